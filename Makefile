@@ -1,0 +1,44 @@
+PYTHON ?= python3
+SEED ?= 20240229
+BUDGET ?= standard
+WORKERS ?= auto
+DATA ?= $(or $(AUDITDP_DATA),$(wildcard ../shared/data))
+BIN := .venv/bin
+
+.PHONY: audit test lint format report selftest wheel clean
+
+audit: .venv/ready  ## audit every mechanism; leaves reports/index.html and reports/run.json
+	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
+		--report html=reports/index.html --report json=reports/run.json
+
+test: .venv/ready  ## run the test suite
+	$(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) -q
+
+lint: .venv/ready  ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/ready  ## rewrite files in the project's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+report: .venv/ready  ## render the report of the last run again
+	$(BIN)/auditdp report -f html -o reports/index.html
+
+selftest: .venv/ready  ## prove that this installation finds what is broken
+	$(BIN)/auditdp selftest
+
+wheel: .venv/ready  ## build the wheel, and check its contents and that it imports on its own
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist
+	$(BIN)/python tests/check_wheel.py dist
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("auditdp needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .auditdp dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

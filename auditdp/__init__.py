@@ -1,0 +1,40 @@
+"""auditdp: is a mechanism's claimed privacy guarantee true?
+
+The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names.
+"""
+
+from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, Neighbours, Pair, Relationship
+from auditdp.audit import Audit, assert_private, audit, data_file
+from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.errors import AuditError, PrivacyViolation, Skip
+from auditdp.evidence.estimation import Unbiased, VarianceAtMost
+from auditdp.laws import FiniteLaw, LaplaceLaw
+from auditdp.mechanism import Mechanism
+from auditdp.results import Verdict
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AnyValues",
+    "ApproxDP",
+    "Audit",
+    "AuditError",
+    "EdgeDP",
+    "EdgeLDP",
+    "FiniteLaw",
+    "GaussianDP",
+    "LaplaceLaw",
+    "Mechanism",
+    "Neighbours",
+    "Pair",
+    "PrivacyViolation",
+    "PureDP",
+    "Relationship",
+    "Skip",
+    "Unbiased",
+    "VarianceAtMost",
+    "Verdict",
+    "assert_private",
+    "audit",
+    "data_file",
+]

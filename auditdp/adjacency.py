@@ -1,0 +1,344 @@
+"""Which inputs are neighbours, which pairs an audit plays, and Hypothesis strategies that generate more.
+
+An adjacency is a set of pairs. It can say whether a pair belongs to it (``check``), list the pairs that usually matter
+(``pairs``), enumerate all of them when there are few (``exhaustive``), and generate any of them (``strategy``). Every
+pair that is played is checked first: a violation shown on inputs that are not neighbours is a false alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any, Protocol
+
+import numpy as np
+from hypothesis import strategies as st
+
+from auditdp.errors import AdjacencyError
+from auditdp.mechanism import brief
+
+MAX_EXHAUSTIVE = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbouring inputs: ``data`` (played when the coin shows 1) and ``neighbour`` (when it shows 0)."""
+
+    data: Any
+    neighbour: Any
+    name: str = ""
+
+    def __str__(self) -> str:
+        text = f"{brief(self.data)} | {brief(self.neighbour)}"
+        return f"{self.name}: {text}" if self.name else text
+
+    def swapped(self) -> Pair:
+        """Return the pair in the other order."""
+        return Pair(self.neighbour, self.data, self.name)
+
+
+class Adjacency(Protocol):
+    """A set of neighbouring pairs."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it, such as 'edge LDP, 8 nodes'."""
+
+    def check(self, pair: Pair) -> None:
+        """Raise ``AdjacencyError`` unless the pair is in the set."""
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs that the game plays, smallest first."""
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return every unordered pair of the set, or None where there are too many."""
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return a Hypothesis strategy that generates pairs of the set."""
+
+
+def _check_bits(name: str, which: str, data: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    array = np.asarray(data)
+    if array.shape != shape:
+        raise AdjacencyError(f"{name}: {which} has shape {array.shape}, expected {shape}")
+    if not np.isin(array, (0, 1)).all():
+        raise AdjacencyError(f"{name}: {which} holds values other than 0 and 1: {brief(array)}")
+    return array.astype(np.int8)
+
+
+def _check_nodes(kind: str, nodes: int, least: int) -> None:
+    if not isinstance(nodes, int | np.integer) or nodes < least:
+        raise AdjacencyError(f"{kind}: expected nodes, an integer >= {least}, got {nodes!r}")
+
+
+@dataclass(frozen=True)
+class EdgeLDP:
+    """Edge local DP: two neighbour lists of one user that differ in one bit.
+
+    An input is the user's neighbour list without the diagonal, an int8 array of nodes - 1 zeros and ones.
+
+    Source: Qin et al. (2017), "Generating Synthetic Decentralized Social Graphs with Local Differential Privacy",
+    Definition 2, as used by Hidano & Murakami (arXiv:2202.10209), Section III-B.
+    """
+
+    nodes: int
+
+    def __post_init__(self) -> None:
+        _check_nodes("EdgeLDP", self.nodes, 2)
+
+    @property
+    def name(self) -> str:
+        """The adjacency and its size."""
+        return f"edge LDP (one bit of a neighbour list), {self.nodes} nodes"
+
+    def check(self, pair: Pair) -> None:
+        """Raise unless the lists have nodes - 1 bits and differ in exactly one."""
+        shape = (self.nodes - 1,)
+        a = _check_bits(self.name, "data", pair.data, shape)
+        b = _check_bits(self.name, "neighbour", pair.neighbour, shape)
+        if (differ := int((a != b).sum())) != 1:
+            raise AdjacencyError(f"{self.name}: the lists differ in {differ} bits, expected exactly 1: {pair}")
+
+    def _pair(self, degree: int) -> Pair:
+        low = np.zeros(self.nodes - 1, np.int8)
+        low[:degree] = 1
+        high = low.copy()
+        high[degree] = 1
+        return Pair(high, low, f"degree {degree + 1} | {degree}")
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs of degrees 1|0, half, and full: up to the order of the nodes, the ends and the middle."""
+        bits = self.nodes - 1
+        return [self._pair(degree) for degree in sorted({0, bits // 2, bits - 1})]
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return all (nodes - 1) 2^(nodes - 2) pairs, or None above the limit."""
+        bits = self.nodes - 1
+        if bits > 20 or bits * 2 ** (bits - 1) > MAX_EXHAUSTIVE:
+            return None
+        return list(self._all(bits))
+
+    @staticmethod
+    def _all(bits: int) -> Iterator[Pair]:
+        for low in sorted(product((0, 1), repeat=bits), key=sum):
+            for j in range(bits):
+                if not low[j]:
+                    neighbour = np.array(low, np.int8)
+                    data = neighbour.copy()
+                    data[j] = 1
+                    yield Pair(data, neighbour, f"degree {sum(low) + 1} | {sum(low)}")
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return pairs with any list and any flipped bit."""
+        bits = self.nodes - 1
+
+        def build(low: list[int], j: int) -> Pair:
+            neighbour = np.array(low, np.int8)
+            data = neighbour.copy()
+            data[j] ^= 1
+            return Pair(data, neighbour)
+
+        return st.builds(build, st.lists(st.integers(0, 1), min_size=bits, max_size=bits), st.integers(0, bits - 1))
+
+
+@dataclass(frozen=True)
+class EdgeDP:
+    """Edge DP in the central model: two undirected graphs on the same nodes that differ in one edge.
+
+    An input is a symmetric int8 adjacency matrix of shape (nodes, nodes) with a zero diagonal. When every user releases
+    a function of their own row, the same pairs are the relationship adjacency: one edge is one bit of *two* rows.
+
+    Source: Hay et al. (2009), "Accurate Estimation of the Degree Distribution of Private Networks", Section II; for
+    relationship DP, Imola, Murakami & Chaudhuri (2021), "Locally Differentially Private Analysis of Graph Statistics",
+    Definition 3.
+    """
+
+    nodes: int
+    label: str = "edge DP (one undirected edge)"
+
+    def __post_init__(self) -> None:
+        _check_nodes("EdgeDP", self.nodes, 2)
+
+    @property
+    def name(self) -> str:
+        """The adjacency and its size."""
+        return f"{self.label}, {self.nodes} nodes"
+
+    def check(self, pair: Pair) -> None:
+        """Raise unless both matrices are simple undirected graphs that differ in one edge."""
+        shape = (self.nodes, self.nodes)
+        a = _check_bits(self.name, "data", pair.data, shape)
+        b = _check_bits(self.name, "neighbour", pair.neighbour, shape)
+        for which, matrix in (("data", a), ("neighbour", b)):
+            if (matrix != matrix.T).any() or matrix.diagonal().any():
+                raise AdjacencyError(f"{self.name}: {which} is not symmetric with a zero diagonal: {brief(matrix)}")
+        if (differ := int((a != b).sum()) // 2) != 1:
+            raise AdjacencyError(f"{self.name}: the graphs differ in {differ} edges, expected exactly 1: {pair}")
+
+    def _matrix(self, edges: Sequence[tuple[int, int]]) -> np.ndarray[Any, Any]:
+        matrix = np.zeros((self.nodes, self.nodes), np.int8)
+        for i, j in edges:
+            matrix[i, j] = matrix[j, i] = 1
+        return matrix
+
+    def _pair(self, rest: Sequence[tuple[int, int]], edge: tuple[int, int], name: str) -> Pair:
+        return Pair(self._matrix([*rest, edge]), self._matrix(rest), name)
+
+    def pairs(self) -> list[Pair]:
+        """Return the empty graph, the star and the clique, each with and without one edge."""
+        everything = list(combinations(range(self.nodes), 2))
+        star = [(0, j) for j in range(1, self.nodes)]
+        candidates = [
+            self._pair([], (0, 1), "empty graph + 1 edge"),
+            self._pair(star[:-1], star[-1], "star ± 1 leaf"),
+            self._pair(everything[:-1], everything[-1], "clique - 1 edge"),
+        ]
+        return candidates if self.nodes > 3 else candidates[:1] if self.nodes == 2 else [candidates[0], candidates[2]]
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return every pair of labelled graphs that differ in one edge, or None above the limit."""
+        everything = list(combinations(range(self.nodes), 2))
+        if len(everything) > 20 or len(everything) * 2 ** (len(everything) - 1) > MAX_EXHAUSTIVE:
+            return None
+        found = []
+        for size in range(len(everything)):
+            for rest in combinations(everything, size):
+                for edge in everything:
+                    if edge not in rest:
+                        found.append(self._pair(rest, edge, f"{size + 1} | {size} edges"))
+        return found
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return pairs with any graph and any edge added or removed."""
+        everything = list(combinations(range(self.nodes), 2))
+
+        def build(present: list[bool], j: int) -> Pair:
+            rest = [edge for k, edge in enumerate(everything) if present[k] and k != j]
+            pair = self._pair(rest, everything[j], "")
+            return pair if present[j] else pair.swapped()
+
+        flags = st.lists(st.booleans(), min_size=len(everything), max_size=len(everything))
+        return st.builds(build, flags, st.integers(0, len(everything) - 1))
+
+
+def Relationship(nodes: int) -> EdgeDP:  # noqa: N802 - reads as the adjacency it returns
+    """Return relationship DP: one undirected edge, that is, one bit in each of two users' neighbour lists."""
+    return EdgeDP(nodes, label="relationship DP (one edge, in both users' lists)")
+
+
+@dataclass(frozen=True)
+class AnyValues:
+    """Local DP over a value: any two different values of a domain are neighbours.
+
+    Args:
+        values: All values of a finite domain, or the grid of a continuous one that the audit plays.
+        finite: Whether ``values`` is the whole domain; then all pairs together are exhaustive.
+        label: What reports call it, such as 'label LDP'.
+    """
+
+    values: Sequence[Any]
+    finite: bool = True
+    label: str = "value LDP (any two values)"
+    _by_repr: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_repr.update({brief(value, 10**6): value for value in self.values})
+        if len(self._by_repr) < 2:
+            raise AdjacencyError(f"AnyValues: expected at least two different values, got {list(self.values)!r}")
+
+    @property
+    def name(self) -> str:
+        """The adjacency and how many values there are."""
+        return f"{self.label}, {len(self.values)} values"
+
+    def check(self, pair: Pair) -> None:
+        """Raise unless both are values of the domain and differ."""
+        keys = [brief(value, 10**6) for value in (pair.data, pair.neighbour)]
+        for key in keys:
+            if key not in self._by_repr:
+                raise AdjacencyError(f"{self.name}: {key} is not one of its values")
+        if keys[0] == keys[1]:
+            raise AdjacencyError(f"{self.name}: the two values are equal: {keys[0]}")
+
+    def _all(self) -> list[Pair]:
+        values = list(self._by_repr.values())
+        return [Pair(b, a) for a, b in combinations(values, 2)]
+
+    def pairs(self) -> list[Pair]:
+        """Return the two ends first, then the other pairs, at most 16."""
+        values = list(self._by_repr.values())
+        ends = Pair(values[-1], values[0])
+        rest = [p for p in self._all() if not (p.data is ends.data and p.neighbour is ends.neighbour)]
+        return [ends, *rest][:16]
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return all pairs where the values are the whole domain and not too many."""
+        return self._all() if self.finite and len(self._by_repr) <= 200 else None
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return any two different values."""
+        values = list(self._by_repr.values())
+        index = st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True)
+        return index.map(lambda ij: Pair(values[ij[0]], values[ij[1]]))
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Pairs as a user gives them, with the user's own test of adjacency if there is one.
+
+    Args:
+        given: The pairs (data, neighbour) to play.
+        relation: ``relation(a, b) -> bool``; without it the pairs are taken at the user's word, and reports say so.
+        label: What reports call the adjacency.
+    """
+
+    given: Sequence[Any]
+    relation: Callable[[Any, Any], bool] | None = None
+    label: str = "pairs as given"
+
+    def __post_init__(self) -> None:
+        if not len(self.given):
+            raise AdjacencyError("Neighbours: expected at least one pair of neighbouring inputs, got none")
+        for item in self.given:
+            if not isinstance(item, Pair) and not (isinstance(item, tuple | list) and len(item) == 2):
+                raise AdjacencyError(f"Neighbours: expected pairs (data, neighbour), got {brief(item)}")
+
+    @property
+    def name(self) -> str:
+        """The label, and whether anybody checks it."""
+        return self.label if self.relation is not None else f"{self.label} (adjacency not checked)"
+
+    def check(self, pair: Pair) -> None:
+        """Raise if the user's relation says no."""
+        if self.relation is not None and not self.relation(pair.data, pair.neighbour):
+            raise AdjacencyError(f"{self.label}: not neighbours under the given relation: {pair}")
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs in the order given."""
+        return [item if isinstance(item, Pair) else Pair(item[0], item[1]) for item in self.given]
+
+    def exhaustive(self) -> None:
+        """Return None: nobody said that these are all pairs."""
+        return
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return one of the given pairs, in either order."""
+        return st.sampled_from([p for pair in self.pairs() for p in (pair, pair.swapped())])
+
+
+def as_adjacency(pairs: Any) -> Adjacency:
+    """Return an adjacency: itself, one pair, or a sequence of pairs (data, neighbour).
+
+    Raises:
+        AdjacencyError: If it is none of these.
+    """
+    if all(hasattr(pairs, attribute) for attribute in ("check", "pairs", "exhaustive", "name")):
+        return pairs  # type: ignore[no-any-return]
+    if isinstance(pairs, Pair):
+        return Neighbours([pairs])
+    if isinstance(pairs, tuple | list):
+        if isinstance(pairs, tuple) and len(pairs) == 2 and not all(isinstance(p, tuple | Pair) for p in pairs):
+            return Neighbours([pairs])
+        return Neighbours(list(pairs))
+    raise AdjacencyError(f"expected an adjacency such as EdgeLDP(nodes=8) or pairs (data, neighbour), got {pairs!r}")

@@ -1,0 +1,86 @@
+"""What a clean game would have found: the smallest violation that its budget refutes nine times in ten.
+
+No finite sample bounds every alternative, so the alternative is named: randomised response on one bit, at a larger
+epsilon, is the easiest violation to see; for a Gaussian DP claim it is the Gaussian mechanism at a larger mu.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import binom, norm
+
+from auditdp.betting.wealth import FRACTIONS, log_cap
+from auditdp.claims import Claim, GaussianDP
+
+POWER = 0.9
+HIGHEST_LEVEL = 64.0
+
+
+def detectable_level(claim: Claim, *, calls: int, alpha: float, forecasters: int, white_box: bool) -> tuple[float, str]:
+    """Return the smallest level refuted with probability at least .9, and the alternative it is about.
+
+    For (epsilon, delta) claims, with one exact forecaster among ``forecasters`` that share the wealth equally, the
+    wealth after all calls is at least its bets' share, so the binomial tail below is a lower bound on the power.
+    Without a white-box forecaster, the price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky &
+    Trofimov 1981), is added; then, and for Gaussian DP (normal approximation), the level is an estimate.
+
+    Args:
+        claim: The claim that was not refuted.
+        calls: Calls that the game made, all taken to be spent on one pair.
+        alpha: The level of the test.
+        forecasters: Size of the mixture.
+        white_box: Whether one of them knew the law.
+
+    Returns:
+        The level (infinite if even the largest that is considered, 64, is beyond the budget) and its description.
+    """
+    needed = math.log(1 / alpha) + math.log(forecasters)
+    if not white_box:
+        needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
+    gaussian = isinstance(claim, GaussianDP)
+    power = _gaussian_power if gaussian else _response_power
+    alternative = "the Gaussian mechanism at mu" if gaussian else "randomised response on one bit at epsilon"
+    low, high = claim.level, HIGHEST_LEVEL
+    if power(claim, high, calls, needed) < POWER:
+        return math.inf, alternative
+    while high - low > 1e-3 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if power(claim, middle, calls, needed) >= POWER else (middle, high)
+    return high, alternative
+
+
+def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:
+    """P(final log wealth >= needed) when randomised response at ``level`` is played by its true posterior."""
+    ((epsilon, delta),) = claim.tangents()
+    right, (log_q, log_1q), (log_p, log_1p) = np.arange(calls + 1), log_cap(epsilon), log_cap(level)
+    if delta == 0:
+        wealth = right * (log_p - log_q) + (calls - right) * (log_1p - log_1q)
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bets = [
+                right * math.log1p(f * math.exp(-epsilon))
+                + np.where(right < calls, (calls - right) * np.log1p(-f), 0.0)
+                - calls * math.log1p(f * delta * math.exp(-epsilon))
+                for f in FRACTIONS
+            ]
+        wealth = logsumexp(bets, axis=0) - math.log(2 * len(FRACTIONS))
+    enough = np.flatnonzero(wealth >= needed)
+    return float(binom.sf(enough[0] - 1, calls, math.exp(log_p))) if enough.size else 0.0
+
+
+def _gaussian_power(claim: Claim, mu: float, calls: int, needed: float) -> float:
+    """Normal approximation of the same for the best single (tangent, fraction) against Gaussian noise."""
+    tangents = claim.tangents()
+    needed += math.log(2 * len(FRACTIONS) * len(tangents))
+    best = 0.0
+    for epsilon, delta in tangents:
+        right, wrong = norm.cdf(mu / 2 - epsilon / mu), norm.cdf(-mu / 2 - epsilon / mu)
+        for fraction in FRACTIONS[:-1]:
+            gain, loss = math.log1p(fraction * math.exp(-epsilon)), math.log1p(-fraction)
+            mean = right * gain + wrong * loss - math.log1p(fraction * delta * math.exp(-epsilon))
+            spread = math.sqrt(max(right * gain**2 + wrong * loss**2 - mean**2, 1e-300) * calls)
+            best = max(best, float(norm.sf((needed - mean * calls) / spread)))
+    return best

@@ -1,0 +1,195 @@
+"""What is promised: one frozen dataclass per notion of differential privacy.
+
+Every claim answers the same four questions, so that no auditor needs to know which notion it is auditing:
+
+- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian DP), and ``at(level)``, the same
+  claim with another number;
+- ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at that epsilon;
+- ``posterior_cap()``, how sure anybody may be of a fair coin that chose between two neighbours;
+- ``tangents()``, the (epsilon, delta) statements that the claim implies and that the game is played against.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import expit, log_ndtr
+
+from auditdp.errors import ClaimError
+
+
+def _check_positive(kind: str, name: str, value: float) -> None:
+    if not (isinstance(value, int | float | np.floating | np.integer) and value > 0 and math.isfinite(value)):
+        raise ClaimError(f"{kind}: expected finite {name} > 0, got {name}={value!r}")
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """Pure epsilon-differential privacy: P(A) <= e^epsilon Q(A) for every event A and both orders of the neighbours.
+
+    Args:
+        epsilon: The claimed epsilon, in nats; finite and positive.
+        source: Where the claim is stated: paper, theorem, version.
+
+    Raises:
+        ClaimError: If epsilon is not a positive finite number.
+
+    >>> PureDP(math.log(3)).posterior_cap()
+    0.75
+    """
+
+    epsilon: float
+    source: str = field(default="", kw_only=True)
+    delta: ClassVar[float] = 0.0
+    parameter: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        _check_positive("PureDP", "epsilon", self.epsilon)
+
+    @property
+    def level(self) -> float:
+        """The claimed epsilon."""
+        return float(self.epsilon)
+
+    def at(self, level: float) -> Self:
+        """Return the same claim with another epsilon."""
+        return replace(self, epsilon=level)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return (e^eps0 - e^epsilon)₊/(1 + e^eps0): the curve of randomised response, which no eps0-DP pair exceeds.
+
+        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", Theorem 3.1: every
+        eps0-DP pair is a post-processing of randomised response with eps0.
+        """
+        if epsilon >= self.epsilon:
+            return 0.0
+        return float(-math.expm1(epsilon - self.epsilon) * expit(self.epsilon))
+
+    def posterior_cap(self) -> float:
+        """Return e^epsilon/(1 + e^epsilon), the largest posterior probability of either side of a fair coin."""
+        return float(expit(self.epsilon))
+
+    def tangents(self) -> tuple[tuple[float, float], ...]:
+        """Return the claim itself as its only (epsilon, delta) statement."""
+        return ((self.level, 0.0),)
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:.6g}-DP"
+
+
+@dataclass(frozen=True)
+class ApproxDP:
+    """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for every event A, in both orders.
+
+    Args:
+        epsilon: The claimed epsilon, in nats; finite and positive.
+        delta: The claimed delta, in [0, 1). With delta = 0 this is ``PureDP``.
+        source: Where the claim is stated: paper, theorem, version.
+
+    Raises:
+        ClaimError: If epsilon is not a positive finite number or delta is not in [0, 1).
+    """
+
+    epsilon: float
+    delta: float
+    source: str = field(default="", kw_only=True)
+    parameter: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        _check_positive("ApproxDP", "epsilon", self.epsilon)
+        if not 0 <= self.delta <= 1:
+            raise ClaimError(f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}")
+        if self.delta == 1:
+            raise ClaimError(
+                "ApproxDP: every mechanism is (epsilon, 1)-DP, so there is nothing to audit; state delta < 1"
+            )
+
+    @property
+    def level(self) -> float:
+        """The claimed epsilon."""
+        return float(self.epsilon)
+
+    def at(self, level: float) -> Self:
+        """Return the same claim with another epsilon and the same delta."""
+        return replace(self, epsilon=level)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the largest delta that an (eps0, delta0)-DP pair can have at epsilon.
+
+        The extreme pair reveals the input with probability delta0 and is randomised response with eps0 otherwise
+        (Kairouz, Oh & Viswanath 2015, Theorem 3.1), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
+        """
+        return float(self.delta + (1 - self.delta) * PureDP(self.epsilon).delta_at(epsilon))
+
+    def posterior_cap(self) -> float:
+        """Return the cap on the posterior: 1 as soon as delta > 0, since the input may then be revealed."""
+        return PureDP(self.epsilon).posterior_cap() if self.delta == 0 else 1.0
+
+    def tangents(self) -> tuple[tuple[float, float], ...]:
+        """Return the claim itself as its only (epsilon, delta) statement."""
+        return ((self.level, float(self.delta)),)
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:.6g}, {self.delta:.3g})-DP"
+
+
+@dataclass(frozen=True)
+class GaussianDP:
+    """mu-Gaussian differential privacy: telling neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
+
+    A refutation refutes the whole curve, not any single (epsilon, delta) statement derived from it.
+
+    Args:
+        mu: The claimed mu (sensitivity over noise standard deviation for one Gaussian release); finite and positive.
+        source: Where the claim is stated: paper, theorem, version.
+
+    Raises:
+        ClaimError: If mu is not a positive finite number.
+    """
+
+    mu: float
+    source: str = field(default="", kw_only=True)
+    parameter: ClassVar[str] = "mu"
+
+    def __post_init__(self) -> None:
+        _check_positive("GaussianDP", "mu", self.mu)
+
+    @property
+    def level(self) -> float:
+        """The claimed mu."""
+        return float(self.mu)
+
+    def at(self, level: float) -> Self:
+        """Return the same claim with another mu."""
+        return replace(self, mu=level)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return Φ(-epsilon/mu + mu/2) - e^epsilon Φ(-epsilon/mu - mu/2).
+
+        Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13 (arXiv:1905.02383v3).
+        """
+        upper = float(log_ndtr(-epsilon / self.mu + self.mu / 2))
+        lower = float(epsilon + log_ndtr(-epsilon / self.mu - self.mu / 2))
+        return float(math.exp(upper) * -math.expm1(min(0.0, lower - upper)))
+
+    def posterior_cap(self) -> float:
+        """Return 1: a Gaussian output may reveal its input with any certainty, however rarely."""
+        return 1.0
+
+    def tangents(self) -> tuple[tuple[float, float], ...]:
+        """Return the (epsilon, delta_at(epsilon)) statements that the game plays against.
+
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements sit where that loss lies, from its mean up to
+        three standard deviations, and at epsilon = 0 (total variation).
+        """
+        epsilons = [0.0] + [self.mu**2 / 2 + k * self.mu for k in (0.0, 0.5, 1.0, 2.0, 3.0)]
+        return tuple((epsilon, self.delta_at(epsilon)) for epsilon in epsilons)
+
+    def __str__(self) -> str:
+        return f"{self.mu:.6g}-GDP"
+
+
+Claim = PureDP | ApproxDP | GaussianDP

@@ -1,0 +1,103 @@
+"""The application, its exit codes, and what several commands share.
+
+Exit codes: 0 nothing found; 1 a violation, a surviving control or a missed declared violation; 2 usage or
+configuration; 3 an audit crashed; 4 inconclusive (only with ``--fail-on inconclusive``); 5 nothing collected;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from auditdp import __version__
+from auditdp.audit import DATA_VARIABLE
+from auditdp.errors import AuditError, ConfigurationError, did_you_mean
+from auditdp.report import FORMATS, terminal
+from auditdp.results import AuditResult
+
+OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Is a mechanism's claimed privacy guarantee true?",
+)
+
+Paths = Annotated[list[str] | None, typer.Argument(help="Folders, files, or ids such as audits/audit_edges.py::dprr.")]
+Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")]
+Data = Annotated[str, typer.Option("--data", help=f"Folder of data files (or set {DATA_VARIABLE}).")]
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"auditdp {__version__}")
+        raise typer.Exit(OK)
+
+
+def main() -> None:
+    """Run the command line; an error that a person can act on is one line on standard error and exit code 2."""
+    from auditdp.cli import inspect, replay, run, selftest  # noqa: F401 - importing them registers their commands
+
+    try:
+        app()
+    except AuditError as error:
+        say(f"error: {error}")
+        sys.exit(USAGE)
+
+
+def say(message: str) -> None:
+    """Print a message to standard error, so that standard output holds nothing but the result."""
+    typer.echo(message, err=True)
+
+
+def print_line(result: AuditResult) -> None:
+    """Print one audit to standard output, in colour if that is a terminal."""
+    typer.echo(terminal.line(result, colour=sys.stdout.isatty()))
+
+
+def known_format(name: str) -> None:
+    """Raise unless there is a report format of this name."""
+    if name not in FORMATS:
+        raise ConfigurationError(f"unknown format {name!r}; {did_you_mean(name, FORMATS)}")
+
+
+def writable(path: Path) -> None:
+    """Raise unless the file can be written; makes its folder."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a"):
+            pass
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    writable(path)
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error
+
+
+def one_of(fragment: str, items: Sequence[Any]) -> Any:
+    """Return the one item whose id is, ends with, or contains the fragment."""
+    exact = [item for item in items if item.id == fragment or item.id.endswith(f"::{fragment}")]
+    found = exact or [item for item in items if fragment in item.id]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        names = [item.id.rpartition("::")[2] for item in items]
+        raise ConfigurationError(f"no audit {fragment!r}; {did_you_mean(fragment, names)}")
+    raise ConfigurationError(f"{fragment!r} is ambiguous: {', '.join(item.id for item in found[:6])}")

@@ -1,0 +1,73 @@
+"""``auditdp replay`` and ``auditdp report``: what a recorded run said, again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, known_format, one_of, print_line, say, write
+from auditdp.errors import ConfigurationError
+from auditdp.report import FORMATS, render
+from auditdp.results import AuditResult, Verdict
+from auditdp.runner.execute import run_task
+from auditdp.runner.plan import make_plan
+from auditdp.runner.record import DEFAULT_LOG, read_record
+
+
+@app.command()
+def replay(
+    finding: Annotated[str, typer.Argument(help="The id of an audit in the last run, or enough of it to be unique.")],
+    source: Annotated[Path | None, typer.Option("--run", help="Log or JSON report of the run.")] = None,
+    data: Data = "",
+) -> None:
+    """Run one audit of a recorded run again, with its randomness, level and budget, and compare the verdicts."""
+    record = read_record(source or DEFAULT_LOG)
+    chosen = one_of(finding, record.results)
+    if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
+        raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
+    plan = make_plan(
+        [chosen.id],
+        root_seed=record.root_seed,
+        overrides=record.arguments.get("parameters", {}).get(chosen.id, {}),
+        alpha=float(chosen.alpha or 0.05),
+        budget=str(record.arguments.get("budget", "standard")),
+        timeout=record.arguments.get("timeout"),
+        data=data or str(record.arguments.get("data", "")),
+    )
+    result = run_task(plan.tasks[0])
+    print_line(result)
+    same = _outcome(result) == _outcome(chosen)
+    say(
+        f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {chosen.verdict} with wealth "
+        f"{_number(chosen.log_e_value)} nats then, {result.verdict} with {_number(result.log_e_value)} nats now"
+    )
+    if result.verdict is Verdict.ERROR:
+        raise typer.Exit(CRASHED)
+    raise typer.Exit(FOUND if result.verdict is Verdict.VIOLATED else OK)
+
+
+@app.command("report")
+def report_command(
+    source: Annotated[Path | None, typer.Argument(metavar="RUN", help="Log or JSON report of a run.")] = None,
+    output: Annotated[str, typer.Option("-f", "--format", help=", ".join(FORMATS))] = "html",
+    path: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; standard output unless given.")
+    ] = None,
+) -> None:
+    """Render the report of a recorded run."""
+    known_format(output)
+    text = render(read_record(source or DEFAULT_LOG), output)
+    if path is None:
+        typer.echo(text)
+    else:
+        write(path, text)
+
+
+def _outcome(result: AuditResult) -> tuple[Any, ...]:
+    return (result.verdict, result.epsilon_lower, result.epsilon_upper, result.log_e_value, result.calls)
+
+
+def _number(value: float | None) -> str:
+    return "no" if value is None else f"{value:.6g}"

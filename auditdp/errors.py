@@ -1,0 +1,58 @@
+"""The errors of the harness: each message shows the value, what was expected, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AuditError(Exception):
+    """Anything that the harness refuses, with a message a person can act on."""
+
+
+class ClaimError(AuditError, ValueError):
+    """A claim that states no privacy guarantee, such as a negative epsilon."""
+
+
+class AdjacencyError(AuditError, ValueError):
+    """Two inputs that are not neighbours; playing them would raise a false alarm."""
+
+
+class MechanismError(AuditError):
+    """A mechanism that raised, or returned something that is not ``size`` independent outputs."""
+
+
+class CollectionError(AuditError):
+    """An audit file that cannot be imported, or an audit that cannot be built."""
+
+
+class ConfigurationError(AuditError):
+    """A setting, path or option that cannot be used."""
+
+
+class MissingExtraError(AuditError, ImportError):
+    """A part of the harness whose optional dependencies are not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; install it with: pip install 'auditdp[{extra}]'")
+
+
+class Timeout(AuditError):  # noqa: N818 - it is a reason, not a defect
+    """An audit that was stopped because it ran longer than its time limit."""
+
+
+class Skip(Exception):  # noqa: N818 - control flow, as in unittest.SkipTest
+    """Raised by an audit factory that cannot run here; the reason is reported."""
+
+
+class PrivacyViolation(AssertionError):  # noqa: N818 - reads as the sentence that a failing test prints
+    """Raised by ``assert_private``: the claim was refuted; the message holds the counterexample."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that names what was probably meant, or else everything that is known."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(known) if known else 'none'}"

@@ -1,0 +1,177 @@
+"""The Mechanism protocol, adapters for people's own functions, and the guard around every call.
+
+A mechanism is any callable ``mechanism(data, size, *, rng)`` that returns ``size`` *independent* outputs for one input,
+stacked along the first axis. Independence is what makes a batch of calls as good as that many single calls: a mechanism
+that shares noise between the outputs of one call is a different mechanism, and ``check_independence`` looks for that.
+
+Optional methods make audits stronger; the harness uses those it finds:
+
+- ``distribution(data) -> FiniteLaw``: the exact law of the output (exact evidence, and the best forecaster);
+- ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best forecaster);
+- ``laplace(data) -> LaplaceLaw``: independent Laplace coordinates before post-processing (exact evidence);
+- ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.errors import MechanismError, Timeout
+
+Array = NDArray[Any]
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """A randomised map from private data to something released."""
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
+        """Return ``size`` independent outputs for ``data``, shape (size, ...)."""
+
+
+class PerCall:
+    """Adapts ``function(data, rng)``, one output a call, to the Mechanism protocol."""
+
+    def __init__(self, function: Callable[[Any, np.random.Generator], Any]) -> None:
+        self.function = function
+        self.name = getattr(function, "__name__", repr(function))
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
+        """Call the function ``size`` times and stack what it returns."""
+        outputs = [np.asarray(self.function(data, rng)) for _ in range(size)]
+        shapes = {output.shape for output in outputs}
+        if len(shapes) > 1:
+            raise MechanismError(
+                f"{self.name}: outputs of one input have different shapes {sorted(shapes)[:3]}; "
+                "pad them to one shape, or return a fixed-size summary"
+            )
+        return np.stack(outputs)
+
+
+def as_mechanism(function: Any) -> Mechanism:
+    """Return ``function`` as a Mechanism: itself if it takes a size, else adapted one call at a time.
+
+    Args:
+        function: ``f(data, size, *, rng)`` (vectorised) or ``f(data, rng)`` (one output a call).
+
+    Raises:
+        MechanismError: If it is not callable or takes neither form of arguments.
+    """
+    if not callable(function):
+        raise MechanismError(
+            f"expected a mechanism: a callable f(data, size, *, rng) or f(data, rng), got {function!r}"
+        )
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return function  # type: ignore[no-any-return]  # builtins without a signature must follow the protocol
+    names = [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    if "rng" not in names:
+        raise MechanismError(
+            f"{name_of(function)}: takes {', '.join(names) or 'nothing'}, but needs an argument 'rng' for its "
+            "randomness: f(data, size, *, rng) or f(data, rng)"
+        )
+    if "size" in names:
+        return function  # type: ignore[no-any-return]
+    return PerCall(function)
+
+
+def name_of(mechanism: Any) -> str:
+    """Return the name that reports call a mechanism by: its ``name``, its function name, or its repr."""
+    name = getattr(mechanism, "name", None)
+    if isinstance(name, str):
+        return name
+    if isinstance(mechanism, PerCall):
+        return mechanism.name
+    return str(getattr(mechanism, "__name__", None) or repr(mechanism))
+
+
+def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, like: Array | None = None) -> Array:
+    """Run the mechanism and check what it returns.
+
+    Args:
+        mechanism: The mechanism to run.
+        data: One input.
+        size: How many independent outputs to draw; 0 gives an empty array when ``like`` tells its shape.
+        rng: The randomness to use.
+        like: Outputs of an earlier call; dtype and trailing shape must agree with them.
+
+    Returns:
+        A numeric or boolean array of shape (size, ...).
+
+    Raises:
+        MechanismError: If the mechanism raises, or returns ragged or object outputs, NaN, the wrong first dimension, or
+            another dtype or shape than before.
+    """
+    name = name_of(mechanism)
+    if size == 0 and like is not None:
+        return like[:0]
+    try:
+        raw = mechanism(data, size, rng=rng)
+    except (MechanismError, Timeout):
+        raise
+    except Exception as error:
+        raise MechanismError(f"{name} raised {type(error).__name__}: {error} (on input {brief(data)})") from error
+    try:
+        outputs = np.asarray(raw)
+    except ValueError as error:
+        raise MechanismError(
+            f"{name}: returned ragged outputs ({error}); all {size} outputs must have one shape"
+        ) from error
+    if outputs.dtype.kind not in "biuf":
+        raise MechanismError(
+            f"{name}: returned dtype {outputs.dtype}, expected booleans, integers or floats; encode it as numbers"
+        )
+    if outputs.ndim == 0 or outputs.shape[0] != size:
+        raise MechanismError(
+            f"{name}: returned shape {outputs.shape}, expected first dimension size={size}: one row per independent run"
+        )
+    if outputs.dtype.kind == "f" and np.isnan(outputs).any():
+        raise MechanismError(
+            f"{name}: returned NaN on input {brief(data)}; return a number or an explicit code instead"
+        )
+    if like is not None and outputs.dtype != like.dtype:
+        raise MechanismError(
+            f"{name}: returned dtype {outputs.dtype} after {like.dtype} before; a dtype that depends on the data is "
+            "itself a leak, and no common representation is assumed: return one dtype"
+        )
+    if like is not None and outputs.shape[1:] != like.shape[1:]:
+        raise MechanismError(
+            f"{name}: returned outputs of shape {outputs.shape[1:]} after {like.shape[1:]} before; pad to one shape"
+        )
+    return outputs
+
+
+def check_independence(mechanism: Mechanism, data: Any, rng: np.random.Generator, *, size: int = 64) -> None:
+    """Raise if the outputs of one call visibly share their noise.
+
+    Compares one call of ``size`` outputs with ``size`` calls of one output. Noise drawn once and reused gives one row
+    ``size`` times, where single calls disagree with each other. If the calls are independent and the commonest output
+    has probability p, a false alarm has probability p^64 P(Bin(64, p) <= 48), at most 1.2e-6 (at p = .85). Subtler
+    sharing is not seen.
+
+    Raises:
+        MechanismError: If all rows of the batch agree while at most three quarters of the single calls do.
+    """
+    batch = call(mechanism, data, size, rng)
+    if len(np.unique(batch.reshape(size, -1), axis=0)) > 1:
+        return
+    singles = np.concatenate([call(mechanism, data, 1, rng, like=batch) for _ in range(size)])
+    _, counts = np.unique(singles.reshape(size, -1), axis=0, return_counts=True)
+    if counts.max() <= 3 * size // 4:
+        raise MechanismError(
+            f"{name_of(mechanism)}: all {size} outputs of one call are equal while single calls differ; the call must "
+            "return independent runs: draw fresh noise for each of its size outputs"
+        )
+
+
+def brief(data: Any, limit: int = 60) -> str:
+    """Return a short, one-line rendering of an input."""
+    text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

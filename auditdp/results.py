@@ -1,0 +1,203 @@
+"""What an audit says: verdicts, the evidence behind them, counterexamples, and the record of a run.
+
+Everything here is plain data that goes to JSON and back without loss; every report is a pure function of a
+``RunRecord``. An infinite epsilon is written as the string "inf".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+SCHEMA = 1
+
+
+class Verdict(StrEnum):
+    """The outcome of an audit, of one piece of evidence, or of a control."""
+
+    VIOLATED = "VIOLATED"
+    """The claim is false: a counterexample and, for statistical evidence, a stated error probability."""
+    CERTIFIED = "CERTIFIED"
+    """The claim is proved for the stated model and scope."""
+    NOT_REFUTED = "NOT_REFUTED"
+    """No violation was seen; comes with the smallest epsilon that would have been."""
+    EQUIVALENT = "EQUIVALENT"
+    """An estimate is within the stated margin of what is promised."""
+    INCONCLUSIVE = "INCONCLUSIVE"
+    """The evidence decides nothing, for example because a control survived."""
+    ERROR = "ERROR"
+    """The audit crashed or timed out; nothing was found out."""
+    SKIPPED = "SKIPPED"
+    """The audit could not run here; the reason is given."""
+
+
+def _write_float(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+
+
+Number = Annotated[float, PlainSerializer(_write_float, when_used="json")]
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Why a claim is false, for a person to check.
+
+    Attributes:
+        pair: The two neighbouring inputs, rendered.
+        output: The output that tells them apart most, rendered; empty where the evidence is not about one output.
+        explanation: One sentence with both probabilities, or the wealth that the bets earned.
+        confirmed: Whether the finding was confirmed on fresh randomness (game), or needs none (exact).
+    """
+
+    pair: str
+    explanation: str
+    output: str = ""
+    confirmed: bool = True
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one kind of evidence says.
+
+    Attributes:
+        kind: 'game', 'exact' or 'estimation'.
+        verdict: What this evidence alone supports.
+        statement: One sentence: what was seen, with its error probability or its scope.
+        assumptions: What the statement rests on.
+        epsilon_lower: Certified lower bound on epsilon (for a Gaussian DP claim, on mu).
+        epsilon_upper: Certified upper bound, within the stated scope.
+        log_e_value: Natural logarithm of the wealth against the claim; None where no bets were made.
+        calls: Executions of the mechanism.
+        counterexample: Set where the verdict is VIOLATED.
+        details: Numbers for plots and tables, keyed by what they are.
+    """
+
+    kind: str
+    verdict: Verdict
+    statement: str
+    assumptions: list[str] = field(default_factory=list)
+    epsilon_lower: Number | None = None
+    epsilon_upper: Number | None = None
+    log_e_value: Number | None = None
+    calls: int = 0
+    counterexample: Counterexample | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClaimRecord:
+    """The claim as it is written into a record."""
+
+    kind: str
+    text: str
+    adjacency: str
+    source: str = ""
+    parameter: str = "epsilon"
+    epsilon: Number | None = None
+    delta: Number | None = None
+    mu: Number | None = None
+
+
+@dataclass(frozen=True)
+class ControlResult:
+    """A deliberately broken twin, and whether the audit refuted it."""
+
+    name: str
+    verdict: Verdict
+    statement: str = ""
+    calls: int = 0
+    epsilon_lower: Number | None = None
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Everything one audit found out. ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``."""
+
+    id: str
+    verdict: Verdict
+    summary: str
+    expected: str = "holds"
+    description: str = ""
+    mechanism: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    claim: ClaimRecord | None = None
+    evidence: list[Evidence] = field(default_factory=list)
+    epsilon_lower: Number | None = None
+    epsilon_upper: Number | None = None
+    log_e_value: Number | None = None
+    alpha: Number | None = None
+    calls: int = 0
+    cpu_seconds: Number = 0.0
+    seconds: Number = 0.0
+    controls: list[ControlResult] = field(default_factory=list)
+    counterexample: Counterexample | None = None
+    reproduce: str = ""
+
+    @property
+    def surviving_controls(self) -> list[str]:
+        """Names of the controls that the audit failed to refute."""
+        return [control.name for control in self.controls if control.verdict is not Verdict.VIOLATED]
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the audit ended as declared: a violation found where one is expected, none elsewhere."""
+        if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
+            return False
+        return (self.verdict is Verdict.VIOLATED) == (self.expected == "violation")
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether a person has to look: an undeclared violation, a missed declared one, or a surviving control."""
+        return self.verdict not in (Verdict.ERROR, Verdict.SKIPPED) and not self.as_expected
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """A share of the run's alpha and what it was spent on."""
+
+    audit: str
+    purpose: str
+    alpha: Number
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The log of a run, from which every report is made.
+
+    ``status`` is 'complete', 'interrupted' or 'running' (the last for a log whose process was killed).
+    """
+
+    root_seed: int
+    status: str
+    arguments: dict[str, Any]
+    versions: dict[str, str]
+    revision: str
+    device: str
+    alpha_ledger: list[LedgerEntry]
+    results: list[AuditResult]
+    schema: int = SCHEMA
+    seconds: Number = 0.0
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the record as JSON text."""
+        return _RECORD.dump_json(self, indent=indent).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> RunRecord:
+        """Return the record that ``to_json`` wrote.
+
+        Raises:
+            pydantic.ValidationError: If the text is not such a record.
+        """
+        return _RECORD.validate_json(text)
+
+
+_RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
+RESULT: TypeAdapter[AuditResult] = TypeAdapter(AuditResult)

@@ -1,0 +1,208 @@
+"""Running the tasks of a plan, in this process or in joblib workers; nothing here decides a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from auditdp.audit import BUDGETS, DATA_VARIABLE, Declared, Settings, collect, run_audit
+from auditdp.errors import AuditError, Skip, Timeout
+from auditdp.results import AuditResult, Verdict
+from auditdp.runner.plan import Task
+
+_collected: dict[str, list[Declared]] = {}
+
+
+def run_task(task: Task) -> AuditResult:
+    """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
+
+    The outcome depends on the task alone: randomness is keyed by it, numerical libraries run single-threaded so that no
+    sum depends on the number of threads, and what the audit prints goes to standard error.
+    """
+    from dataclasses import replace
+
+    from threadpoolctl import threadpool_limits
+
+    started, cpu = time.perf_counter(), time.process_time()
+    declared = None
+    parameters: dict[str, Any] = dict(task.overrides)
+    try:
+        with threadpool_limits(limits=1), contextlib.redirect_stdout(sys.stderr), _environment(task):
+            declared = _find(task)
+            with _time_limit(task.timeout):
+                built, parameters = declared.build(task.overrides)
+                settings = Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id)
+                result = run_audit(built, settings)
+        verdict, summary = result.verdict, result.summary
+    except Skip as reason:
+        result, verdict, summary = None, Verdict.SKIPPED, str(reason)
+    except (AuditError, Exception) as error:
+        result, verdict, summary = None, Verdict.ERROR, _explain(task, error)
+    if result is None:
+        result = AuditResult(
+            id=task.id,
+            verdict=verdict,
+            summary=summary,
+            alpha=task.alpha,
+            seconds=time.perf_counter() - started,
+            cpu_seconds=time.process_time() - cpu,
+        )
+    claim = result.claim
+    if claim is not None and declared is not None and not claim.source:
+        claim = replace(claim, source=declared.source)
+    return replace(
+        result,
+        expected=task.expect,
+        description=declared.description if declared is not None else "",
+        parameters={name: _plain(value) for name, value in parameters.items()},
+        claim=claim,
+        reproduce=task.reproduce,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _find(task: Task) -> Declared:
+    if task.path not in _collected:
+        _collected[task.path] = collect(Path(task.path), Path(task.root))
+    return next(d for d in _collected[task.path] if d.id == task.id)
+
+
+def _explain(task: Task, error: BaseException) -> str:
+    if isinstance(error, AuditError):
+        return f"{task.id}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = next((f for f in reversed(frames) if f.filename == task.path), frames[-1] if frames else None)
+    place = f" ({Path(where.filename).name}, line {where.lineno})" if where else ""
+    return f"{task.id}: {type(error).__name__}: {error}{place}"
+
+
+@contextlib.contextmanager
+def _environment(task: Task) -> Iterator[None]:
+    """Make the data folder visible to audits of this task, whichever process runs it."""
+    before = os.environ.get(DATA_VARIABLE)
+    if task.data:
+        os.environ[DATA_VARIABLE] = task.data
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(DATA_VARIABLE, None)
+        else:
+            os.environ[DATA_VARIABLE] = before
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise ``Timeout`` in the block after so many seconds of wall time.
+
+    Uses the alarm signal, which reaches Python code and most waiting; a worker stuck in native code is ended by
+    ``_last_resort``. Where there is no such signal (Windows, other threads), only the last resort is left.
+    """
+    usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if seconds is None or not usable:
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise Timeout(
+            f"stopped after {seconds:g} seconds; raise --timeout, lower --budget, or give the audit fewer calls"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _in_worker(task: Task, folder: str, position: int) -> AuditResult:
+    """Run a task in a worker, leaving a mark while it runs so that a dead worker's task is known."""
+    import faulthandler
+
+    mark = Path(folder) / str(position)
+    mark.touch()
+    quiet = open(os.devnull, "w")  # noqa: SIM115 - must outlive this block: faulthandler writes to it as the process dies
+    if task.timeout is not None:
+        faulthandler.dump_traceback_later(task.timeout + 5, exit=True, file=quiet)
+    try:
+        return run_task(task)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        quiet.close()
+        mark.unlink()
+
+
+def execute(tasks: Sequence[Task], *, workers: int = 1) -> Iterator[AuditResult]:
+    """Yield the results of the tasks as they are finished.
+
+    With one worker everything runs in this process, in order. With more, joblib distributes whole audits; a worker that
+    dies (a crash in native code, out of memory, stuck there beyond its time limit) costs only the audit that it was
+    running, which becomes an ERROR; audits beside it are run again.
+
+    Args:
+        tasks: What to run.
+        workers: Number of processes; -1 for one per core.
+    """
+    if workers == 1:
+        for task in tasks:
+            yield run_task(task)
+        return
+    waiting = dict(enumerate(tasks))
+    alone: set[int] = set()
+    while waiting:
+        together = [k for k in waiting if k not in alone] or [next(iter(waiting))]
+        crashed: list[int] = []
+        with tempfile.TemporaryDirectory(prefix="auditdp-") as folder:
+            for position, result in _parallel({k: waiting[k] for k in together}, folder, workers):
+                del waiting[position]
+                yield result
+            crashed = [int(mark.name) for mark in Path(folder).iterdir() if int(mark.name) in waiting]
+        # Marks tell which audits ran when a worker died; alone, each shows whether it is the one that kills its worker.
+        for position in crashed:
+            if len(together) == 1:
+                yield _died(waiting.pop(position))
+            alone.add(position)
+
+
+def _parallel(tasks: dict[int, Task], folder: str, workers: int) -> Iterator[tuple[int, AuditResult]]:
+    """Yield (position, result) from joblib workers until all are done or the pool breaks."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    jobs = (delayed(_positioned)(k, task, folder) for k, task in tasks.items())
+    # With one task joblib would run it in this process, where a crash would end the run; two jobs keep it outside.
+    size = workers if workers == -1 else max(2, workers)
+    with contextlib.suppress(BrokenProcessPool):
+        yield from Parallel(n_jobs=size, return_as="generator_unordered", batch_size=1, pre_dispatch=size)(jobs)
+
+
+def _positioned(position: int, task: Task, folder: str) -> tuple[int, AuditResult]:
+    return position, _in_worker(task, folder, position)
+
+
+def _died(task: Task) -> AuditResult:
+    return AuditResult(
+        id=task.id,
+        verdict=Verdict.ERROR,
+        summary=(
+            f"{task.id}: the process that ran it died (a crash in native code, out of memory, or stuck there beyond "
+            "--timeout); run it alone under a debugger, or lower its budget"
+        ),
+        expected=task.expect,
+        alpha=task.alpha,
+        reproduce=task.reproduce,
+    )

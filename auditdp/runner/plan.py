@@ -1,0 +1,175 @@
+"""What a run will do: which audits, with which parameters, randomness, level and budget."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from auditdp.audit import BUDGETS, Declared, collect
+from auditdp.errors import CollectionError, ConfigurationError, did_you_mean
+from auditdp.results import LedgerEntry
+
+PATTERN = "audit_*.py"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One audit to run: everything a worker process needs, as plain data."""
+
+    id: str
+    path: str
+    name: str
+    root: str
+    overrides: dict[str, str]
+    expect: str
+    root_seed: int
+    alpha: float
+    budget: str
+    timeout: float | None
+    data: str = ""
+
+    @property
+    def reproduce(self) -> str:
+        """The command that runs this audit again with the same outcome."""
+        parts = [f"auditdp run {self.id} --seed {self.root_seed} --alpha {self.alpha!r} --budget {self.budget}"]
+        parts += [f"-P {name}={value}" for name, value in self.overrides.items()]
+        return " ".join([*parts, *(["--data DIR"] if self.data else [])])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tasks of a run in order, the files that could not be collected, and where alpha goes."""
+
+    tasks: list[Task]
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def ledger(self) -> list[LedgerEntry]:
+        """The share of alpha that each audit may spend."""
+        return [LedgerEntry(task.id, "verdict and lower bound", task.alpha) for task in self.tasks]
+
+
+def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
+    """Return (file, name of one audit or '') for paths, folders and ids such as ``audits/audit_edges.py::dprr``.
+
+    Raises:
+        ConfigurationError: If a path does not exist.
+    """
+    found: list[tuple[Path, str]] = []
+    for target in targets:
+        text, _, name = target.partition("::")
+        path = Path(text)
+        if not path.exists():
+            raise ConfigurationError(
+                f"no such file or folder: {text}; give a folder of {PATTERN} files, a file, or an id"
+            )
+        files = sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
+        found += [(file, name) for file in files if (file, name) not in found]
+    return found
+
+
+def discover(targets: Sequence[str], keyword: str = "") -> tuple[list[Declared], list[tuple[str, str]]]:
+    """Collect the audits that targets and keyword select, and the files that failed with their reasons.
+
+    Raises:
+        ConfigurationError: If an id names no audit of its file, or the keyword is no expression.
+    """
+    declared: list[Declared] = []
+    failures: list[tuple[str, str]] = []
+    for path, name in audit_files(targets):
+        try:
+            found = collect(path)
+        except CollectionError as error:
+            failures.append((str(path), str(error)))
+            continue
+        if name:
+            names = [d.id.partition("::")[2] for d in found]
+            if name not in names:
+                raise ConfigurationError(f"{path} declares no audit {name!r}; {did_you_mean(name, names)}")
+            found = [d for d in found if d.id.endswith(f"::{name}")]
+        declared += [d for d in found if d not in declared]
+    return [d for d in declared if matches(keyword, d.id)], failures
+
+
+def matches(expression: str, identifier: str) -> bool:
+    """Return whether an id matches ``-k``: words that occur in it, joined by and, or, not and parentheses.
+
+    >>> matches("edges and not degree", "audits/audit_edges.py::dprr")
+    True
+
+    Raises:
+        ConfigurationError: If the expression cannot be read.
+    """
+    if not expression.strip():
+        return True
+    try:
+        tree = ast.parse(expression.strip(), mode="eval").body
+        return _evaluate(tree, identifier.lower())
+    except (SyntaxError, ValueError):
+        if any(f" {word} " in f" {expression} " for word in ("and", "or", "not")):
+            raise ConfigurationError(
+                f"-k {expression!r}: expected words joined by and, or, not and parentheses"
+            ) from None
+        return expression.lower() in identifier.lower()
+
+
+def _evaluate(node: ast.expr, identifier: str) -> bool:
+    if isinstance(node, ast.BoolOp):
+        values = [_evaluate(value, identifier) for value in node.values]
+        return all(values) if isinstance(node.op, ast.And) else any(values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _evaluate(node.operand, identifier)
+    if isinstance(node, ast.Name):
+        return node.id.lower() in identifier
+    raise ValueError("not a keyword expression")
+
+
+def make_plan(
+    targets: Sequence[str],
+    *,
+    root_seed: int,
+    keyword: str = "",
+    overrides: Mapping[str, str] | None = None,
+    alpha: float = 0.05,
+    budget: str = "standard",
+    timeout: float | None = None,
+    data: str = "",
+) -> Plan:
+    """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
+
+    Raises:
+        ConfigurationError: If a setting cannot be used.
+    """
+    if budget not in BUDGETS:
+        raise ConfigurationError(f"unknown budget {budget!r}; {did_you_mean(budget, BUDGETS)}")
+    if not 0 < alpha < 1:
+        raise ConfigurationError(f"expected alpha strictly between 0 and 1, got {alpha!r}")
+    if root_seed < 0:
+        raise ConfigurationError(f"expected a seed >= 0, got {root_seed}")
+    if timeout is not None and not timeout > 0:
+        raise ConfigurationError(f"expected a timeout > 0 seconds, got {timeout!r}")
+    declared, failures = discover(targets, keyword)
+    overrides = dict(overrides or {})
+    known = {name for d in declared for name in d.parameters}
+    for name in overrides:
+        if name not in known:
+            raise ConfigurationError(f"-P {name}: no selected audit has this parameter; {did_you_mean(name, known)}")
+    tasks = [
+        Task(
+            id=d.id,
+            path=d.path,
+            name=d.id.partition("::")[2],
+            root=str(Path.cwd()),
+            overrides={name: value for name, value in overrides.items() if name in d.parameters},
+            expect=d.expect,
+            root_seed=root_seed,
+            alpha=alpha / len(declared),
+            budget=budget,
+            timeout=timeout if timeout is not None else d.timeout,
+            data=data,
+        )
+        for d in declared
+    ]
+    return Plan(tasks, failures)
