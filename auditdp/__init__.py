@@ -3,7 +3,7 @@
 The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names.
 """
 
-from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, Neighbours, Pair, Relationship
+from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, Relationship
 from auditdp.audit import Audit, assert_private, audit, data_file
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AuditError, PrivacyViolation, Skip
@@ -24,6 +24,7 @@ __all__ = [
     "FiniteLaw",
     "GaussianDP",
     "LaplaceLaw",
+    "ListsLDP",
     "Mechanism",
     "Neighbours",
     "Pair",

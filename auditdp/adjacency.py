@@ -67,6 +67,10 @@ def _check_bits(name: str, which: str, data: Any, shape: tuple[int, ...]) -> np.
     return array.astype(np.int8)
 
 
+def _sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
+    return ("data", pair.data), ("neighbour", pair.neighbour)
+
+
 def _check_nodes(kind: str, nodes: int, least: int) -> None:
     if not isinstance(nodes, int | np.integer) or nodes < least:
         raise AdjacencyError(f"{kind}: expected nodes, an integer >= {least}, got {nodes!r}")
@@ -94,9 +98,7 @@ class EdgeLDP:
 
     def check(self, pair: Pair) -> None:
         """Raise unless the lists have nodes - 1 bits and differ in exactly one."""
-        shape = (self.nodes - 1,)
-        a = _check_bits(self.name, "data", pair.data, shape)
-        b = _check_bits(self.name, "neighbour", pair.neighbour, shape)
+        a, b = (_check_bits(self.name, which, x, (self.nodes - 1,)) for which, x in _sides(pair))
         if (differ := int((a != b).sum())) != 1:
             raise AdjacencyError(f"{self.name}: the lists differ in {differ} bits, expected exactly 1: {pair}")
 
@@ -143,6 +145,94 @@ class EdgeLDP:
 
 
 @dataclass(frozen=True)
+class ListsLDP:
+    """Edge local DP seen from outside: the neighbour lists of all users, one bit of one protected user's list changed.
+
+    An input is an int8 matrix of shape (nodes, nodes) with a zero diagonal; row i is what user i says, so it need not
+    be symmetric. It is ``EdgeLDP`` for mechanisms that take everybody's lists at once.
+
+    Args:
+        nodes: Number of users.
+        protected: Users whose lists are protected; all of them unless given.
+    """
+
+    nodes: int
+    protected: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _check_nodes("ListsLDP", self.nodes, 2)
+        if not self.users or not set(self.users) <= set(range(self.nodes)):
+            raise AdjacencyError(f"ListsLDP: expected protected users in 0..{self.nodes - 1}, got {self.protected!r}")
+
+    @property
+    def users(self) -> tuple[int, ...]:
+        """The protected users."""
+        return tuple(range(self.nodes)) if self.protected is None else self.protected
+
+    @property
+    def name(self) -> str:
+        """The adjacency, its size, and who is protected."""
+        whose = "any user" if self.protected is None else f"user {', '.join(map(str, self.protected))}"
+        return f"edge LDP (one bit of the list of {whose}), {self.nodes} nodes"
+
+    def check(self, pair: Pair) -> None:
+        """Raise unless the lists differ in exactly one bit, off the diagonal, of a protected user."""
+        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in _sides(pair))
+        rows, columns = np.nonzero(a != b)
+        if len(rows) != 1 or rows[0] == columns[0] or a.diagonal().any() or b.diagonal().any():
+            raise AdjacencyError(f"{self.name}: the lists differ in {len(rows)} bits, not in one off-diagonal: {pair}")
+        if rows[0] not in self.users:
+            raise AdjacencyError(
+                f"{self.name}: the bit that differs is in the list of user {rows[0]}, not a protected one"
+            )
+
+    def _cells(self) -> list[tuple[int, int]]:
+        return [(i, j) for i in range(self.nodes) for j in range(self.nodes) if i != j]
+
+    def _pair(self, ones: Sequence[tuple[int, int]], cell: tuple[int, int], name: str) -> Pair:
+        low = np.zeros((self.nodes, self.nodes), np.int8)
+        for i, j in ones:
+            low[i, j] = 1
+        high = low.copy()
+        high[cell] = 1
+        return Pair(high, low, name)
+
+    def pairs(self) -> list[Pair]:
+        """Return empty lists and full lists, each with and without one bit of the first protected user."""
+        cells = self._cells()
+        own = next(cell for cell in cells if cell[0] == self.users[0])
+        full = [cell for cell in cells if cell != own]
+        return [self._pair([], own, "empty lists + 1 bit"), self._pair(full, own, "full lists - 1 bit")]
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return every pair of lists that differ in one protected bit, or None above the limit."""
+        cells = self._cells()
+        own = [cell for cell in cells if cell[0] in self.users]
+        if len(cells) > 20 or len(own) * 2 ** (len(cells) - 1) > MAX_EXHAUSTIVE:
+            return None
+        return [
+            self._pair(ones, cell, f"{size + 1} | {size} bits")
+            for size in range(len(cells))
+            for ones in combinations(cells, size)
+            for cell in own
+            if cell not in ones
+        ]
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return pairs with any lists and any bit of a protected user flipped."""
+        cells = self._cells()
+        own = [cell for cell in cells if cell[0] in self.users]
+
+        def build(present: list[bool], cell: tuple[int, int]) -> Pair:
+            ones = [c for c, here in zip(cells, present, strict=True) if here and c != cell]
+            pair = self._pair(ones, cell, "")
+            return pair if present[cells.index(cell)] else pair.swapped()
+
+        flags = st.lists(st.booleans(), min_size=len(cells), max_size=len(cells))
+        return st.builds(build, flags, st.sampled_from(own))
+
+
+@dataclass(frozen=True)
 class EdgeDP:
     """Edge DP in the central model: two undirected graphs on the same nodes that differ in one edge.
 
@@ -167,9 +257,7 @@ class EdgeDP:
 
     def check(self, pair: Pair) -> None:
         """Raise unless both matrices are simple undirected graphs that differ in one edge."""
-        shape = (self.nodes, self.nodes)
-        a = _check_bits(self.name, "data", pair.data, shape)
-        b = _check_bits(self.name, "neighbour", pair.neighbour, shape)
+        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in _sides(pair))
         for which, matrix in (("data", a), ("neighbour", b)):
             if (matrix != matrix.T).any() or matrix.diagonal().any():
                 raise AdjacencyError(f"{self.name}: {which} is not symmetric with a zero diagonal: {brief(matrix)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import inspect
+import math
 import os
 import sys
 import time
@@ -28,7 +29,6 @@ from auditdp.randomness import stream
 from auditdp.results import AuditResult, ClaimRecord, ControlResult, Counterexample, Evidence, Verdict
 
 BUDGETS = {"quick": 5_000, "standard": 50_000, "thorough": 1_000_000}
-CONTROL_CALLS = 50_000
 DATA_VARIABLE = "AUDITDP_DATA"
 
 
@@ -42,7 +42,8 @@ class Audit:
             ``VarianceAtMost``).
         pairs: For a privacy claim: an adjacency such as ``EdgeLDP(nodes=8)``, or pairs (data, neighbour).
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
-        controls: Mechanisms that break the claim on purpose. One that the audit does not refute makes it INCONCLUSIVE.
+        controls: Mechanisms that break the claim on purpose. Each kind of evidence must refute each of them with the
+            budget that the mechanism had; one that survives makes the audit INCONCLUSIVE.
         play: Pairs for the game where they are not those that the adjacency lists.
         evidence: Kinds of evidence to gather, of 'game' and 'exact'; all that apply unless named.
         forecasters: Forecasters for the game; chosen automatically unless named.
@@ -267,7 +268,7 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
         epsilon_upper=bounds[1],
         log_e_value=next((e.log_e_value for e in evidence if e.log_e_value is not None), None),
         alpha=settings.alpha,
-        calls=sum(e.calls for e in evidence) + sum(c.calls for c in controls),
+        calls=sum(e.calls for e in evidence),
         controls=controls,
         counterexample=found if verdict is Verdict.VIOLATED else None,
         cpu_seconds=time.process_time() - cpu,
@@ -276,7 +277,7 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 
 def _gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool = False) -> list[Evidence]:
-    """Run every applicable kind of evidence on one mechanism; a control stops at the first refutation."""
+    """Run every applicable kind of evidence on one mechanism; the game against a control stops when it is refuted."""
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
     calls = built.calls if built.calls is not None else settings.calls
     if isinstance(built.claim, Unbiased | VarianceAtMost):
@@ -290,13 +291,13 @@ def _gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, c
     if "exact" in kinds and has_exact_law(mechanism):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
         found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited))
-    if "game" in kinds and not (control and found and found[0].verdict is Verdict.VIOLATED):
+    if "game" in kinds:
         game = play_game(
             adapted,
             built.claim,
             adjacency,
             alpha=settings.alpha,
-            calls=max(calls, CONTROL_CALLS if built.calls is None else 0) if control else calls,
+            calls=calls,
             streams=streams,
             forecasters=built.forecasters,
             pairs=built.play,
@@ -311,13 +312,13 @@ def _gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, c
 
 
 def _control(built: Audit, twin: Any, settings: Settings, number: int) -> ControlResult:
-    """Audit a broken twin exactly as the mechanism was audited."""
+    """Audit a broken twin as the mechanism was audited; each kind of evidence must refute it, or it has survived."""
     evidence = _gather(built, twin, settings, f"control {number}", control=True)
-    verdict, summary = _conclude(evidence, [])
+    blind = [e for e in evidence if e.verdict is not Verdict.VIOLATED]
     return ControlResult(
         name=name_of(twin),
-        verdict=verdict,
-        statement=summary,
+        verdict=blind[0].verdict if blind else Verdict.VIOLATED,
+        statement="; ".join(f"{e.kind}: {e.statement}" for e in blind or evidence),
         calls=sum(e.calls for e in evidence),
         epsilon_lower=_bounds(evidence)[0],
     )
@@ -334,21 +335,23 @@ def _conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -
     surviving = [control.name for control in controls if control.verdict is not Verdict.VIOLATED]
     if surviving:
         return Verdict.INCONCLUSIVE, (
-            f"the audit has no teeth: it did not refute the broken {', '.join(surviving)}; for the mechanism itself: "
+            f"The audit has no teeth: it did not refute the broken {', '.join(surviving)}; for the mechanism itself: "
             f"{leading.verdict}, {summary}"
         )
     return leading.verdict, summary
 
 
 def _bounds(evidence: Sequence[Evidence]) -> tuple[float | None, float | None]:
-    """Return the bounds that lead: an exact value where there is one, else the game's.
+    """Return the bounds that lead.
 
-    The game's lower bound is statistical and stays beside the exact one in its own evidence.
+    Where an upper bound is known the game's lower bound stands against it, so that the two show each other's quality;
+    else it is the largest lower bound of any evidence.
     """
-    lower = [e.epsilon_lower for e in evidence if e.epsilon_lower is not None and e.kind == "game"]
-    lower += [e.epsilon_lower for e in evidence if e.epsilon_lower is not None and e.kind != "game"]
+    lower = {e.kind: e.epsilon_lower for e in evidence if e.epsilon_lower is not None}
     upper = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None]
-    return (lower[0] if lower else None), (min(upper) if upper else None)
+    if upper and math.isfinite(upper[0]) and "game" in lower:
+        return lower["game"], upper[0]
+    return max(lower.values(), default=None), min(upper, default=None)
 
 
 def _claim_record(built: Audit) -> ClaimRecord:

@@ -42,6 +42,16 @@ def _write_float(value: float | None) -> float | str | None:
     return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
 
 
+def _write_details(value: Any) -> Any:
+    """Write infinities inside nested details as the strings that ``Number`` uses; JSON itself has none."""
+    if isinstance(value, float):
+        return _write_float(value)
+    if isinstance(value, dict):
+        return {key: _write_details(item) for key, item in value.items()}
+    return [_write_details(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+Details = Annotated[dict[str, Any], PlainSerializer(_write_details, when_used="json")]
 Number = Annotated[float, PlainSerializer(_write_float, when_used="json")]
 
 
@@ -88,7 +98,7 @@ class Evidence:
     log_e_value: Number | None = None
     calls: int = 0
     counterexample: Counterexample | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ class AuditResult:
     expected: str = "holds"
     description: str = ""
     mechanism: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: Details = field(default_factory=dict)
     claim: ClaimRecord | None = None
     evidence: list[Evidence] = field(default_factory=list)
     epsilon_lower: Number | None = None
@@ -176,7 +186,7 @@ class RunRecord:
 
     root_seed: int
     status: str
-    arguments: dict[str, Any]
+    arguments: Details
     versions: dict[str, str]
     revision: str
     device: str

@@ -41,7 +41,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from auditdp.claims import Claim
 
@@ -65,6 +64,13 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     grid = claim.level * ratio ** steps.astype(float)
     grid[down] = claim.level
     return np.asarray(grid)
+
+
+def log_mean_exp(values: Floats) -> Floats:
+    """Return ln of the mean of e^values along the first axis."""
+    if len(values) == 1:
+        return np.asarray(values[0])
+    return np.asarray(np.logaddexp.reduce(values, axis=0) - math.log(len(values)))
 
 
 def log_cap(epsilon: Any) -> tuple[Any, Any]:
@@ -121,13 +127,12 @@ class Wealth:
     @property
     def log_wealth(self) -> float:
         """Log wealth against the claim, averaged over all bets."""
-        return float(logsumexp(self._log) - math.log(self._log.size))
+        return float(log_mean_exp(self._log.ravel()))
 
     @property
     def log_by_forecaster(self) -> Floats:
         """Log wealth against the claim of each forecaster alone, shape (forecasters,)."""
-        per = self._log[0].size
-        return np.asarray(logsumexp(self._log.reshape(self.forecasters, per), axis=1) - math.log(per))
+        return log_mean_exp(self._log.reshape(self.forecasters, -1).T)
 
     def bet(self, log_odds: Floats, labels: NDArray[np.int8]) -> Floats:
         """Bet on a batch of calls and return the log wealth against the claim after each of them.
@@ -139,12 +144,12 @@ class Wealth:
         steps = np.stack([self._increments(log_odds, labels, *tangent) for tangent in self._tangents], axis=1)
         paths = self._log[..., None] + np.cumsum(steps, axis=-1)  # (K, T, C, n)
         self._log = paths[..., -1]
-        path = logsumexp(paths.reshape(-1, paths.shape[-1]), axis=0) - math.log(self._log.size)
+        path = log_mean_exp(paths.reshape(-1, paths.shape[-1]))
         self.highest = max(self.highest, float(path.max()))
         self.calls += len(labels)
         if self.levels is not None:
             self._bet_on_grid(log_odds, labels)
-        return np.asarray(path)
+        return path
 
     def _increments(self, log_odds: Floats, labels: NDArray[np.int8], epsilon: float, delta: float) -> Floats:
         """Log factors of every bet against one (epsilon, delta), shape (K, components, n)."""
@@ -188,8 +193,7 @@ class Wealth:
                 shrink = np.exp(-epsilon)
                 self._grid[k, ..., c] += n_right * np.log1p(f * shrink) + wrong
                 self._grid[k, ..., c] -= len(labels) * np.log1p(f * delta * shrink)
-        flat = np.moveaxis(self._grid, 1, 0).reshape(len(self._grid_highest), -1)
-        wealth = logsumexp(flat, axis=1) - math.log(flat.shape[1])
+        wealth = log_mean_exp(np.moveaxis(self._grid, 1, 0).reshape(len(self._grid_highest), -1).T)
         wealth[self._position] = self.log_wealth
         below = np.s_[: self._position]
         wealth[below] = np.logaddexp(wealth[below], self.log_wealth) - math.log(2)

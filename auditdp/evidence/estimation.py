@@ -109,12 +109,14 @@ def estimation_evidence(
         streams: Randomness by (purpose, batch).
 
     Raises:
-        MechanismError: If outputs are not single numbers, or the calls do not suffice for 30 in every class.
+        MechanismError: If outputs are not single numbers, or the calls do not suffice for 30 of every input.
     """
     each = calls // max(len(inputs), 1)
-    if each < LEAST_CALLS:
+    most = max(len(group) for group in inputs.values())
+    if each < LEAST_CALLS * most:
         raise MechanismError(
-            f"{calls} calls for {len(inputs)} classes are too few: give at least {LEAST_CALLS} to each"
+            f"{calls} calls for {len(inputs)} classes of up to {most} inputs are too few: give at least {LEAST_CALLS} "
+            f"to every input, that is calls={LEAST_CALLS * most * len(inputs)}"
         )
     first = next(iter(inputs.values()))[0]
     check_independence(mechanism, first, streams("independence", 0))
@@ -134,25 +136,25 @@ def estimation_evidence(
         "calls": sum(len(values) for values in errors.values()),
         "details": details,
     }
-    names = list(errors)
+    names, said = list(errors), str(promise)[0].upper() + str(promise)[1:]
     if broken.any():
         worst = classes[int(np.argmax(np.where(broken, _severity(promise, classes), -np.inf)))]
         return Evidence(
             verdict=Verdict.VIOLATED,
-            statement=f"{promise} is refuted in {int(broken.sum())} of {len(names)} classes at level {alpha:.4g}",
+            statement=f"{said} is refuted in {int(broken.sum())} of {len(names)} classes at level {alpha:.4g}",
             counterexample=Counterexample(pair=worst["class"], explanation=_explain(promise, worst)),
             **common,
         )
     if within.all():
         return Evidence(
             verdict=Verdict.EQUIVALENT,
-            statement=f"{promise} holds in all {len(names)} classes with confidence {1 - alpha:.6g}",
+            statement=f"{said} holds in all {len(names)} classes with confidence {1 - alpha:.6g}",
             **common,
         )
     open_ones = [name for name, inside in zip(names, within, strict=True) if not inside]
     return Evidence(
         verdict=Verdict.NOT_REFUTED,
-        statement=f"{promise} is not refuted, but more calls are needed to show it for: {', '.join(open_ones[:5])}",
+        statement=f"{said} is not refuted, but more calls are needed to show it for: {', '.join(open_ones[:5])}",
         **common,
     )
 
@@ -160,7 +162,11 @@ def estimation_evidence(
 def _errors(
     mechanism: Mechanism, promise: Promise, group: Sequence[Any], calls: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Estimate minus truth over the inputs of one class, shape (calls,)."""
+    """Estimate minus truth over the inputs of one class, shape (calls,).
+
+    For a variance, minus the mean over the calls of the same input instead: a bias that differs between the inputs of a
+    class is not variance. The residuals are scaled by √(m/(m-1)) for the mean that they lost.
+    """
     parts, like = [], None
     for share, data in zip(np.array_split(np.arange(calls), len(group)), group, strict=True):
         if len(share) == 0:
@@ -171,7 +177,11 @@ def _errors(
                 f"{name_of(mechanism)}: returned outputs of shape {outputs.shape[1:]}, expected one number per call"
             )
         like = outputs[:0]
-        parts.append(outputs.astype(float) - promise.truth(data))
+        values = outputs.astype(float)
+        if isinstance(promise, VarianceAtMost):
+            parts.append((values - values.mean()) * math.sqrt(len(values) / max(len(values) - 1, 1)))
+        else:
+            parts.append(values - promise.truth(data))
     return np.concatenate(parts)
 
 
@@ -249,9 +259,9 @@ def _explain(promise: Promise, c: dict[str, Any]) -> str:
     if isinstance(promise, VarianceAtMost):
         interval = f"[{c['variance_low']:.6g}, {c['variance_high']:.6g}]"
         return (
-            f"the variance over {c['n']:,} calls is {c['variance']:.6g}, interval {interval}, above {promise.bound:.6g}"
+            f"The variance over {c['n']:,} calls is {c['variance']:.6g}, interval {interval}, above {promise.bound:.6g}"
         )
     bias, half = c["mean"] - c["truth"], c["high"] - c["mean"]
     return (
-        f"the truth is {c['truth']:.6g}, the mean over {c['n']:,} calls {c['mean']:.6g}: bias {bias:+.4g} ± {half:.2g}"
+        f"The truth is {c['truth']:.6g}, the mean over {c['n']:,} calls {c['mean']:.6g}: bias {bias:+.4g} ± {half:.2g}"
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None) -> 
 
 
 def _show(p: arb) -> str:
-    return f"{float(p.mid()):.12g}"
+    value = float(p.mid())
+    return p.str(6, radius=False) if value == 0 and p != 0 else f"{value:.12g}"
 
 
 def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
@@ -173,9 +174,8 @@ def exact_evidence(
         if worst is None or _size(loss) > _size(worst):
             worst, worst_pair = loss, pair
     assert worst is not None
-    scope = (
-        f"all {len(played):,} pairs of {adjacency.name}" if everything else f"{len(played)} pairs of {adjacency.name}"
-    )
+    count = f"{len(played):,} pair{'s' if len(played) > 1 else ''}"
+    scope = f"{'all ' if everything is not None else ''}{count} of {adjacency.name}"
     details = _details(claim, law_of(worst_pair.data), law_of(worst_pair.neighbour), worst)
     details |= {"worst_pair": str(worst_pair), "scope": scope, "pairs_enumerated": len(played)}
     common: dict[str, Any] = {
@@ -185,9 +185,13 @@ def exact_evidence(
         "epsilon_lower": None if curve_claim or epsilon is not None else worst.lower,
         "epsilon_upper": None if curve_claim or epsilon is not None or everything is None else worst.upper,
     }
-    said = f"exact ε = {_text(worst)} over {scope}"
-    if worst.delta is not None:
-        said = f"exact δ({claim.level:.6g}) = {float(worst.delta.mid()):.6g} over {scope} (pure ε = {_text(worst)})"
+    if isinstance(law_of(worst_pair.data), FiniteLaw) and epsilon is None and not curve_claim and violated:
+        worst = replace(
+            worst, delta=finite_loss(law_of(worst_pair.data), law_of(worst_pair.neighbour), epsilon=claim.level).delta
+        )
+    said = f"Exact ε = {_text(worst)} over {scope}"
+    if epsilon is not None and worst.delta is not None:
+        said = f"Exact δ({claim.level:.6g}) = {float(worst.delta.mid()):.6g} over {scope} (pure ε = {_text(worst)})"
     if violated:
         return Evidence(
             verdict=Verdict.VIOLATED,
@@ -238,14 +242,14 @@ def _details(claim: Claim, p: Any, q: Any, worst: PairLoss) -> dict[str, Any]:
 
 def _counterexample(loss: PairLoss, pair: Pair, claim: Claim) -> Counterexample:
     if loss.probabilities == ("", ""):
-        explanation = f"the log ratio of the two densities reaches {_text(loss)}; the claim allows {claim.level:.6g}"
+        explanation = f"The log ratio of the two densities reaches {_text(loss)}; the claim allows {claim.level:.6g}"
     else:
         p, q = loss.probabilities
         factor = "∞" if loss.epsilon is None else f"{math.exp(min(float(loss.epsilon.mid()), 700.0)):.6g}"
         explanation = (
-            f"this output has probability {p} on the first input and {q} on the second, a factor of {factor} = "
+            f"This output has probability {p} on the first input and {q} on the second, a factor of {factor} = "
             f"e^{_text(loss)}; the claim is {claim}"
         )
         if loss.delta is not None:
-            explanation += f", and δ({claim.level:.6g}) = {float(loss.delta.mid()):.6g}"
+            explanation += f"; over all outputs δ({claim.level:.6g}) = {float(loss.delta.mid()):.4g}"
     return Counterexample(pair=str(pair), output=loss.output, explanation=explanation)

@@ -106,7 +106,7 @@ def play_game(
     confirmed = _confirm(game, streams, details)
     total = game.wealth.calls + details["confirmation"]["calls"]
     seen = (
-        f"the bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show "
+        f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show "
         f"{symbol} ≥ {lower:.4g} with confidence {1 - alpha:.6g}"
     )
     if not confirmed:
@@ -153,7 +153,7 @@ def _counterexample(game: Game, details: dict[str, Any]) -> Counterexample:
     return Counterexample(
         pair=str(game.pairs[game.best_pair]),
         explanation=(
-            f"on {fresh['calls']:,} fresh calls the {name} forecaster bet {fresh['bets']:,} times on which of the two "
+            f"On {fresh['calls']:,} fresh calls the {name} forecaster bet {fresh['bets']:,} times on which of the two "
             f"inputs was used and was right {fresh['right']:,} times "
             f"({fresh['right'] / max(fresh['bets'], 1):.2%}); the claim allows {allowed}"
         ),

@@ -32,10 +32,10 @@ class Task:
 
     @property
     def reproduce(self) -> str:
-        """The command that runs this audit again with the same outcome."""
+        """The command that runs this audit again with the same outcome, given the same data folder."""
         parts = [f"auditdp run {self.id} --seed {self.root_seed} --alpha {self.alpha!r} --budget {self.budget}"]
         parts += [f"-P {name}={value}" for name, value in self.overrides.items()]
-        return " ".join([*parts, *(["--data DIR"] if self.data else [])])
+        return " ".join(parts)
 
 
 @dataclass(frozen=True)

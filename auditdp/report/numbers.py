@@ -1,0 +1,147 @@
+"""Numbers as a reader sees them: bounds are rounded outwards, an infinite epsilon is ∞, a missing value is a dash."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+
+from auditdp.results import AuditResult, ClaimRecord
+
+MISSING = "–"
+SNAP = 1e-9  # a bound this close to a short decimal is shown as that decimal, in either direction
+MOST_DIGITS = 12
+CLAIM_DIGITS = 6  # as in the text of a claim
+
+
+def as_float(value: object) -> float | None:
+    """Return a number that a record may hold as a float or as the strings 'inf' and 'nan'; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        result = float(value)
+    except ValueError:
+        return None
+    return None if math.isnan(result) else result
+
+
+def number(value: object, digits: int = 4) -> str:
+    """Return ``value`` to so many significant digits, with thousands separated.
+
+    >>> number(12345.678), number(0.00001), number(float("inf")), number(None), number(0.30000000000000004)
+    ('12,346', '1e-5', '∞', '–', '0.3')
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    as_number = as_float(value)
+    if as_number is None:
+        return MISSING
+    if math.isinf(as_number):
+        return "∞" if as_number > 0 else "−∞"
+    return _write(_round(as_number, digits, ROUND_HALF_EVEN))
+
+
+def bound(value: object, *, up: bool, against: float | None = None, digits: int = 4) -> str:
+    """Return a bound rounded outwards: a lower bound down, an upper bound up.
+
+    Digits are added until the bound shows on the same side of ``against`` as it is, so that a refutation of epsilon = 1
+    by 1.00003 does not read as "1".
+
+    >>> bound(1.31289, up=False), bound(1.31289, up=True), bound(1.00003, up=False, against=1)
+    ('1.312', '1.313', '1.00003')
+    """
+    exact = as_float(value)
+    if exact is None or math.isinf(exact):
+        return number(value)
+    if against is not None and _side(exact, against) == 0:
+        return number(against, digits=CLAIM_DIGITS)
+    shown = Decimal(0)
+    for places in range(digits, MOST_DIGITS + 1):
+        shown = _round(exact, places, ROUND_HALF_EVEN)
+        if abs(float(shown) - exact) > SNAP * abs(exact):
+            shown = _round(exact, places, ROUND_CEILING if up else ROUND_FLOOR)
+        if against is None or _side(float(shown), against) == _side(exact, against):
+            break
+    return _write(shown)
+
+
+def level(claim: ClaimRecord | None) -> float | None:
+    """Return the claimed epsilon, or mu for a Gaussian claim; None where the claim is not about privacy."""
+    if claim is None:
+        return None
+    return as_float(claim.mu if claim.parameter == "mu" else claim.epsilon)
+
+
+def symbol(claim: ClaimRecord | None) -> str:
+    """Return the letter that the bounds of an audit are about."""
+    return "μ" if claim is not None and claim.parameter == "mu" else "ε"
+
+
+def interval(lower: object, upper: object, claim: ClaimRecord | None = None) -> str:
+    """Return what two bounds say, for example '1.31 ≤ ε', 'ε = ∞' or '0.98 ≤ ε ≤ 1'."""
+    low, high, letter, claimed = as_float(lower), as_float(upper), symbol(claim), level(claim)
+    if low is not None and low == math.inf:
+        return f"{letter} = ∞"
+    if low is not None and high is not None and math.isfinite(high) and abs(high - low) <= SNAP * abs(high):
+        return f"{letter} = {bound(high, up=True, against=claimed)}"
+    left = "" if low is None else f"{bound(low, up=False, against=claimed)} ≤ "
+    right = "" if high is None or math.isinf(high) else f" ≤ {bound(high, up=True, against=claimed)}"
+    return f"{left}{letter}{right}" if left or right else MISSING
+
+
+def bounds(result: AuditResult) -> str:
+    """Return the bounds that an audit found."""
+    return interval(result.epsilon_lower, result.epsilon_upper, result.claim)
+
+
+def e_value(log_e_value: object) -> str:
+    """Return the wealth whose natural logarithm is given; it may be too large for a float."""
+    log = as_float(log_e_value)
+    if log is None or math.isinf(log):
+        return number(log)
+    if abs(log) < math.log(1e6):
+        return number(math.exp(log), digits=3)
+    exponent = math.floor(log / math.log(10))
+    mantissa = f"{math.exp(log - exponent * math.log(10)):.1f}"
+    return f"1.0e{exponent + 1}" if mantissa == "10.0" else f"{mantissa}e{exponent}"
+
+
+def count(value: int, noun: str, plural: str = "") -> str:
+    """Return '1 audit' or '2,184 audits'."""
+    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: object) -> str:
+    """Return a time that reads at a glance.
+
+    >>> duration(0.4213), duration(75), duration(7300)
+    ('0.42 s', '1 min 15 s', '2 h 1 min')
+    """
+    value = as_float(seconds)
+    if value is None or math.isinf(value):
+        return number(value)
+    if value < 59.95:
+        return f"{value:.2f} s" if value < 9.995 else f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _side(value: float, against: float) -> int:
+    return 0 if abs(value - against) <= SNAP * abs(against) else (1 if value > against else -1)
+
+
+def _round(value: float, digits: int, rounding: str) -> Decimal:
+    exact = Decimal(value)
+    places = min(0, exact.adjusted() - digits + 1)
+    return exact.quantize(Decimal(1).scaleb(places), rounding=rounding) if abs(exact) < Decimal("1e15") else exact
+
+
+def _write(value: Decimal) -> str:
+    if value == 0:
+        return "0"
+    if not -4 <= value.adjusted() < 9:
+        mantissa, _, exponent = f"{value:.3e}".partition("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "−", 1 if value < 0 else 0)
+    text = f"{value:,f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "−")

@@ -1,0 +1,105 @@
+"""How the audits of a run stand, in the order in which a person should look at them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from auditdp.report.numbers import as_float, count, level, number, symbol
+from auditdp.results import AuditResult, ControlResult, LedgerEntry, RunRecord, Verdict
+
+
+class Standing(StrEnum):
+    """What an audit amounts to once what it declares is taken into account; listed in the order of reports."""
+
+    FINDING = "findings"
+    DECLARED = "declared violations found"
+    CERTIFIED = "certified"
+    EQUIVALENT = "equivalent"
+    NOT_REFUTED = "not refuted"
+    INCONCLUSIVE = "inconclusive"
+    ERROR = "errors"
+    SKIPPED = "skipped"
+
+
+_ONE = {"findings": "finding", "declared violations found": "declared violation found", "errors": "error"}
+
+
+def named(key: Standing, many: int) -> str:
+    """Return the words that follow a number of audits."""
+    return _ONE.get(key.value, key.value) if many == 1 else key.value
+
+
+def standing(result: AuditResult) -> Standing:
+    """Return how one audit stands."""
+    if result.is_finding:
+        return Standing.FINDING
+    return Standing.DECLARED if result.verdict is Verdict.VIOLATED else Standing[result.verdict.name]
+
+
+def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
+    """Return the audits of every standing that occurs, worst first, otherwise in the order of the record."""
+    groups = {key: [result for result in record.results if standing(result) is key] for key in Standing}
+    return {key: results for key, results in groups.items() if results}
+
+
+def verdict_label(result: AuditResult) -> str:
+    """Return the verdict, with 'as declared' where the audit says that the claim is false."""
+    if result.verdict is Verdict.VIOLATED and result.expected == "violation":
+        return f"{result.verdict} as declared"
+    return str(result.verdict)
+
+
+def role(result: AuditResult) -> str:
+    """Return the colour of an audit by name: that of its verdict, but a declared violation that is found is good."""
+    verdict = Verdict.CERTIFIED if standing(result) is Standing.DECLARED else result.verdict
+    return verdict.value.lower().replace("_", "-")
+
+
+def reasons(result: AuditResult) -> list[str]:
+    """Return why an audit is a finding, one sentence each; empty where it is none."""
+    if not result.is_finding:
+        return []
+    found = []
+    if result.verdict is Verdict.VIOLATED and result.expected != "violation":
+        found.append("The claim is violated, and the audit does not declare that it is.")
+    if result.verdict is not Verdict.VIOLATED and result.expected == "violation":
+        found.append("A violation is declared here, and it was not found.")
+    found.extend(f"A control survived: {control}" for control in surviving(result))
+    return found
+
+
+def surviving(result: AuditResult) -> list[str]:
+    """Return one sentence for each broken twin that the audit did not refute."""
+    return [_survivor(control) for control in result.controls if control.verdict is not Verdict.VIOLATED]
+
+
+def _survivor(control: ControlResult) -> str:
+    calls = f" after {count(control.calls, 'call')}" if control.calls else ""
+    statement = f": {control.statement}" if control.statement else "."
+    return f"{control.name} ended {control.verdict}{calls}{statement}"
+
+
+def detectable(result: AuditResult) -> str:
+    """Return the smallest epsilon that the game would have refuted, as a phrase; empty where none was computed."""
+    for evidence in result.evidence:
+        smallest = as_float(evidence.details.get("detectable_epsilon"))
+        if smallest is not None:
+            alternative = evidence.details.get("detectable_alternative")
+            against = f" ({alternative})" if alternative else ""
+            return f"{symbol(result.claim)} = {number(smallest)}{against}"
+    return ""
+
+
+def audited_claims(record: RunRecord) -> int:
+    """Return how many privacy claims were looked at, without those whose audit crashed or could not run."""
+    unseen = (Verdict.ERROR, Verdict.SKIPPED)
+    return sum(level(result.claim) is not None and result.verdict not in unseen for result in record.results)
+
+
+def alpha_by_purpose(ledger: list[LedgerEntry]) -> dict[str, tuple[int, float]]:
+    """Return, for each purpose, how many shares of alpha it took and their sum."""
+    split: dict[str, tuple[int, float]] = {}
+    for entry in ledger:
+        shares, total = split.get(entry.purpose, (0, 0.0))
+        split[entry.purpose] = (shares + 1, total + entry.alpha)
+    return split

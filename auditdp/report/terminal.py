@@ -1,0 +1,191 @@
+"""The report that a run prints: one line for each audit, what was found under it, and a summary.
+
+Every function returns a string and asks nobody about the terminal: the caller, who knows whether it writes to one,
+passes ``colour`` and ``width``. Names and pairs are shown with control characters escaped.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+
+from rich.console import Console
+from rich.text import Text
+
+from auditdp.report.numbers import MISSING, bounds, count, duration, number
+from auditdp.report.standing import (
+    Standing,
+    alpha_by_purpose,
+    audited_claims,
+    by_standing,
+    detectable,
+    named,
+    standing,
+    surviving,
+    verdict_label,
+)
+from auditdp.report.text import printable
+from auditdp.report.wording import CLEAN_RUN
+from auditdp.results import AuditResult, Counterexample, RunRecord, Verdict
+
+WIDTH = 100
+INDENT = 4
+LABEL = 13
+PURPOSES_SHOWN = 6
+
+STYLES: dict[Standing, str] = {
+    Standing.FINDING: "bold red",
+    Standing.DECLARED: "green",
+    Standing.CERTIFIED: "green",
+    Standing.EQUIVALENT: "green",
+    Standing.NOT_REFUTED: "cyan",
+    Standing.INCONCLUSIVE: "yellow",
+    Standing.ERROR: "magenta",
+    Standing.SKIPPED: "dim",
+}
+
+
+def report(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
+    """Return every audit in the order of the record, then the summary."""
+    lines = [line(result, colour=colour, width=width) for result in record.results]
+    return "\n".join([*lines, "", summary(record, colour=colour, width=width)]) + "\n"
+
+
+def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH) -> str:
+    """Return one audit: its verdict and numbers on a line, and indented under it what a person has to know.
+
+    Args:
+        result: The audit.
+        colour: Whether to write ANSI colours.
+        width: Columns; only what is meant to be copied, an id or a command, runs over.
+    """
+    text = _headline(result, width)
+    for label, value, style in _notes(result):
+        text.append("\n")
+        text.append_text(_note(label, value, style, width))
+    return _write(text, colour)
+
+
+def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
+    """Return the counts, how alpha was split, the root seed and revision, and what a clean run means."""
+    groups = by_standing(record)
+    audits = count(len(record.results), "audit")
+    title = f"{audits} of {count(audited_claims(record), 'privacy claim')} in {duration(record.seconds)}"
+    if record.status != "complete":
+        title += f" · this run is {record.status}: audits are missing"
+    text = Text("─" * min(width, WIDTH) + "\n", style="dim")
+    text.append(title + "\n", style="bold")
+    for key, results in groups.items():
+        text.append(f"{len(results):>{INDENT + 2},}  {named(key, len(results))}\n", style=STYLES[key])
+    if Standing.FINDING not in groups:
+        text.append(f"{0:>{INDENT + 2}}  findings\n", style="bold green")
+    rows = [
+        ("verdicts", _verdict_counts(record)),
+        ("alpha", _alpha(record)),
+        ("root seed", str(record.root_seed)),
+        ("revision", record.revision or "unknown"),
+        ("device", record.device or "unknown"),
+    ]
+    text.append("\n")
+    for label, value in rows:
+        text.append_text(_note(label, value, "", width, indent=0))
+        text.append("\n")
+    text.append("\n" + textwrap.fill(CLEAN_RUN, width))
+    return _write(text, colour)
+
+
+def _headline(result: AuditResult, width: int) -> Text:
+    """The verdict and id, and the numbers in columns on the right; on a line of their own where the id is long."""
+    verdict = verdict_label(result)
+    claim = printable(result.claim.text) if result.claim else MISSING
+    shown = bounds(result) if result.claim else MISSING
+    left = f"{verdict:<12}  {printable(result.id)}"
+    right = f"{claim:<13} {shown:<16} {count(result.calls, 'call'):>13} {duration(result.seconds):>7}"
+    room = width - len(right) - 2
+    rest = (
+        left[len(verdict) :].ljust(room - len(verdict)) if len(left) <= room else f"{left[len(verdict) :]}\n{'':{room}}"
+    )
+    return Text(verdict, style=STYLES[standing(result)]).append(f"{rest}  {right}".rstrip(), style="none")
+
+
+def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
+    """What belongs under an audit, as (label, text, style)."""
+    notes: list[tuple[str, str, str]] = []
+    finding = standing(result) is Standing.FINDING
+    if result.verdict is Verdict.ERROR:
+        return [("error", result.summary, "magenta"), *_command(result)]
+    if result.verdict is Verdict.SKIPPED:
+        return [("reason", result.summary, "dim")]
+    if finding and result.expected == "violation" and result.verdict is not Verdict.VIOLATED:
+        notes.append(("missed", "A violation is declared here, and it was not found.", "bold red"))
+    if result.verdict is Verdict.VIOLATED:
+        if finding and result.claim and result.claim.source:
+            notes.append(("claimed in", result.claim.source, ""))
+        notes.extend(_counterexample(result.counterexample, result.summary))
+    notes.extend(("control", f"Survived: {sentence}", "bold red") for sentence in surviving(result))
+    if result.verdict is Verdict.INCONCLUSIVE and not surviving(result):
+        notes.append(("because", result.summary, ""))
+    if result.verdict is Verdict.NOT_REFUTED:
+        smallest = detectable(result)
+        sentence = f"this budget would have refuted {smallest} nine times in ten" if smallest else result.summary
+        notes.append(("power", sentence, ""))
+    if finding or result.verdict is Verdict.VIOLATED:
+        notes.extend(_command(result))
+    return notes
+
+
+def _counterexample(found: Counterexample | None, summary: str) -> list[tuple[str, str, str]]:
+    if found is None:
+        return [("because", summary, "")]
+    notes = [("pair", found.pair, ""), ("output", found.output, ""), ("because", found.explanation, "")]
+    if not found.confirmed:
+        notes.append(("note", "Not confirmed on fresh randomness.", "yellow"))
+    return [note for note in notes if note[1]]
+
+
+def _command(result: AuditResult) -> list[tuple[str, str, str]]:
+    return [("reproduce", result.reproduce, "bold")] if result.reproduce else []
+
+
+def _note(label: str, value: str, style: str, width: int, *, indent: int = INDENT) -> Text:
+    """A label and its text; text is wrapped under itself, a command is left whole so that it can be copied."""
+    start = " " * (indent + LABEL)
+    paragraphs = [printable(paragraph) for paragraph in value.strip().splitlines()] or [""]
+    if label != "reproduce":
+        room = max(20, width - len(start))
+        paragraphs = [row for paragraph in paragraphs for row in (_wrap(paragraph, room) or [""])]
+    note = Text(" " * indent).append(f"{label:<{LABEL}}", style="dim")
+    return note.append(("\n" + start).join(paragraphs), style=style or "none")
+
+
+def _wrap(paragraph: str, room: int) -> list[str]:
+    return textwrap.wrap(
+        paragraph, room, subsequent_indent="" if paragraph[:1] != " " else "    ", drop_whitespace=True
+    )
+
+
+def _verdict_counts(record: RunRecord) -> str:
+    found = [(verdict, sum(result.verdict is verdict for result in record.results)) for verdict in Verdict]
+    return ", ".join(f"{number} {verdict}" for verdict, number in found if number) or "none"
+
+
+def _alpha(record: RunRecord) -> str:
+    """The total and its shares, largest purpose first."""
+    split = sorted(alpha_by_purpose(record.alpha_ledger).items(), key=lambda item: (-item[1][1], item[0]))
+    if not split:
+        return "0: nothing in this run can be wrong by chance"
+    total = number(sum(alpha for _, (_, alpha) in split))
+    parts = [f"{purpose} {number(alpha)} ({count(n, 'share')})" for purpose, (n, alpha) in split[:PURPOSES_SHOWN]]
+    if len(split) > PURPOSES_SHOWN:
+        parts.append(f"{len(split) - PURPOSES_SHOWN} other purposes")
+    return f"{total} in total: {', '.join(parts)}"
+
+
+def _write(text: Text, colour: bool) -> str:
+    """The text with ANSI colours or without; never wrapped here, since lines are already as they should be."""
+    if not colour:
+        return text.plain
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", no_color=False, width=10_000)
+    with console.capture() as capture:
+        console.print(text, soft_wrap=True, highlight=False, end="")
+    return capture.get()

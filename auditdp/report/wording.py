@@ -1,0 +1,35 @@
+"""The words and signs that every report shares: what each verdict means, and what a clean run means."""
+
+from __future__ import annotations
+
+from auditdp.results import Verdict
+
+SIGNS: dict[Verdict, str] = {
+    Verdict.VIOLATED: "✕",
+    Verdict.CERTIFIED: "■",
+    Verdict.NOT_REFUTED: "○",
+    Verdict.EQUIVALENT: "≈",
+    Verdict.INCONCLUSIVE: "◇",
+    Verdict.ERROR: "!",
+    Verdict.SKIPPED: "–",
+}
+
+MEANINGS: dict[Verdict, str] = {
+    Verdict.VIOLATED: (
+        "The claim is false. There is a counterexample; where the evidence is statistical, "
+        "a true claim would have been refuted with probability at most α."
+    ),
+    Verdict.CERTIFIED: "The claim is proved for the stated model and scope. How the code samples is outside it.",
+    Verdict.NOT_REFUTED: (
+        "No violation was seen. This is not “private”: the report says how small a violation would have been seen."
+    ),
+    Verdict.EQUIVALENT: "An estimate is within the stated margin of what is promised, on the inputs that were tried.",
+    Verdict.INCONCLUSIVE: "Nothing is decided, for example because a deliberately broken twin was not refuted.",
+    Verdict.ERROR: "The audit crashed or ran out of time. Nothing was found out; a crash is never a finding.",
+    Verdict.SKIPPED: "The audit could not run here, for the reason given.",
+}
+
+CLEAN_RUN = (
+    "A clean run means that these audits found no violation beyond those that they declare, each within its stated "
+    "scope, pairs and budget; it does not mean that the mechanisms are private."
+)

@@ -1,0 +1,150 @@
+"""The degree that a noisy neighbour list shows: is it unbiased, and is its variance what is promised?
+
+Inputs are neighbour lists by degree, generated, or taken from the real graphs of REDDIT-BINARY (folder given with
+``--data``). The estimate is the number of ones in the noisy list.
+"""
+
+import numpy as np
+
+from auditdp import Audit, Unbiased, VarianceAtMost, audit, data_file
+from mechanisms.edges import DPRR, LocalLaplaceGraph, NoisyDegree, RandomisedResponse
+from mechanisms.graphs import load_graphs
+
+PAPER = "Hidano & Murakami 2022, arXiv:2202.10209, Section IV (degree of the DPRR)"
+CLASSES = ((1, 1), (2, 3), (4, 9), (10, 49), (50, 199), (200, 10_000))
+USERS_PER_CLASS = 4
+POINTS = 120
+
+
+def neighbour_list(degree, bits):
+    """Return a list of ``bits`` bits whose first ``degree`` are ones."""
+    data = np.zeros(bits, np.int8)
+    data[:degree] = 1
+    return data
+
+
+def degree_of(data):
+    """Return the true degree of a list."""
+    return float(np.sum(data))
+
+
+def generated(degrees, bits):
+    """Return one list per degree."""
+    return {f"degree {d} of {bits}": [neighbour_list(d, bits)] for d in degrees}
+
+
+def real_lists(largest):
+    """Return lists of users of the largest graphs of REDDIT-BINARY by class of degree, the same users every time."""
+    graphs = sorted(load_graphs(data_file("reddit_binary.npz")), key=lambda g: (-g.nodes, len(g.edges[0])))[:largest]
+    found = {}
+    for low, high in CLASSES:
+        name = f"degree {low}" if low == high else f"degrees {low}-{high}"
+        users = [(g, u) for g in graphs for u in np.flatnonzero((g.degrees >= low) & (g.degrees <= high))[:2]]
+        lists = [neighbour_list(int(g.degrees[u]), g.nodes - 1) for g, u in users[:USERS_PER_CLASS]]
+        if lists:
+            found[name] = lists
+    return found
+
+
+@audit(source=PAPER)
+def dprr_degree(epsilon=1.0, nodes=500, margin=1.0):
+    """The noisy degree of the DPRR is almost unbiased: E[d̃] ≈ d, for degrees from 5/ε₁ to two fifths of the nodes."""
+    mechanism = DPRR.allocated(epsilon, nodes)
+    least = int(np.ceil(5 / mechanism.epsilon1))
+    return Audit(
+        mechanism=NoisyDegree(mechanism),
+        claim=Unbiased(degree_of, margin, almost=True),
+        inputs=generated([least, 2 * least, 2 * nodes // 5], nodes - 1),
+        controls=[NoisyDegree(RandomisedResponse(epsilon))],
+        calls=60_000,
+    )
+
+
+@audit(source=PAPER, expect="violation")
+def dprr_degree_every(epsilon=1.0, nodes=500, margin=1.0):
+    """The noisy degree of the DPRR is almost unbiased: E[d̃] ≈ d, for every degree.
+
+    False at both ends. A negative noisy degree counts as 0 (q = 0), which adds about e^(−ε₁d)/(2ε₁) to the mean: 4
+    edges for an isolated user here. And q is at most 1, which it reaches at half the nodes: above, the mean falls short
+    by (1 − p)(2d − n + 1), 140 edges for a user who knows everybody.
+    """
+    mechanism = DPRR.allocated(epsilon, nodes)
+    return Audit(
+        mechanism=NoisyDegree(mechanism),
+        claim=Unbiased(degree_of, margin, almost=True),
+        inputs=generated([0, 2, 3 * nodes // 4, nodes - 1], nodes - 1),
+        calls=40_000,
+    )
+
+
+@audit(source=f"{PAPER}, with the allocation of Equation 8")
+def dprr_degree_variance(epsilon=1.0, nodes=500):
+    """The noisy degree of the DPRR, with the published allocation, has variance at most (n_max − 1)/2."""
+    return Audit(
+        mechanism=NoisyDegree(DPRR.allocated(epsilon, nodes)),
+        claim=VarianceAtMost((nodes - 1) / 2, degree_of),
+        inputs=generated([0, 2, 20, nodes // 2, nodes - 1], nodes - 1),
+        controls=[NoisyDegree(DPRR(0.02, 0.9 * epsilon))],
+        calls=50_000,
+    )
+
+
+@audit(source=f"{PAPER}, on REDDIT-BINARY")
+def dprr_degree_variance_reddit(epsilon=1.0, largest=10):
+    """On REDDIT-BINARY the noisy degree of the DPRR has variance at most (n_max − 1)/2.
+
+    The figure sets noisy against original degrees on the largest graph, for the DPRR, RR and LocalLap.
+    """
+    lists = real_lists(largest)
+    nodes = max(len(row) for rows in lists.values() for row in rows) + 1
+    return Audit(
+        mechanism=NoisyDegree(DPRR.allocated(epsilon, nodes)),
+        claim=VarianceAtMost((nodes - 1) / 2, degree_of),
+        inputs=lists,
+        controls=[NoisyDegree(DPRR(0.005, 0.9 * epsilon))],
+        calls=6_000,
+        figure=lambda rng: degree_figure(epsilon, rng),
+    )
+
+
+@audit(source=f"{PAPER}, on REDDIT-BINARY", expect="violation")
+def dprr_degree_reddit(epsilon=1.0, largest=10, margin=1.0):
+    """On REDDIT-BINARY the noisy degree of the DPRR is almost unbiased: E[d̃] ≈ d in every class of degrees.
+
+    False for the low degrees that most users have, and for hubs that know more than half the graph, for the reasons
+    given in ``dprr_degree_every``.
+    """
+    lists = real_lists(largest)
+    nodes = max(len(row) for rows in lists.values() for row in rows) + 1
+    return Audit(
+        mechanism=NoisyDegree(DPRR.allocated(epsilon, nodes)),
+        claim=Unbiased(degree_of, margin, almost=True),
+        inputs=lists,
+        calls=6_000,
+    )
+
+
+def degree_figure(epsilon, rng):
+    """Return noisy against original degrees on the largest graph, for users of all degrees, by three mechanisms."""
+    graph = max(load_graphs(data_file("reddit_binary.npz")), key=lambda g: g.nodes)
+    order = np.argsort(graph.degrees, kind="stable")
+    shown = order[np.unique(np.linspace(0, 1, POINTS) ** 0.25 * (graph.nodes - 1)).astype(int)]
+    mechanisms = {
+        "DPRR": DPRR.allocated(epsilon, graph.nodes),
+        "RR": RandomisedResponse(epsilon),
+        "LocalLap": LocalLaplaceGraph(epsilon, graph.nodes),
+    }
+    series = []
+    for name, mechanism in mechanisms.items():
+        noisy = out_degrees(mechanism.whole_graph(graph, rng=rng))
+        points = [[int(graph.degrees[u]), int(noisy[u])] for u in shown]
+        series.append({"name": name, "points": points})
+    labels = {"x_label": "original degree", "y_label": "noisy degree"}
+    return {"scatter": {**labels, "series": series, "diagonal": True, "log": True}}
+
+
+def out_degrees(released):
+    """Return each user's number of ones in what was released, directed lists or an undirected graph."""
+    if hasattr(released, "arcs"):
+        return np.bincount(released.arcs[0], minlength=released.nodes)
+    return released.degrees

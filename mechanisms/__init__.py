@@ -1,0 +1,1 @@
+"""Reference implementations of mechanisms, each stating what its source claims."""

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from auditdp.errors import ConfigurationError
+from auditdp.report import FORMATS, render
+from auditdp.results import RunRecord
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_stored_record_gives_the_same_report(record, name):
+    assert render(RunRecord.from_json(record.to_json()), name) == render(record, name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("status", ["complete", "interrupted", "running"])
+def test_every_format_takes_an_empty_run(name, status):
+    empty = RunRecord(7, status, {}, {}, "", "", [], [])
+    assert "7" in render(empty, name)
+
+
+def test_json_goes_there_and_back_without_loss(record):
+    text = render(record, "json")
+    assert RunRecord.from_json(text) == record
+    infinite = next(result for result in json.loads(text)["results"] if "graphpub" in result["id"])
+    assert infinite["epsilon_lower"] == "inf"
+    assert math.isinf(next(r for r in RunRecord.from_json(text).results if "graphpub" in r.id).epsilon_lower)
+
+
+def test_an_unknown_format_names_the_one_that_was_meant(record):
+    with pytest.raises(ConfigurationError, match="did you mean 'html'"):
+        render(record, "htm")
+
+
+def test_importing_the_reports_loads_no_plotting_library():
+    code = "import sys, auditdp.report; assert not {'matplotlib', 'sklearn', 'torch'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_drawing_loads_no_global_plotting_state():
+    code = (
+        "import sys\n"
+        "from auditdp.report import render\n"
+        "from auditdp.results import RunRecord\n"
+        "render(RunRecord(7, 'complete', {}, {}, '', '', [], []), 'html')\n"
+        "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

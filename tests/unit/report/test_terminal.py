@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from auditdp.report import terminal
+from auditdp.results import Counterexample
+
+
+def lines(result, **options):
+    return terminal.line(result, **options).split("\n")
+
+
+def test_a_certificate_is_one_line(audit):
+    assert lines(replace(audit("warner_rr"), seconds=0.69)) == [
+        "CERTIFIED     audits/audit_edges.py::warner_rr  1-DP          ε = 1             20,510 calls  0.69 s"
+    ]
+
+
+def test_a_clean_game_says_what_it_would_have_refuted(audit):
+    assert lines(replace(audit("::dprr"), seconds=1.35)) == [
+        "NOT_REFUTED   audits/audit_edges.py::dprr       1-DP          0.871 ≤ ε         20,890 calls  1.35 s",
+        "    power        this budget would have refuted ε = 1.083 (randomised response) nine times in ten",
+    ]
+
+
+def test_a_violation_is_spelled_out(audit):
+    result = replace(audit("feature_rr"), calls=1680, seconds=0.21)
+    assert lines(result) == [
+        "VIOLATED      audits/audit_features.py::feature_rr[theta=record]",
+        "                                                1-DP          1.312 ≤ ε          1,680 calls  0.21 s",
+        "    claimed in   Tran et al. 2022, Theorem 3",
+        "    pair         z  = (0.00, 0.00, 1.00)",
+        "                 z' = (0.00, 1.00, 1.00)",
+        "    output       u = (1, 5, 5)",
+        "    because      P(u | z) = 0.0127 and P(u | z') = 0.0508: a ratio of 4.00, where e^1 = 2.72 is",
+        "                 allowed.",
+        "    reproduce    auditdp replay 'audits/audit_features.py::feature_rr[theta=record]' --seed 20240611",
+    ]
+
+
+def test_a_declared_violation_reads_as_success(audit):
+    declared = audit("graphpub")
+    first, *_ = lines(declared)
+    assert first == "VIOLATED as declared  audits/audit_edges.py::graphpub_degrees"
+    assert "ε = ∞" in terminal.line(declared)
+    green = terminal.line(declared, colour=True)
+    assert green.startswith("\x1b[32mVIOLATED as declared")
+
+
+def test_a_missed_declared_violation_reads_as_failure(audit):
+    missed = audit("sparse_vector")
+    assert "    missed       A violation is declared here, and it was not found." in lines(missed)
+    assert terminal.line(missed, colour=True).startswith("\x1b[1;31mNOT_REFUTED")
+
+
+def test_a_surviving_control_is_named(audit):
+    assert lines(audit("lap_graph"))[1:3] == [
+        "    control      Survived: LapGraph without noise on |E| ended NOT_REFUTED after 20,000 calls:",
+        "                 Wealth 0.31 at the end.",
+    ]
+
+
+def test_a_crash_shows_its_traceback_and_a_skip_its_reason(audit):
+    assert "                 MechanismError: expected 64 outputs, got an array of shape (63, 2)" in lines(
+        audit("dp_sgd")
+    )
+    assert lines(audit("lpgnn"))[-1] == "    reason       Needs a CUDA device, and there is none here."
+
+
+def test_a_finding_that_was_not_confirmed_says_so(audit):
+    found = Counterexample(pair="0 | 1", explanation="Wealth 320.", confirmed=False)
+    assert "Not confirmed on fresh randomness." in terminal.line(replace(audit("feature_rr"), counterexample=found))
+
+
+def test_names_move_no_cursor(audit):
+    for colour in (False, True):
+        text = terminal.line(audit("nasty"), colour=colour)
+        assert "\x1b[31m \\u202e" not in text
+        assert "\\x1b[31m \\u202e ]]>" in text
+        assert "\u202e" not in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_only_what_is_to_be_copied_runs_over(record, width):
+    for row in terminal.report(record, width=width).split("\n"):
+        assert len(row) <= width or "reproduce" in row or "::" in row, row
+
+
+def test_numbers_of_different_audits_stand_in_columns(record):
+    rows = [row for row in terminal.report(record).split("\n") if row.endswith(" s") and " call" in row]
+    assert len(rows) == len(record.results)
+    assert {len(row) for row in rows} == {terminal.WIDTH}
+    assert {row.index(" call") for row in rows} <= {86, 87}  # 'calls' and, for one, 'call'
+
+
+def test_plain_text_has_no_colour_codes(record):
+    assert "\x1b" not in terminal.report(record)
+
+
+def test_the_summary(record):
+    text = terminal.summary(replace(record, seconds=27.7))
+    assert text.split("\n")[1:] == [
+        "13 audits of 9 privacy claims in 27.7 s",
+        "     4  findings",
+        "     2  declared violations found",
+        "     2  certified",
+        "     1  equivalent",
+        "     2  not refuted",
+        "     1  error",
+        "     1  skipped",
+        "",
+        "verdicts     4 VIOLATED, 2 CERTIFIED, 3 NOT_REFUTED, 1 EQUIVALENT, 1 INCONCLUSIVE, 1 ERROR, 1",
+        "             SKIPPED",
+        "alpha        0.03516 in total: game 0.02812 (9 shares), confirmation 0.007031 (9 shares)",
+        "root seed    20240611",
+        "revision     4f1c2d7e9b",
+        "device       cpu, 16 cores",
+        "",
+        "A clean run means that these audits found no violation beyond those that they declare, each within",
+        "its stated scope, pairs and budget; it does not mean that the mechanisms are private.",
+    ]
+
+
+def test_a_clean_run_says_that_nothing_was_found(clean_record):
+    assert "     0  findings" in terminal.summary(clean_record).split("\n")
+
+
+def test_an_interrupted_run_says_so(record):
+    assert "this run is interrupted: audits are missing" in terminal.summary(replace(record, status="interrupted"))
