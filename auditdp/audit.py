@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import inspect
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Pair, as_adjacency
 from auditdp.betting.game import Streams
@@ -105,6 +107,15 @@ class Declared:
         """The factory's docstring."""
         return inspect.getdoc(self.factory) or ""
 
+    def read(self, overrides: Mapping[str, str]) -> dict[str, Any]:
+        """Return the parameters, with those that are overridden read in the type of their default.
+
+        Raises:
+            ConfigurationError: If an override cannot be read as that type.
+        """
+        given = {name: text for name, text in overrides.items() if name in self.parameters}
+        return self.parameters | {name: _read(name, text, self.parameters[name]) for name, text in given.items()}
+
     def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
         """Return the audit and its parameters, with command-line overrides read in the type of each default.
 
@@ -113,10 +124,7 @@ class Declared:
             CollectionError: If the factory does not return an Audit.
             Skip: If the factory cannot run here.
         """
-        parameters = self.parameters
-        for name, text in overrides.items():
-            if name in parameters:
-                parameters[name] = _read(name, text, parameters[name])
+        parameters = self.read(overrides)
         built = self.factory(**parameters)
         if not isinstance(built, Audit):
             raise CollectionError(f"{self.id}: returned {type(built).__name__}, expected an Audit")
@@ -151,8 +159,13 @@ def _read(name: str, text: str, default: Any) -> Any:
     try:
         if kind is bool:
             return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
-        return kind(text) if kind in (int, float, str) else type(default)(text)
-    except (KeyError, ValueError, TypeError):
+        if kind in (int, float, str):
+            return kind(text)
+        value = ast.literal_eval(text)
+        if not isinstance(value, kind):
+            raise ValueError(text)
+        return value
+    except (KeyError, ValueError, SyntaxError):
         raise ConfigurationError(
             f"-P {name}={text}: expected a value of type {kind.__name__}, like {default!r}"
         ) from None
@@ -180,7 +193,7 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
             spec.loader.exec_module(module)
         except AuditError as error:
             raise CollectionError(f"{label}: {error}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             line = _line_in(error, str(resolved))
             raise CollectionError(f"{label}{line}: does not import: {type(error).__name__}: {error}") from error
     return [
@@ -245,9 +258,16 @@ def _stream(root: int, key: str, purpose: str, kind: str, batch: int) -> np.rand
 def run_audit(built: Audit, settings: Settings) -> AuditResult:
     """Gather all evidence for one audit, run its controls, and draw the verdict.
 
+    Numerical libraries run single-threaded inside, so that no sum depends on the number of threads.
+
     Raises:
         AuditError: If the audit cannot be carried out; the runner turns this into ERROR.
     """
+    with threadpool_limits(limits=1):
+        return _run_audit(built, settings)
+
+
+def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     started, cpu = time.perf_counter(), time.process_time()
     evidence = _gather(built, built.mechanism, settings, "mechanism")
     if built.figure is not None:

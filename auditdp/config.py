@@ -41,7 +41,7 @@ def load(folder: Path) -> Configuration:
         return Configuration()
     try:
         table = tomllib.loads(path.read_text()).get("tool", {}).get("auditdp", {})
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
     kinds: dict[str, type | tuple[type, ...]] = {
         "paths": list,
@@ -51,10 +51,14 @@ def load(folder: Path) -> Configuration:
         "seed": int,
         "data": str,
     }
+    if not isinstance(table, dict):
+        raise ConfigurationError(
+            f"{path}: tool.auditdp = {table!r} is not a table; write [tool.auditdp] with keys below"
+        )
     for name, value in table.items():
         if name not in kinds:
             raise ConfigurationError(f"{path}: unknown key tool.auditdp.{name}; {did_you_mean(name, kinds)}")
-        if not isinstance(value, kinds[name]):
+        if not isinstance(value, kinds[name]) or isinstance(value, bool):
             raise ConfigurationError(f"{path}: tool.auditdp.{name} = {value!r} has the wrong type")
     if "paths" in table:
         table["paths"] = tuple(str(p) for p in table["paths"])

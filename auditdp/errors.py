@@ -37,8 +37,11 @@ class MissingExtraError(AuditError, ImportError):
         super().__init__(f"{package} is not installed; install it with: pip install 'auditdp[{extra}]'")
 
 
-class Timeout(AuditError):  # noqa: N818 - it is a reason, not a defect
-    """An audit that was stopped because it ran longer than its time limit."""
+class Timeout(BaseException):
+    """An audit that was stopped because it ran longer than its time limit.
+
+    Not an ``Exception``, so that a mechanism that catches everything cannot swallow it and run on.
+    """
 
 
 class Skip(Exception):  # noqa: N818 - control flow, as in unittest.SkipTest

@@ -14,6 +14,7 @@ Optional methods make audits stronger; the harness uses those it finds:
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -21,7 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.errors import MechanismError, Timeout
+from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
 
@@ -82,13 +83,21 @@ def as_mechanism(function: Any) -> Mechanism:
 
 
 def name_of(mechanism: Any) -> str:
-    """Return the name that reports call a mechanism by: its ``name``, its function name, or its repr."""
+    """Return the name that reports call a mechanism by: its ``name``, its function or class name, or its repr.
+
+    Never a default repr: that holds a memory address, and a record must not depend on where objects lie.
+    """
     name = getattr(mechanism, "name", None)
     if isinstance(name, str):
         return name
     if isinstance(mechanism, PerCall):
         return mechanism.name
-    return str(getattr(mechanism, "__name__", None) or repr(mechanism))
+    if isinstance(mechanism, functools.partial):
+        return f"partial({name_of(mechanism.func)})"
+    if getattr(mechanism, "__name__", None):
+        return str(mechanism.__name__)
+    text = repr(mechanism)
+    return type(mechanism).__name__ if f"at {hex(id(mechanism))}" in text else text
 
 
 def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, like: Array | None = None) -> Array:
@@ -113,7 +122,7 @@ def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *
         return like[:0]
     try:
         raw = mechanism(data, size, rng=rng)
-    except (MechanismError, Timeout):
+    except MechanismError:
         raise
     except Exception as error:
         raise MechanismError(f"{name} raised {type(error).__name__}: {error} (on input {brief(data)})") from error

@@ -48,6 +48,8 @@ def _write_details(value: Any) -> Any:
         return _write_float(value)
     if isinstance(value, dict):
         return {key: _write_details(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return _write_details(value.tolist())
     return [_write_details(item) for item in value] if isinstance(value, list | tuple) else value
 
 

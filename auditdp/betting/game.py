@@ -27,8 +27,8 @@ LARGEST_BATCH = 20_000
 class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
-    Batches start at 8 calls and grow by a tenth of the calls played, so that forecasters are never fitted on much less
-    than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
+    Batches start at 8 calls and grow by a tenth of the calls of their pair, so that forecasters are never fitted on much
+    less than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
 
     Args:
         mechanism: The mechanism; its calls must be independent (see ``auditdp.mechanism``).
@@ -69,15 +69,15 @@ class Game:
         threshold = math.log(1 / alpha)
         while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
             before = self.wealth.calls
-            size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * before)), LARGEST_BATCH, calls - before)
-            path = self._play_batch(size)
+            path = self._play_batch(calls - before)
             if self.refuted_at is None and (crossings := np.flatnonzero(path >= threshold)).size:
                 self.refuted_at = before + int(crossings[0]) + 1
 
-    def _play_batch(self, size: int) -> Floats:
+    def _play_batch(self, most: int) -> Floats:
         rng = self.streams("game", self._batch)
         self._batch += 1
         chosen = self.allocation.choose(rng)
+        size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * self.allocation.calls[chosen])), LARGEST_BATCH, most)
         pair, forecasters = self.pairs[chosen], self.bound[chosen]
         labels, outputs = self._draw(pair, size, rng)
         log_odds = forecast(forecasters, outputs)

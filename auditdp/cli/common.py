@@ -8,6 +8,7 @@ configuration; 3 an audit crashed; 4 inconclusive (only with ``--fail-on inconcl
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,6 +53,11 @@ def main() -> None:
     except AuditError as error:
         say(f"error: {error}")
         sys.exit(USAGE)
+    except Exception:
+        # Python's own exit code for an uncaught exception is 1, which here means that a violation was found.
+        traceback.print_exc()
+        say("error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above.")
+        sys.exit(CRASHED)
 
 
 def say(message: str) -> None:
@@ -93,7 +99,7 @@ def write(path: Path, text: str) -> None:
 
 def one_of(fragment: str, items: Sequence[Any]) -> Any:
     """Return the one item whose id is, ends with, or contains the fragment."""
-    exact = [item for item in items if item.id == fragment or item.id.endswith(f"::{fragment}")]
+    exact = [item for item in items if item.id == fragment or item.id.endswith((f"::{fragment}", f"/{fragment}"))]
     found = exact or [item for item in items if fragment in item.id]
     if len(found) == 1:
         return found[0]

@@ -10,7 +10,7 @@ import typer
 from auditdp.adjacency import as_adjacency
 from auditdp.cli.common import CRASHED, NOTHING, Keyword, Paths, app, one_of, say
 from auditdp.config import Configuration, load
-from auditdp.errors import ConfigurationError, Skip
+from auditdp.errors import AuditError, ConfigurationError, Skip
 from auditdp.mechanism import name_of
 from auditdp.runner.plan import discover
 
@@ -54,6 +54,11 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
         rows += [("control", name_of(control)) for control in built.controls]
     except Skip as reason:
         rows += [("skipped", str(reason))]
+    except AuditError:
+        raise
+    except Exception as error:
+        say(f"ERROR {item.id}: {type(error).__name__}: {error}")
+        raise typer.Exit(CRASHED) from error
     typer.echo(f"{item.id}\n\n{item.description}\n")
     for name, value in rows:
         typer.echo(f"  {name:<11} {value}")

@@ -33,7 +33,8 @@ def replay(
         overrides=record.arguments.get("parameters", {}).get(chosen.id, {}),
         alpha=float(chosen.alpha or 0.05),
         budget=str(record.arguments.get("budget", "standard")),
-        timeout=record.arguments.get("timeout"),
+        timeout=record.arguments.get("timeout") if record.arguments.get("timeout_for_all") else None,
+        default_timeout=record.arguments.get("timeout"),
         data=data or str(record.arguments.get("data", "")),
     )
     result = run_task(plan.tasks[0])
@@ -45,7 +46,7 @@ def replay(
     )
     if result.verdict is Verdict.ERROR:
         raise typer.Exit(CRASHED)
-    raise typer.Exit(FOUND if result.verdict is Verdict.VIOLATED else OK)
+    raise typer.Exit(FOUND if result.verdict is Verdict.VIOLATED or not same else OK)
 
 
 @app.command("report")

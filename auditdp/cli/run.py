@@ -6,12 +6,14 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from joblib import cpu_count
 from rich.console import Console
 
 from auditdp.audit import DATA_VARIABLE
@@ -71,43 +73,62 @@ def run(
     configuration = load(Path.cwd())
     reports = _report_targets(report or [])
     known_format(output)
-    if seed is None:
-        seed = read_log(log_path).root_seed if resume else configuration.seed
-    root_seed = seed if seed is not None else secrets.randbelow(2**32)
-    plan = _plan(configuration, paths, keyword, parameters, root_seed, alpha, budget, timeout, data)
-    if not plan.tasks and not plan.failures:
-        say(
-            "no audits found; expected audit_*.py files with @audit functions in "
-            + _where(paths, configuration, keyword)
-        )
-        raise typer.Exit(NOTHING)
-    arguments = _arguments(plan, paths or list(configuration.paths), keyword, parameters)
-    start = header(plan, arguments, root_seed)
-    finished: dict[str, AuditResult] = {}
-    if resume:
-        old = read_log(log_path)
-        resumable(old, start)
-        finished = {result.id: result for result in old.results}
-    log = Log(log_path)
-    if resume:
-        log.resume()
-    else:
-        log.start(start)
-    status, started = "complete", time.perf_counter()
-    try:
-        tasks = [task for task in plan.tasks if task.id not in finished]
-        _run_tasks(
-            tasks, _worker_count(workers), log, show=output == "terminal", shown=start.results, root_seed=root_seed
-        )
-    except KeyboardInterrupt:
-        status = "interrupted"
-        say(f"interrupted; what was finished is in {log_path}: continue with --resume")
-    log.end(status, time.perf_counter() - started)
+    count = _worker_count(workers)
+    with _results_alone_on_stdout(output):
+        if seed is None:
+            seed = read_log(log_path).root_seed if resume else configuration.seed
+        root_seed = seed if seed is not None else secrets.randbelow(2**32)
+        plan = _plan(configuration, paths, keyword, parameters, root_seed, alpha, budget, timeout, data)
+        if not plan.tasks and not plan.failures:
+            places = _where(paths, configuration, keyword)
+            say(f"no audits found; expected audit_*.py files with @audit functions in {places}")
+            raise typer.Exit(NOTHING)
+        limit = timeout if timeout is not None else (configuration.timeout or None)
+        asked = _arguments(plan, paths or configuration.paths, keyword, parameters, limit, timeout is not None)
+        start = header(plan, asked, root_seed)
+        finished: set[str] = set()
+        if resume:
+            old = read_log(log_path)
+            resumable(old, start)
+            finished = {result.id for result in old.results}
+        log = Log(log_path)
+        if resume:
+            log.resume()
+        else:
+            log.start(start)
+        status, started = "complete", time.perf_counter()
+        try:
+            tasks = [task for task in plan.tasks if task.id not in finished]
+            _run_tasks(tasks, count, log, show=output == "terminal", shown=start.results, root_seed=root_seed)
+        except KeyboardInterrupt:
+            status = "interrupted"
+            say(f"interrupted; what was finished is in {log_path}: continue with --resume")
+        log.end(status, time.perf_counter() - started)
     record = read_log(log_path)
     _publish(record, reports, output)
     if status == "interrupted":
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(_exit_code(record, fail_on))
+
+
+@contextmanager
+def _results_alone_on_stdout(output: str) -> Iterator[None]:
+    """Send whatever writes to standard output meanwhile, native code included, to standard error.
+
+    Not for the terminal format, where results are printed as they come and a reader can tell them apart.
+    """
+    if output == "terminal":
+        yield
+        return
+    sys.stdout.flush()
+    saved = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(saved, 1)
+        os.close(saved)
 
 
 def _plan(
@@ -129,7 +150,8 @@ def _plan(
         overrides=_overrides(parameters or []),
         alpha=alpha if alpha is not None else configuration.alpha,
         budget=budget or configuration.budget,
-        timeout=timeout if timeout is not None else (configuration.timeout or None),
+        timeout=timeout,
+        default_timeout=configuration.timeout or None,
         data=_data_folder(data or configuration.data),
     )
 
@@ -198,8 +220,13 @@ def _overrides(parameters: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _arguments(plan: Plan, paths: Sequence[str], keyword: str, parameters: Sequence[str] | None) -> dict[str, Any]:
-    """What was asked, as the record keeps it: without the number of workers, on which nothing depends."""
+def _arguments(
+    plan: Plan, paths: Sequence[str], keyword: str, parameters: Sequence[str] | None, limit: float | None, for_all: bool
+) -> dict[str, Any]:
+    """What was asked, as the record keeps it: without the number of workers, on which nothing depends.
+
+    ``limit`` is the time limit, and ``for_all`` whether it also holds for audits that declare their own.
+    """
     task = plan.tasks[0] if plan.tasks else None
     return {
         "paths": list(paths),
@@ -207,7 +234,8 @@ def _arguments(plan: Plan, paths: Sequence[str], keyword: str, parameters: Seque
         "options": list(parameters or []),
         "parameters": {t.id: t.overrides for t in plan.tasks if t.overrides},
         "budget": task.budget if task else "",
-        "timeout": task.timeout if task else None,
+        "timeout": limit,
+        "timeout_for_all": for_all,
         "data": task.data if task else "",
     }
 
@@ -237,8 +265,8 @@ def _data_folder(text: str) -> str:
 
 def _worker_count(text: str) -> int:
     if text == "auto":
-        return -1
-    if not text.isdigit() or int(text) < 1:
+        return int(cpu_count())
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
         raise ConfigurationError(f"-n {text}: expected a number >= 1, or auto")
     return int(text)
 

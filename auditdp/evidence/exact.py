@@ -225,7 +225,8 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
             return loss.epsilon is not None and bool(loss.epsilon <= level), loss.epsilon is None or bool(
                 loss.epsilon > excess
             )
-        assert loss.delta is not None
+        if loss.delta is None:  # no curve is known, but a pure loss within the level satisfies every delta
+            return loss.epsilon is not None and bool(loss.epsilon <= level), False
         return bool(loss.delta <= arb(delta)), bool(loss.delta > arb(delta) * (1 + arb(ROUNDING_TOLERANCE)))
 
 

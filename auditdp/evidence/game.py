@@ -148,8 +148,11 @@ def _counterexample(game: Game, details: dict[str, Any]) -> Counterexample:
     fresh = details["confirmation"]
     claim, name = game.claim, game.names[game.best_forecaster]
     epsilon, delta = claim.tangents()[0]
-    cap = PureDP(epsilon).posterior_cap() if epsilon > 0 else 0.5
-    allowed = f"{cap:.2%}" if delta == 0 else f"{cap:.2%} plus what δ = {delta:.3g} of all calls may reveal"
+    if isinstance(claim, GaussianDP):
+        allowed = f"at most {(1 + delta) / 2:.2%} of all calls, and less among its surest"
+    else:
+        allowed = f"{PureDP(epsilon).posterior_cap():.2%}"
+        allowed += "" if delta == 0 else f", and on δ = {delta:.3g} of all calls anything"
     return Counterexample(
         pair=str(game.pairs[game.best_pair]),
         explanation=(

@@ -11,12 +11,13 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from auditdp.audit import BUDGETS, DATA_VARIABLE, Declared, Settings, collect, run_audit
 from auditdp.errors import AuditError, Skip, Timeout
-from auditdp.results import AuditResult, Verdict
+from auditdp.results import RESULT, AuditResult, Verdict
 from auditdp.runner.plan import Task
 
 _collected: dict[str, list[Declared]] = {}
@@ -25,48 +26,51 @@ _collected: dict[str, list[Declared]] = {}
 def run_task(task: Task) -> AuditResult:
     """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
 
-    The outcome depends on the task alone: randomness is keyed by it, numerical libraries run single-threaded so that no
-    sum depends on the number of threads, and what the audit prints goes to standard error.
+    The outcome depends on the task alone, since randomness is keyed by it. What the audit prints goes to standard error.
     """
-    from dataclasses import replace
-
-    from threadpoolctl import threadpool_limits
-
     started, cpu = time.perf_counter(), time.process_time()
     declared = None
     parameters: dict[str, Any] = dict(task.overrides)
+
+    def without_result(verdict: Verdict, summary: str) -> AuditResult:
+        spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
+        return AuditResult(id=task.id, verdict=verdict, summary=_printable(summary), alpha=task.alpha, **spent)
+
     try:
-        with threadpool_limits(limits=1), contextlib.redirect_stdout(sys.stderr), _environment(task):
+        with contextlib.redirect_stdout(sys.stderr), _environment(task), _time_limit(task.timeout):
             declared = _find(task)
-            with _time_limit(task.timeout):
-                built, parameters = declared.build(task.overrides)
-                settings = Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id)
-                result = run_audit(built, settings)
-        verdict, summary = result.verdict, result.summary
+            built, parameters = declared.build(task.overrides)
+            settings = Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id)
+            result = run_audit(built, settings)
     except Skip as reason:
-        result, verdict, summary = None, Verdict.SKIPPED, str(reason)
-    except (AuditError, Exception) as error:
-        result, verdict, summary = None, Verdict.ERROR, _explain(task, error)
-    if result is None:
-        result = AuditResult(
-            id=task.id,
-            verdict=verdict,
-            summary=summary,
-            alpha=task.alpha,
-            seconds=time.perf_counter() - started,
-            cpu_seconds=time.process_time() - cpu,
-        )
-    claim = result.claim
-    if claim is not None and declared is not None and not claim.source:
-        claim = replace(claim, source=declared.source)
+        result = without_result(Verdict.SKIPPED, str(reason))
+    except (Exception, SystemExit, Timeout) as error:
+        result = without_result(Verdict.ERROR, _explain(task, error))
+    if (problem := _not_storable(result)) is not None:
+        result = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
+    if result.claim is not None and declared is not None and not result.claim.source:
+        result = replace(result, claim=replace(result.claim, source=declared.source))
     return replace(
         result,
         expected=task.expect,
         description=declared.description if declared is not None else "",
         parameters={name: _plain(value) for name, value in parameters.items()},
-        claim=claim,
         reproduce=task.reproduce,
     )
+
+
+def _not_storable(result: AuditResult) -> str | None:
+    """Return why a result cannot be written as JSON: a figure or name that holds something else than plain data."""
+    try:
+        RESULT.dump_json(result)
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return None
+
+
+def _printable(text: str) -> str:
+    """Escape what cannot be written as UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _plain(value: Any) -> Any:
@@ -80,7 +84,7 @@ def _find(task: Task) -> Declared:
 
 
 def _explain(task: Task, error: BaseException) -> str:
-    if isinstance(error, AuditError):
+    if isinstance(error, AuditError | Timeout):
         return f"{task.id}: {error}"
     frames = traceback.extract_tb(error.__traceback__)
     where = next((f for f in reversed(frames) if f.filename == task.path), frames[-1] if frames else None)
@@ -107,8 +111,8 @@ def _environment(task: Task) -> Iterator[None]:
 def _time_limit(seconds: float | None) -> Iterator[None]:
     """Raise ``Timeout`` in the block after so many seconds of wall time.
 
-    Uses the alarm signal, which reaches Python code and most waiting; a worker stuck in native code is ended by
-    ``_last_resort``. Where there is no such signal (Windows, other threads), only the last resort is left.
+    Uses the alarm signal, which reaches Python code and most waiting. A worker that is stuck in native code is ended by
+    ``_in_worker`` instead; with one worker, and on systems without this signal, such a mechanism is not stopped.
     """
     usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     if seconds is None or not usable:
@@ -155,7 +159,7 @@ def execute(tasks: Sequence[Task], *, workers: int = 1) -> Iterator[AuditResult]
 
     Args:
         tasks: What to run.
-        workers: Number of processes; -1 for one per core.
+        workers: Number of processes.
     """
     if workers == 1:
         for task in tasks:
@@ -165,7 +169,7 @@ def execute(tasks: Sequence[Task], *, workers: int = 1) -> Iterator[AuditResult]
     alone: set[int] = set()
     while waiting:
         together = [k for k in waiting if k not in alone] or [next(iter(waiting))]
-        crashed: list[int] = []
+        before = len(waiting)
         with tempfile.TemporaryDirectory(prefix="auditdp-") as folder:
             for position, result in _parallel({k: waiting[k] for k in together}, folder, workers):
                 del waiting[position]
@@ -176,6 +180,9 @@ def execute(tasks: Sequence[Task], *, workers: int = 1) -> Iterator[AuditResult]
             if len(together) == 1:
                 yield _died(waiting.pop(position))
             alone.add(position)
+        if not crashed and len(waiting) == before:  # no worker lived long enough to start anything
+            for position in together:
+                yield _died(waiting.pop(position))
 
 
 def _parallel(tasks: dict[int, Task], folder: str, workers: int) -> Iterator[tuple[int, AuditResult]]:
@@ -184,10 +191,8 @@ def _parallel(tasks: dict[int, Task], folder: str, workers: int) -> Iterator[tup
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     jobs = (delayed(_positioned)(k, task, folder) for k, task in tasks.items())
-    # With one task joblib would run it in this process, where a crash would end the run; two jobs keep it outside.
-    size = workers if workers == -1 else max(2, workers)
     with contextlib.suppress(BrokenProcessPool):
-        yield from Parallel(n_jobs=size, return_as="generator_unordered", batch_size=1, pre_dispatch=size)(jobs)
+        yield from Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")(jobs)
 
 
 def _positioned(position: int, task: Task, folder: str) -> tuple[int, AuditResult]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,9 +35,10 @@ class Task:
     @property
     def reproduce(self) -> str:
         """The command that runs this audit again with the same outcome, given the same data folder."""
-        parts = [f"auditdp run {self.id} --seed {self.root_seed} --alpha {self.alpha!r} --budget {self.budget}"]
-        parts += [f"-P {name}={value}" for name, value in self.overrides.items()]
-        return " ".join(parts)
+        words = ["auditdp", "run", self.id, "--seed", str(self.root_seed), "--alpha", repr(self.alpha)]
+        words += ["--budget", self.budget]
+        words += [word for name, value in self.overrides.items() for word in ("-P", f"{name}={value}")]
+        return shlex.join(words)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,10 @@ def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
         ConfigurationError: If a path does not exist.
     """
     found: list[tuple[Path, str]] = []
+
+    def visible(file: Path, folder: Path) -> bool:
+        return not any(part.startswith(".") for part in file.relative_to(folder).parts)
+
     for target in targets:
         text, _, name = target.partition("::")
         path = Path(text)
@@ -65,7 +72,7 @@ def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
             raise ConfigurationError(
                 f"no such file or folder: {text}; give a folder of {PATTERN} files, a file, or an id"
             )
-        files = sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
+        files = sorted(f for f in path.rglob(PATTERN) if visible(f, path)) if path.is_dir() else [path]
         found += [(file, name) for file in files if (file, name) not in found]
     return found
 
@@ -89,7 +96,8 @@ def discover(targets: Sequence[str], keyword: str = "") -> tuple[list[Declared],
             if name not in names:
                 raise ConfigurationError(f"{path} declares no audit {name!r}; {did_you_mean(name, names)}")
             found = [d for d in found if d.id.endswith(f"::{name}")]
-        declared += [d for d in found if d not in declared]
+        known = {d.id for d in declared}
+        declared += [d for d in found if d.id not in known]
     return [d for d in declared if matches(keyword, d.id)], failures
 
 
@@ -135,9 +143,21 @@ def make_plan(
     alpha: float = 0.05,
     budget: str = "standard",
     timeout: float | None = None,
+    default_timeout: float | None = None,
     data: str = "",
 ) -> Plan:
     """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
+
+    Args:
+        targets: Folders, files or ids.
+        root_seed: Root of all randomness.
+        keyword: A ``-k`` expression.
+        overrides: Parameters by name, as text; an audit takes those that it has.
+        alpha: Error probability of the run.
+        budget: A name in ``BUDGETS``.
+        timeout: Seconds per audit, whatever an audit declares.
+        default_timeout: Seconds for audits that declare none.
+        data: Folder of data files.
 
     Raises:
         ConfigurationError: If a setting cannot be used.
@@ -148,14 +168,17 @@ def make_plan(
         raise ConfigurationError(f"expected alpha strictly between 0 and 1, got {alpha!r}")
     if root_seed < 0:
         raise ConfigurationError(f"expected a seed >= 0, got {root_seed}")
-    if timeout is not None and not timeout > 0:
-        raise ConfigurationError(f"expected a timeout > 0 seconds, got {timeout!r}")
+    for seconds in (timeout, default_timeout):
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise ConfigurationError(f"expected a finite timeout > 0 seconds, got {seconds!r}")
     declared, failures = discover(targets, keyword)
     overrides = dict(overrides or {})
     known = {name for d in declared for name in d.parameters}
     for name in overrides:
         if name not in known:
             raise ConfigurationError(f"-P {name}: no selected audit has this parameter; {did_you_mean(name, known)}")
+    for d in declared:
+        d.read(overrides)  # a value that cannot be read is refused before anything runs
     tasks = [
         Task(
             id=d.id,
@@ -167,7 +190,7 @@ def make_plan(
             root_seed=root_seed,
             alpha=alpha / len(declared),
             budget=budget,
-            timeout=timeout if timeout is not None else d.timeout,
+            timeout=next((t for t in (timeout, d.timeout, default_timeout) if t is not None), None),
             data=data,
         )
         for d in declared

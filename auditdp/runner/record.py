@@ -139,11 +139,12 @@ def read_log(path: Path) -> RunRecord:
         raise ConfigurationError(f"no run is recorded in {path}; start one with: auditdp run")
     record: RunRecord | None = None
     results: dict[str, AuditResult] = {}
-    for line in path.read_bytes().splitlines():
+    whole = path.read_bytes()
+    for line in whole[: whole.rfind(b"\n") + 1].splitlines():  # what follows the last newline was cut short by a kill
         try:
             content = json.loads(line)
-        except json.JSONDecodeError:
-            continue  # cut short by a kill
+        except ValueError as error:
+            raise ConfigurationError(f"{path} is not the log of a run: {error}") from error
         try:
             if content["kind"] == "header":
                 record = RunRecord.from_json(json.dumps(content["record"]))

@@ -6,9 +6,9 @@ T = t with 0 < t < m, a set S of t cells, a of them true ones and b true zeros, 
     ∫ -d/dτ[(1-F₁)^a (1-F₀)^b] F₁^(k-a) F₀^(m-k-b) dτ,
 
 where the smallest value inside S lies at τ, all others outside below it, k of the m cells are true ones, and F₁ and
-F₀ are the distribution functions of a noisy one and a noisy zero. Below 0, between 0 and 1 and above 1 both are rational
-in u = e^(τ/s), w = e^(-τ/s) or v = e^(-(τ-1)/s), so that each piece is the integral of a rational function over an
-interval without poles, which ball arithmetic encloses rigorously. The law of T comes from the distribution function of
+F₀ are the distribution functions of a noisy one and a noisy zero. Below 0, between 0 and 1 and above 1 both are
+rational in u = e^(τ/s), w = e^(-τ/s) or v = e^(-(τ-1)/s), so that each piece is the integral of a rational function over
+an interval without poles, which ball arithmetic encloses rigorously. The law of T comes from the distribution function of
 a sum of Laplace variables, a polynomial with rational coefficients times an exponential. All numbers are those of
 real-valued Laplace noise.
 """

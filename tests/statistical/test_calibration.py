@@ -1,9 +1,9 @@
 """How often does an audit refute a claim that is true and tight? At most alpha, for every forecaster and every null.
 
 Each case repeats one whole game 2,000 times (500 times for Gaussian DP) at the least favourable true claim: randomised
-response and Laplace noise at exactly the claimed epsilon, and for a claim with delta > 0 the pair that reveals its input
-with probability delta. The count of refutations is compared with alpha itself, not with alpha plus a tolerance: a game is
-conservative by its overshoot.
+response and Laplace noise at exactly the claimed epsilon, and for a claim with delta > 0 the pair that reveals its
+input with probability delta. The count of refutations is compared with alpha itself, not with alpha plus a tolerance: a
+game is conservative by its overshoot.
 """
 
 import numpy as np

@@ -1,0 +1,187 @@
+"""Small projects in a temporary folder, and the command line run in them as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(sys.executable).with_name("auditdp")
+PATIENCE = 60
+IMPORTS = """\
+import math, os, sys, time
+from pathlib import Path
+import numpy as np
+from auditdp import *
+from auditdp.testing import *
+"""
+
+
+PERSONAL = ("AUDITDP_DATA", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a command: this one, without the taste of whoever runs the tests."""
+    return {name: value for name, value in os.environ.items() if name not in PERSONAL}
+
+
+def untimed(value: Any) -> Any:
+    """Return a record without how long things took."""
+    if isinstance(value, dict):
+        return {k: untimed(v) for k, v in value.items() if k not in ("seconds", "cpu_seconds")}
+    return [untimed(item) for item in value] if isinstance(value, list) else value
+
+
+def _no_constant(token: str) -> None:
+    raise AssertionError(f"{token} is not JSON")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def untimed(self) -> dict[str, Any]:
+        """The record without how long things took."""
+        return untimed(self.record)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Standard output as the JSON it has to be: no NaN, no Infinity, nothing before or after."""
+        return json.loads(self.out, parse_constant=_no_constant)
+
+    def audit(self, name: str) -> dict[str, Any]:
+        """The audit of this name in the record."""
+        assert self.out, f"no record on standard output; exit code {self.code}: {self.err}"
+        results = {r["id"].rpartition("::")[2]: r for r in self.record["results"]}
+        assert name in results, [(r["id"], r["summary"]) for r in results.values()]
+        return results[name]
+
+
+class ForkServer:
+    """The other end of ``fork_server.py``."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            bufsize=0,
+        )
+
+    def run(self, request: dict[str, Any]) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.write((json.dumps(request) + "\n").encode())
+        pid = int(self._answer(PATIENCE))
+        try:
+            return int(self._answer(PATIENCE))
+        except TimeoutError:
+            os.killpg(pid, signal.SIGKILL)
+            self._answer(PATIENCE)
+            raise AssertionError(f"still running after {PATIENCE} s: auditdp {request['arguments']}") from None
+
+    def _answer(self, seconds: float) -> bytes:
+        assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], seconds)[0]:
+            raise TimeoutError
+        return self.process.stdout.readline()
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(PATIENCE)
+
+
+class Project:
+    """A user's repository: audit files, perhaps a pyproject.toml, and the commands run in it."""
+
+    def __init__(self, root: Path, server: ForkServer) -> None:
+        self.root = root
+        self.server = server
+        self.streams = root.with_name(f"{root.name}.streams")
+        self.streams.mkdir()
+
+    def write(self, path: str, text: str) -> Path:
+        """Write a file, its text dedented."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text), encoding="utf-8")
+        return file
+
+    def audits(self, text: str, path: str = "audits/audit_it.py") -> Path:
+        """Write an audit file with everything that one usually imports."""
+        return self.write(path, IMPORTS + textwrap.dedent(text))
+
+    def __call__(self, *arguments: str | Path, **variables: str) -> Outcome:
+        """Run a command to its end."""
+        out, err = self.streams / "out", self.streams / "err"
+        request = {
+            "folder": str(self.root),
+            "environment": {**environment(), **variables},
+            "arguments": [str(argument) for argument in arguments],
+            "stdout": str(out),
+            "stderr": str(err),
+        }
+        code = self.server.run(request)
+        return Outcome(code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
+
+    def run(self, *arguments: str | Path) -> Outcome:
+        """Run ``auditdp run`` with a fixed seed on the small budget; the record is on standard output."""
+        return self("run", "--seed", "1", "--budget", "quick", "--format", "json", *arguments)
+
+    def script(self, *arguments: str | Path) -> Outcome:
+        """Run a command to its end, as the console script that is installed."""
+        done = subprocess.run(
+            [SCRIPT, *arguments], cwd=self.root, env=environment(), capture_output=True, text=True, timeout=PATIENCE
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Start a command in a process group of its own, as the console script that is installed."""
+        return subprocess.Popen(
+            [SCRIPT, *arguments],
+            cwd=self.root,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    server = ForkServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path, fork_server: ForkServer) -> Project:
+    """An empty project."""
+    root = tmp_path / "project"
+    root.mkdir()
+    return Project(root, fork_server)
+
+
+@pytest.fixture(scope="module")
+def shared_project(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Project:
+    """An empty project for the tests of one file that look at one run."""
+    root = tmp_path_factory.mktemp("shared") / "project"
+    root.mkdir()
+    return Project(root, fork_server)

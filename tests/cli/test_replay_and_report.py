@@ -1,0 +1,214 @@
+"""A recorded run, again: ``replay``, ``report``, and the command that every audit prints to reproduce it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+AUDITS = """
+BITS = AnyValues((0, 1))
+
+def coin(data, size, *, rng):
+    return rng.integers(0, 2, size)
+
+@audit()
+def leaks(epsilon=1.0, label="plain"):
+    '''Says that it is private.'''
+    return Audit(Response(2 * epsilon), PureDP(epsilon, source=label), BITS, controls=[Response(9.0)], calls=400)
+
+@audit(expect="violation")
+def leaks_as_declared(epsilon=1.0):
+    return Audit(Response(2 * epsilon), PureDP(epsilon), BITS, evidence=["game"], calls=400)
+
+@audit()
+def holds(shift=0.0):
+    return Audit(LaplaceMechanism(1.0), PureDP(1.0), [(shift, shift + 1.0)], calls=400)
+
+@audit()
+def crashes():
+    return Audit(coin, PureDP(-1.0), BITS)
+
+@audit()
+def skipped():
+    raise Skip("needs a CUDA device")
+"""
+SAME = ("verdict", "epsilon_lower", "epsilon_upper", "log_e_value", "calls")
+
+
+@pytest.fixture(scope="module")
+def recorded(shared_project):
+    shared_project.audits(AUDITS)
+    shared_project.write("audits/audit_worse.py", "import no_such_module")
+    outcome = shared_project.run("-P", "epsilon=0.5", "--report", "json=run.json", "--log", "kept.jsonl")
+    assert outcome.code == 1
+    return outcome
+
+
+def test_replay_needs_a_run(project):
+    outcome = project("replay", "anything")
+    assert outcome.code == 2
+    assert "start one with: auditdp run" in outcome.err
+
+
+@pytest.mark.parametrize("source", ["kept.jsonl", "run.json"])
+@pytest.mark.parametrize(
+    ("name", "code"), [("audits/audit_it.py::leaks", 1), ("leaks", 1), ("holds", 0), ("crashes", 3), ("skipped", 0)]
+)
+def test_replay_gives_the_same_outcome(recorded, shared_project, source, name, code):
+    outcome = shared_project("replay", name, "--run", source)
+    assert outcome.code == code
+    assert "same outcome as the recorded run" in outcome.err
+    assert outcome.out.startswith(recorded.audit(name.rpartition("::")[2])["verdict"])
+
+
+def test_replay_takes_the_last_run_unless_told(project):
+    project.audits(AUDITS)
+    project.run("-k", "holds")
+    assert "same outcome" in project("replay", "holds").err
+
+
+def test_replay_takes_the_parameters_of_the_run(project):
+    project.audits(AUDITS)
+    project.run("-k", "holds", "-P", "shift=7")
+    outcome = project("replay", "holds")
+    assert "same outcome" in outcome.err
+    recorded = json.loads((project.root / ".auditdp/run.jsonl").read_text().splitlines()[1])
+    assert recorded["result"]["parameters"] == {"shift": 7.0}
+
+
+def test_replay_says_when_the_outcome_is_another_one(project):
+    project.audits(AUDITS)
+    project.run("-k", "holds")
+    project.audits(AUDITS.replace("LaplaceMechanism(1.0)", "LaplaceMechanism(0.1)"))
+    outcome = project("replay", "holds")
+    assert outcome.code == 1
+    assert "DIFFERENT OUTCOME" in outcome.err
+    assert "NOT_REFUTED" in outcome.err
+    assert outcome.out.startswith("VIOLATED")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("leask", "did you mean 'leaks'?"),
+        ("audit_it", "'audit_it' is ambiguous: audits/audit_it.py::leaks, "),
+        ("audit_worse", "audits/audit_worse.py did not import in that run"),
+    ],
+)
+def test_replay_of_what_cannot_be_replayed(recorded, shared_project, name, said):
+    outcome = shared_project("replay", name, "--run", "kept.jsonl")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.err
+
+
+@pytest.mark.parametrize("name", ["leaks", "leaks_as_declared", "holds"])
+def test_the_command_of_an_audit_reproduces_it(recorded, shared_project, name):
+    found = recorded.audit(name)
+    command, *arguments = shlex.split(found["reproduce"])
+    assert command == "auditdp"
+    again = shared_project(*arguments, "--format", "json", "--log", "again.jsonl").audit(name)
+    assert {field: again[field] for field in SAME} == {field: found[field] for field in SAME}
+    assert again["parameters"] == found["parameters"]
+
+
+@pytest.mark.parametrize("label", ["two words", "it's", "$HOME"])
+def test_the_command_can_be_pasted_into_a_shell(project, label):
+    project.audits(AUDITS)
+    found = project.run("-k", "it and leaks and not declared", "-P", f"label={label}").audit("leaks")
+    arguments = shlex.split(found["reproduce"])[1:]
+    again = project(*arguments, "--format", "json").audit("leaks")
+    assert again["parameters"]["label"] == label
+    assert again["log_e_value"] == found["log_e_value"]
+
+
+def test_the_command_of_an_audit_in_a_folder_with_a_space(project):
+    project.audits(AUDITS, "my audits/audit_it.py")
+    found = project.run("my audits", "-k", "holds").audit("holds")
+    again = project(*shlex.split(found["reproduce"])[1:], "--format", "json").audit("holds")
+    assert again["log_e_value"] == found["log_e_value"]
+
+
+@pytest.mark.parametrize("source", ["kept.jsonl", "run.json"])
+def test_report_renders_a_run_in_every_format(recorded, shared_project, source):
+    as_json = shared_project("report", source, "-f", "json")
+    assert as_json.code == 0
+    assert as_json.record == recorded.record
+    as_text = shared_project("report", source, "-f", "terminal")
+    for name in ("leaks", "holds", "crashes", "skipped"):
+        assert f"audits/audit_it.py::{name}" in as_text.out
+    as_html = shared_project("report", source, "-f", "html", "-o", "out/report.html")
+    assert (as_html.code, as_html.out) == (0, "")
+    page = (shared_project.root / "out/report.html").read_text()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    for name in ("leaks", "holds", "crashes", "skipped"):
+        assert name in page
+
+
+def test_report_is_html_unless_told(recorded, shared_project):
+    assert "<html" in shared_project("report", "kept.jsonl").out
+
+
+def test_the_same_record_gives_the_same_page(recorded, shared_project):
+    assert shared_project("report", "kept.jsonl").out == shared_project("report", "run.json").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "start one with: auditdp run"),
+        (["none.jsonl"], "no run is recorded in none.jsonl"),
+        (["none.json"], "no such record: none.json"),
+        (["audits/audit_it.py"], "not the log of a run"),
+        (["a.json"], "a.json is not a run record"),
+        (["-f", "htm"], "did you mean 'html'?"),
+    ],
+)
+def test_report_of_what_is_not_there(project, arguments, said):
+    project.audits(AUDITS)
+    project.write("a.json", '{"root_seed": 1}')
+    outcome = project("report", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in " ".join(outcome.err.split())
+
+
+def test_a_report_that_cannot_be_written(recorded, shared_project):
+    outcome = shared_project("report", "kept.jsonl", "-o", "kept.jsonl/report.html")
+    assert outcome.code == 2
+    assert "kept.jsonl/report.html" in outcome.err
+    assert "another path" in outcome.err
+
+
+TAG = "<script>alert(1)</script>"
+HOSTILE = f"""
+class Hostile(LaplaceMechanism):
+    name = "mechanism {TAG}"
+
+def factory(label="parameter {TAG}"):
+    '''Description {TAG}.'''
+    pair = Pair(0.0, 1.0, "pair {TAG}")
+    return Audit(Hostile(0.1), PureDP(1.0), pair, controls=[Hostile(0.2)], calls=200)
+
+globals()["audit {TAG}"] = audit(source="source {TAG}")(factory)
+
+@audit()
+def raises():
+    raise ValueError("error {TAG}")
+
+@audit()
+def skips():
+    raise Skip("reason {TAG}")
+"""
+
+
+def test_names_in_a_page_are_text_and_never_markup(project):
+    project.audits(HOSTILE, "audits/audit_<script>alert(2)<.py")
+    outcome = project.run("--report", "html=page.html", "-P", f"label=option {TAG}")
+    name = f"audit {TAG}"
+    result = next(r for r in outcome.record["results"] if name in r["id"])
+    assert result["verdict"] == "VIOLATED"
+    page = (project.root / "page.html").read_text()
+    assert "<script" not in page.lower()
+    for where in ("mechanism", "audit", "Description", "pair", "source", "option", "error", "reason"):
+        assert f"{where} &lt;script&gt;alert(1)&lt;/script&gt;" in page, where

@@ -1,0 +1,125 @@
+"""Somebody's own repository: its pyproject.toml, its folder of audits, and the modules beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+AUDITS = """
+def coin(data, size, *, rng):
+    return rng.integers(0, 2, size)
+
+@audit()
+def fine():
+    return Audit(coin, PureDP(1.0), AnyValues((0, 1)))
+"""
+SETTINGS = """
+[project]
+name = "somebody-else"
+
+[tool.auditdp]
+paths = ["privacy", "more/audit_other.py"]
+seed = 77
+budget = "quick"
+alpha = 0.01
+timeout = 30
+"""
+
+
+def test_the_settings_of_a_project_are_used(project):
+    project.write("pyproject.toml", SETTINGS)
+    project.audits(AUDITS, "privacy/audit_one.py")
+    project.audits(AUDITS, "more/audit_other.py")
+    project.audits(AUDITS, "more/audit_unlisted.py")
+    record = project("run", "--format", "json").record
+    assert [r["id"] for r in record["results"]] == ["privacy/audit_one.py::fine", "more/audit_other.py::fine"]
+    assert record["root_seed"] == 77
+    assert record["arguments"]["budget"] == "quick"
+    assert record["arguments"]["timeout"] == 30
+    assert {entry["alpha"] for entry in record["alpha_ledger"]} == {0.005}
+    assert {r["calls"] for r in record["results"]} == {5_000}
+    assert len(project("list").out.splitlines()) == 2
+
+
+def test_options_beat_the_settings(project):
+    project.write("pyproject.toml", SETTINGS.replace('"quick"', '"thorough"'))
+    project.audits(AUDITS, "privacy/audit_one.py")
+    project.audits(AUDITS, "more/audit_unlisted.py")
+    record = project(
+        *("run", "more/audit_unlisted.py", "--format", "json"),
+        *("--seed", "3", "--budget", "quick", "--alpha", "0.2", "--timeout", "60"),
+    ).record
+    assert [r["id"] for r in record["results"]] == ["more/audit_unlisted.py::fine"]
+    assert (record["root_seed"], record["arguments"]["budget"], record["arguments"]["timeout"]) == (3, "quick", 60)
+    assert record["alpha_ledger"][0]["alpha"] == 0.2
+
+
+def test_a_project_without_settings_has_defaults(project):
+    project.write("pyproject.toml", "[project]\nname = 'somebody-else'\n")
+    project.audits(AUDITS.replace("AnyValues((0, 1))", "AnyValues((0, 1)), calls=50"))
+    record = project("run", "--format", "json").record
+    assert record["arguments"] | {"paths": ["audits"], "budget": "standard", "timeout": 600} == record["arguments"]
+    assert record["alpha_ledger"][0]["alpha"] == 0.05
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_modules_beside_the_audits_and_at_the_root_are_importable(project, workers):
+    project.write("audits/beside.py", "EPSILON = 0.5\n")
+    project.write("package/__init__.py", "")
+    project.write("package/mechanisms.py", "from auditdp.testing import Response\n")
+    project.audits(
+        """
+        from beside import EPSILON
+        from package.mechanisms import Response
+
+        @audit()
+        def mine():
+            import beside
+            return Audit(Response(beside.EPSILON), PureDP(EPSILON), AnyValues((0, 1)), evidence=["exact"])
+        """
+    )
+    found = project.run("-n", workers).audit("mine")
+    assert found["mechanism"] == "Response(0.5)"
+    assert found["claim"]["epsilon"] == 0.5
+
+
+def test_an_audit_outside_the_current_folder_has_its_whole_path_as_id(project, tmp_path):
+    project.audits(AUDITS, "../elsewhere/audit_one.py")
+    outcome = project.run("../elsewhere")
+    path = tmp_path / "elsewhere" / "audit_one.py"
+    assert outcome.record["results"][0]["id"] == f"{path.as_posix()}::fine"
+
+
+DATA = """
+@audit()
+def with_data():
+    value = float(data_file("value.txt").read_text())
+    return Audit(Response(value), PureDP(value), AnyValues((0, 1)), evidence=["exact"])
+"""
+
+
+def test_the_data_folder_comes_from_the_option_the_environment_or_the_settings(project):
+    project.audits(DATA)
+    for name, value in (("a", "1"), ("b", "2"), ("c", "3")):
+        project.write(f"{name}/value.txt", value)
+
+    def epsilon(*arguments, **variables):
+        outcome = project("run", "--format", "json", "--budget", "quick", *arguments, **variables)
+        return outcome.audit("with_data")["claim"]["epsilon"]
+
+    assert epsilon("--data", "a") == 1.0
+    assert epsilon(AUDITDP_DATA="b") == 2.0
+    assert epsilon("--data", "a", AUDITDP_DATA="b") == 1.0
+    project.write("pyproject.toml", "[tool.auditdp]\ndata = 'c'\n")
+    assert epsilon() == 3.0
+
+
+def test_without_its_data_an_audit_is_skipped_with_the_remedy(project):
+    project.audits(DATA)
+    outcome = project.run()
+    assert outcome.code == 0
+    assert outcome.audit("with_data")["verdict"] == "SKIPPED"
+    assert "--data" in outcome.audit("with_data")["summary"]
+    (project.root / "empty").mkdir()
+    found = project.run("--data", "empty").audit("with_data")
+    assert found["verdict"] == "SKIPPED"
+    assert "value.txt" in found["summary"]

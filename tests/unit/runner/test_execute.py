@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from auditdp.results import AuditResult, Verdict
+from auditdp.runner import execute as module
+from auditdp.runner.execute import execute, run_task
+from auditdp.runner.plan import Task, make_plan
+
+AUDITS = """
+import os
+import sys
+import time
+from pathlib import Path
+
+from auditdp import AnyValues, Audit, PureDP, Skip, audit, data_file
+from auditdp.testing import Response
+
+def sound():
+    return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), evidence=["exact"])
+
+def dies(data, size, *, rng):
+    os._exit(3)
+
+@audit(source="declared")
+def first(epsilon=0.5):
+    '''First line.'''
+    return sound()
+
+@audit()
+def deadly():
+    return Audit(dies, PureDP(1.0), AnyValues((0, 1)), calls=50)
+
+@audit()
+def second():
+    return sound()
+
+@audit(expect="violation")
+def raises(epsilon=0.5):
+    raise KeyError("missing")
+
+@audit()
+def skips():
+    raise Skip("not here")
+
+@audit()
+def prints():
+    print("printed")
+    return sound()
+
+@audit()
+def hangs():
+    time.sleep(3600)
+
+@audit()
+def reads():
+    Path("seen").write_text(data_file("value").read_text() + os.environ["AUDITDP_DATA"])
+    return sound()
+"""
+
+
+@pytest.fixture
+def tasks(tmp_path, monkeypatch):
+    """Return tasks by name, in a current folder with one audit file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delenv("AUDITDP_DATA", raising=False)
+    (tmp_path / "audit_it.py").write_text(AUDITS)
+
+    def chosen(*names: str, **settings) -> list[Task]:
+        plan = make_plan(["audit_it.py"], root_seed=1, budget="quick", **settings)
+        by_name = {task.name: task for task in plan.tasks}
+        return [by_name[name] for name in names]
+
+    return chosen
+
+
+def test_a_result_carries_what_was_declared_and_asked(tasks):
+    (task,) = tasks("first", overrides={"epsilon": "0.25"})
+    result = run_task(task)
+    assert (result.id, result.verdict) == ("audit_it.py::first", Verdict.CERTIFIED)
+    assert (result.description, result.parameters) == ("First line.", {"epsilon": 0.25})
+    assert result.claim.source == "declared"
+    assert result.alpha == task.alpha
+    assert result.reproduce == task.reproduce
+
+
+def test_an_exception_is_an_error_with_its_type_place_and_parameters(tasks):
+    result = run_task(tasks("raises", overrides={"epsilon": "0.25"})[0])
+    line = AUDITS[: AUDITS.index('raise KeyError("missing")')].count("\n") + 1
+    assert result.verdict is Verdict.ERROR
+    assert result.summary == f"audit_it.py::raises: KeyError: 'missing' (audit_it.py, line {line})"
+    assert result.expected == "violation"
+    assert not result.is_finding
+    assert set(result.parameters) == {"epsilon"}
+
+
+def test_a_skip_is_no_error(tasks):
+    result = run_task(tasks("skips")[0])
+    assert (result.verdict, result.summary) == (Verdict.SKIPPED, "not here")
+
+
+def test_a_time_limit_stops_a_task_and_leaves_no_alarm_behind(tasks):
+    import signal
+
+    before = signal.getsignal(signal.SIGALRM)
+    result = run_task(tasks("hangs", timeout=0.2)[0])
+    assert result.verdict is Verdict.ERROR
+    assert "stopped after 0.2 seconds; raise --timeout" in result.summary
+    assert 0.2 <= result.seconds < 3
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_task_runs_in_a_thread_where_no_alarm_can_reach_it(tasks):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(run_task(tasks("first", timeout=5.0)[0])))
+    thread.start()
+    thread.join(20)
+    assert [r.verdict for r in results] == [Verdict.CERTIFIED]
+
+
+def test_what_an_audit_prints_goes_to_standard_error(tasks, capsys):
+    run_task(tasks("prints")[0])
+    assert capsys.readouterr() == ("", "printed\n")
+
+
+def test_the_data_folder_is_seen_by_its_task_alone(tasks, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "value").write_text("in ")
+    folder = str(tmp_path / "folder")
+    assert run_task(tasks("reads", data=folder)[0]).verdict is Verdict.CERTIFIED
+    assert Path("seen").read_text() == f"in {folder}"
+    assert "AUDITDP_DATA" not in os.environ
+    assert run_task(tasks("reads")[0]).verdict is Verdict.SKIPPED
+
+
+def test_one_worker_keeps_the_order_and_goes_on_after_an_error(tasks):
+    results = list(execute(tasks("second", "raises", "first")))
+    assert [(r.id.partition("::")[2], r.verdict) for r in results] == [
+        ("second", Verdict.CERTIFIED),
+        ("raises", Verdict.ERROR),
+        ("first", Verdict.CERTIFIED),
+    ]
+
+
+def test_one_worker_runs_a_task_only_when_its_result_is_asked_for(tasks):
+    results = execute(tasks("first", "hangs"))
+    assert next(results).id == "audit_it.py::first"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_to_run(workers):
+    assert list(execute([], workers=workers)) == []
+
+
+def test_a_worker_that_dies_costs_only_its_own_audit(tasks):
+    results = {r.id.partition("::")[2]: r for r in execute(tasks("first", "deadly", "second"), workers=2)}
+    assert {name: r.verdict for name, r in results.items()} == {
+        "first": Verdict.CERTIFIED,
+        "deadly": Verdict.ERROR,
+        "second": Verdict.CERTIFIED,
+    }
+    assert results["deadly"].summary.startswith("audit_it.py::deadly: the process that ran it died")
+    assert results["deadly"].reproduce == tasks("deadly")[0].reproduce
+    assert results["deadly"].alpha == tasks("deadly")[0].alpha
+
+
+class Pool:
+    """Stands for a pool of workers: audits whose name is deadly break it while those after them have begun."""
+
+    def __init__(self, deadly, beside=1):
+        self.deadly, self.beside, self.rounds = deadly, beside, []
+
+    def __call__(self, tasks, folder, workers):
+        self.rounds.append([task.name for task in tasks.values()])
+        assert len(self.rounds) < 20, "it never ends"
+        waiting = list(tasks.items())
+        for k, (position, task) in enumerate(waiting):
+            if task.name in self.deadly:
+                for running, _ in waiting[k : k + 1 + self.beside]:
+                    (Path(folder) / str(running)).touch()
+                return
+            yield position, AuditResult(id=task.id, verdict=Verdict.CERTIFIED, summary="")
+
+
+@pytest.mark.parametrize(
+    ("deadly", "beside"),
+    [([], 1), (["deadly"], 0), (["deadly"], 1), (["deadly", "first"], 2), (["second", "skips"], 3)],
+)
+def test_every_task_has_one_result_however_often_workers_die(tasks, monkeypatch, deadly, beside):
+    pool = Pool(deadly, beside)
+    monkeypatch.setattr(module, "_parallel", pool)
+    names = ["first", "deadly", "second", "raises", "skips", "prints"]
+    results = list(execute(tasks(*names), workers=2))
+    assert sorted(r.id.partition("::")[2] for r in results) == sorted(names)
+    assert {r.id.partition("::")[2] for r in results if r.verdict is Verdict.ERROR} == set(deadly)
+
+
+def test_workers_that_die_before_they_begin_end_the_run_with_errors(tasks, monkeypatch):
+    """A pool that cannot start, as when there is no memory, must not be started for ever."""
+    rounds = []
+
+    def never_starts(tasks, folder, workers):
+        rounds.append(len(tasks))
+        if len(rounds) > 50:
+            pytest.fail("it never ends")
+        yield from ()
+
+    monkeypatch.setattr(module, "_parallel", never_starts)
+    results = list(execute(tasks("first", "second"), workers=2))
+    assert [r.verdict for r in results] == [Verdict.ERROR, Verdict.ERROR]
