@@ -4,7 +4,8 @@ The vocabulary that audits are written in; everything else lives in the modules 
 """
 
 from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, Relationship
-from auditdp.audit import Audit, assert_private, audit, data_file
+from auditdp.assertion import assert_private
+from auditdp.audit import Audit, audit, data_file
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AuditError, PrivacyViolation, Skip
 from auditdp.evidence.estimation import Unbiased, VarianceAtMost

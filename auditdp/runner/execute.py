@@ -15,10 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.audit import BUDGETS, DATA_VARIABLE, Declared, Settings, collect, run_audit
+from auditdp.audit import DATA_VARIABLE, Declared
+from auditdp.collection import collect
 from auditdp.errors import AuditError, Skip, Timeout
+from auditdp.judgement import Settings, run_audit
 from auditdp.results import RESULT, AuditResult, Verdict
-from auditdp.runner.plan import Task
+from auditdp.runner.plan import BUDGETS, Task
 
 _collected: dict[str, list[Declared]] = {}
 

@@ -9,9 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from auditdp.audit import BUDGETS, Declared, collect
+from auditdp.audit import Declared
+from auditdp.collection import collect
 from auditdp.errors import CollectionError, ConfigurationError, did_you_mean
 from auditdp.results import LedgerEntry
+
+BUDGETS = {"quick": 5_000, "standard": 50_000, "thorough": 1_000_000}
+"""Calls of a game, by the name of the budget."""
 
 PATTERN = "audit_*.py"
 

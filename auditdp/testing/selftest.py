@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from auditdp.adjacency import AnyValues
-from auditdp.audit import Audit, Settings, run_audit
+from auditdp.audit import Audit
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.errors import MechanismError
+from auditdp.judgement import Settings, run_audit
 from auditdp.mechanism import as_mechanism
 from auditdp.testing.mechanisms import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response, SharedNoise
 

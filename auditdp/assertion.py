@@ -1,0 +1,75 @@
+"""``assert_private``: one audit as an assertion in an ordinary test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from auditdp.audit import Audit
+from auditdp.claims import Claim
+from auditdp.errors import ConfigurationError, PrivacyViolation
+from auditdp.judgement import Settings, run_audit
+from auditdp.mechanism import name_of
+from auditdp.results import AuditResult, Counterexample, Verdict
+
+
+def assert_private(
+    mechanism: Any,
+    claim: Claim,
+    pairs: Any,
+    *,
+    calls: int = 20_000,
+    alpha: float = 1e-6,
+    seed: int = 0,
+    forecasters: Sequence[Any] | None = None,
+) -> AuditResult:
+    """Raise if the claim is refuted; for a test in one's own suite.
+
+    Passing means that this budget saw no violation, never that the mechanism is private; the result that is returned
+    says how large a violation would have been seen.
+
+    Args:
+        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
+        claim: What it promises, such as ``PureDP(1.0)``.
+        pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
+        calls: Calls of the mechanism to spend.
+        alpha: Probability that a private mechanism fails the test: its flake rate.
+        seed: Root seed; with a fixed one the test is deterministic.
+        forecasters: Forecasters for the game; chosen automatically unless given.
+
+    Returns:
+        The result of the audit.
+
+    Raises:
+        PrivacyViolation: If the claim is refuted; an AssertionError whose message holds the counterexample.
+        AuditError: If the inputs or the mechanism cannot be used.
+
+    >>> import numpy as np
+    >>> from auditdp import PureDP, assert_private
+    >>> noisy = lambda x, size, *, rng: x + rng.laplace(scale=1.0, size=size)
+    >>> assert_private(noisy, PureDP(1.0), [(0.0, 1.0)], calls=2000).verdict.value
+    'NOT_REFUTED'
+    """
+    if not 0 < alpha < 1:
+        raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={alpha!r}")
+    if not calls >= 1:
+        raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
+    built = Audit(mechanism, claim, pairs, forecasters=forecasters)
+    result = run_audit(built, Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism)))
+    if result.verdict is Verdict.VIOLATED:
+        assert result.counterexample is not None  # a violation always has one
+        raise PrivacyViolation(_spell_out(result, result.counterexample, seed))
+    return result
+
+
+def _spell_out(result: AuditResult, counterexample: Counterexample, seed: int) -> str:
+    assert result.claim is not None  # run_audit always states the claim
+    lines = [
+        f"{result.mechanism} is not {result.claim.text} ({result.claim.adjacency})",
+        f"  {result.summary}",
+        f"  pair: {counterexample.pair}",
+        *([f"  output: {counterexample.output}"] if counterexample.output else []),
+        f"  why: {counterexample.explanation}",
+        f"  reproduce: seed={seed}, calls={result.calls:,}, alpha={result.alpha:g}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""A certificate is never wrong and a violation is never false: random laws, exact and wrapped in wide balls."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from auditdp.adjacency import AnyValues
+from auditdp.claims import ApproxDP, PureDP
+from auditdp.evidence.exact import delta_curve, exact_evidence, finite_loss
+from auditdp.laws import FiniteLaw
+from auditdp.results import Verdict
+
+SIZE = 4
+levels = st.floats(0.05, 6.0)
+
+
+def law_of(weights):
+    return [Fraction(w, sum(weights)) for w in weights]
+
+
+weights = st.lists(st.integers(0, 30), min_size=SIZE, max_size=SIZE).filter(any)
+laws = st.builds(law_of, weights)
+
+
+def exact_epsilon(p, q):
+    """The largest |ln P/Q| of two exact laws, as a float."""
+    pairs = [(a, b) for a, b in zip(p, q, strict=True) if a or b]
+    if any(not a or not b for a, b in pairs):
+        return math.inf
+    return math.log(max(max(a / b, b / a) for a, b in pairs))
+
+
+def exact_delta(p, q, epsilon):
+    e = Fraction(math.exp(epsilon))
+    return float(max(sum(max(a - e * b, Fraction(0)) for a, b in zip(x, y, strict=True)) for x, y in ((p, q), (q, p))))
+
+
+def finite(law):
+    return FiniteLaw(np.arange(SIZE), law)
+
+
+class Stated:
+    name = "stated"
+
+    def __init__(self, p, q):
+        self.laws = finite(p), finite(q)
+
+    def distribution(self, data):
+        return self.laws[data]
+
+
+def verdict(p, q, claim):
+    return exact_evidence(Stated(p, q), claim, AnyValues((0, 1))).verdict
+
+
+@given(laws, laws)
+def test_epsilon_is_the_largest_log_ratio(p, q):
+    loss, truth = finite_loss(finite(p), finite(q)), exact_epsilon(p, q)
+    if math.isinf(truth):
+        assert loss.lower == loss.upper == math.inf
+    else:
+        assert (loss.lower, loss.upper) == pytest.approx((truth, truth), abs=1e-12)
+
+
+@given(laws, laws, levels)
+def test_delta_is_the_hockey_stick_of_the_worse_order(p, q, epsilon):
+    loss = finite_loss(finite(p), finite(q), epsilon=epsilon)
+    assert float(loss.delta.mid()) == pytest.approx(exact_delta(p, q, epsilon), abs=1e-12)
+
+
+@given(laws, laws, st.lists(st.floats(0.0, 8.0), min_size=1, max_size=8))
+def test_the_sorted_curve_is_the_hockey_stick_at_every_point(p, q, epsilons):
+    curve = delta_curve(finite(p), finite(q), np.array(epsilons))
+    assert [epsilon for epsilon, _ in curve] == epsilons
+    assert [d for _, d in curve] == pytest.approx([exact_delta(p, q, epsilon) for epsilon in epsilons], abs=1e-9)
+
+
+@given(laws, laws, levels)
+def test_a_pure_claim_is_decided_wherever_it_is_not_tight(p, q, level):
+    truth = exact_epsilon(p, q)
+    assume(abs(truth - level) > 1e-9)
+    assert verdict(p, q, PureDP(level)) is (Verdict.CERTIFIED if truth < level else Verdict.VIOLATED)
+
+
+@given(laws, laws, levels, st.floats(0.0, 0.9))
+def test_an_approximate_claim_is_decided_wherever_it_is_not_tight(p, q, level, delta):
+    truth = exact_delta(p, q, level) if delta else exact_epsilon(p, q)
+    bound = delta or level
+    assume(abs(truth - bound) > 1e-9)
+    assert verdict(p, q, ApproxDP(level, delta)) is (Verdict.CERTIFIED if truth < bound else Verdict.VIOLATED)
+
+
+@st.composite
+def wrapped(draw):
+    """An exact law, and balls that contain its probabilities off their centres; the centres sum to one as well."""
+    law, centre = draw(laws), draw(laws)
+    share = draw(st.sampled_from([0.0, 1e-9, 0.01, 0.1, 0.5, 1.0]))
+    balls = []
+    for p, c in zip(law, centre, strict=True):
+        middle = float((1 - Fraction(share)) * p + Fraction(share) * c)
+        balls.append(arb(middle, abs(middle - float(p)) * (1 + 1e-9) + 1e-15))
+    return law, balls
+
+
+@settings(max_examples=300, deadline=None)
+@given(wrapped(), wrapped(), levels, st.sampled_from([0.0, 0.01, 0.2]))
+def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, level, delta):
+    """The true laws lie in the balls, so whatever is said of the balls must be true of them."""
+    (p, p_balls), (q, q_balls) = one, other
+    claim = ApproxDP(level, delta)
+    said = verdict(p_balls, q_balls, claim)
+    truth = exact_delta(p, q, level) if delta else exact_epsilon(p, q)
+    holds = truth <= (delta or level) + 1e-12
+    if said is Verdict.CERTIFIED:
+        assert holds
+    if said is Verdict.VIOLATED:
+        assert not holds or abs(truth - (delta or level)) < 1e-9
+
+
+@settings(max_examples=150, deadline=None)
+@given(wrapped(), wrapped())
+def test_the_bounds_of_balls_enclose_the_truth(one, other):
+    (p, p_balls), (q, q_balls) = one, other
+    loss, truth = finite_loss(finite(p_balls), finite(q_balls)), exact_epsilon(p, q)
+    assert loss.lower <= truth + 1e-12
+    assert loss.upper >= truth - 1e-12

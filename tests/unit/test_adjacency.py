@@ -1,0 +1,248 @@
+"""Adjacencies: the pairs they list are neighbours, all of them where they say so, and nothing else passes."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import find
+
+from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, Relationship, as_adjacency
+from auditdp.errors import AdjacencyError
+
+ADJACENCIES = [
+    *(EdgeLDP(n) for n in (2, 3, 5, 8)),
+    *(ListsLDP(n) for n in (2, 3)),
+    ListsLDP(3, protected=(1,)),
+    ListsLDP(3, protected=(0, 2)),
+    ListsLDP(7, protected=(6,)),
+    *(EdgeDP(n) for n in (2, 3, 4, 9)),
+    Relationship(4),
+    AnyValues((0, 1)),
+    AnyValues(tuple(range(7)), label="label LDP"),
+    AnyValues((0.0, 0.5, 1.0), finite=False),
+    AnyValues(([0, 1], [1, 0], [1, 1])),
+    Neighbours([(0, 1), Pair(1, 2)]),
+]
+
+
+def identity(data):
+    return np.asarray(data).tobytes() if isinstance(data, np.ndarray) else repr(data)
+
+
+def unordered(pair):
+    return frozenset((identity(pair.data), identity(pair.neighbour)))
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES, ids=lambda a: a.name)
+def test_the_pairs_that_are_played_are_distinct_neighbours(adjacency):
+    pairs = adjacency.pairs()
+    assert pairs
+    for pair in pairs:
+        adjacency.check(pair)
+        adjacency.check(pair.swapped())
+        assert identity(pair.data) != identity(pair.neighbour)
+    assert len({unordered(pair) for pair in pairs}) == len(pairs)
+
+
+def edges(nodes):
+    return math.comb(nodes, 2)
+
+
+COUNTS = [
+    *((EdgeLDP(n), (n - 1) * 2 ** (n - 2)) for n in range(2, 9)),
+    *((EdgeDP(n), edges(n) * 2 ** (edges(n) - 1)) for n in (2, 3, 4, 5)),
+    (Relationship(4), 6 * 2**5),
+    *((ListsLDP(n), n * (n - 1) * 2 ** (n * (n - 1) - 1)) for n in (2, 3)),
+    (ListsLDP(3, protected=(1,)), 2 * 2**5),
+    (ListsLDP(3, protected=(0, 2)), 4 * 2**5),
+    *((AnyValues(tuple(range(k))), math.comb(k, 2)) for k in (2, 3, 10)),
+]
+
+
+@pytest.mark.parametrize(("adjacency", "count"), COUNTS, ids=lambda value: getattr(value, "name", value))
+def test_exhaustive_lists_every_pair_once(adjacency, count):
+    pairs = adjacency.exhaustive()
+    assert len(pairs) == count
+    assert len({unordered(pair) for pair in pairs}) == count
+    for pair in pairs:
+        adjacency.check(pair)
+
+
+def test_exhaustive_edge_ldp_is_what_brute_force_finds():
+    lists = [np.array(bits, np.int8) for bits in itertools.product((0, 1), repeat=3)]
+    brute = {unordered(Pair(a, b)) for a, b in itertools.combinations(lists, 2) if (a != b).sum() == 1}
+    assert {unordered(pair) for pair in EdgeLDP(4).exhaustive()} == brute
+
+
+@pytest.mark.parametrize(
+    "adjacency",
+    [
+        EdgeLDP(60),
+        EdgeDP(8),
+        ListsLDP(6),
+        AnyValues(tuple(range(201))),
+        AnyValues((0, 1), finite=False),
+        Neighbours([(0, 1)]),
+    ],
+    ids=lambda a: a.name,
+)
+def test_exhaustive_says_none_where_it_cannot_list_all(adjacency):
+    assert adjacency.exhaustive() is None
+
+
+ZEROS = np.zeros(4, np.int8)
+EMPTY = np.zeros((4, 4), np.int8)
+
+
+def bits(*ones):
+    row = ZEROS.copy()
+    row[list(ones)] = 1
+    return row
+
+
+def matrix(*cells):
+    made = EMPTY.copy()
+    for cell in cells:
+        made[cell] = 1
+    return made
+
+
+NOT_NEIGHBOURS = [
+    (EdgeLDP(5), Pair(bits(0, 1), ZEROS), "2 bits"),
+    (EdgeLDP(5), Pair(ZEROS, ZEROS), "0 bits"),
+    (EdgeLDP(5), Pair(bits(0), np.zeros(3)), r"\(3,\)"),
+    (EdgeLDP(5), Pair(2 * bits(0), ZEROS), "2,0,0,0"),
+    (EdgeLDP(5), Pair(0.5 * bits(0), ZEROS), "0.5"),
+    (EdgeLDP(5), Pair(bits(0).reshape(2, 2), ZEROS.reshape(2, 2)), r"\(2, 2\)"),
+    (ListsLDP(4), Pair(matrix((0, 1), (1, 2)), EMPTY), "2 bits"),
+    (ListsLDP(4), Pair(matrix((1, 1)), EMPTY), "off-diagonal"),
+    (ListsLDP(4), Pair(matrix((2, 2), (0, 1)), matrix((2, 2))), "off-diagonal"),
+    (ListsLDP(4), Pair(EMPTY, EMPTY), "0 bits"),
+    (ListsLDP(4, protected=(1,)), Pair(matrix((0, 1)), EMPTY), "user 0"),
+    (EdgeDP(4), Pair(matrix((0, 1)), EMPTY), "symmetric"),
+    (EdgeDP(4), Pair(matrix((1, 1)), EMPTY), "symmetric"),
+    (EdgeDP(4), Pair(matrix((0, 1), (1, 0), (2, 3), (3, 2)), EMPTY), "2 edges"),
+    (EdgeDP(4), Pair(EMPTY, EMPTY), "0 edges"),
+    (EdgeDP(4), Pair(ZEROS, EMPTY), r"\(4,\)"),
+    (AnyValues((0, 1)), Pair(0, 7), "7"),
+    (AnyValues((0, 1)), Pair(1, 1), "1"),
+    (Neighbours([(0, 1)], relation=lambda a, b: abs(a - b) <= 1), Pair(3, 5), "3 | 5"),
+]
+
+
+@pytest.mark.parametrize(("adjacency", "pair", "shown"), NOT_NEIGHBOURS)
+def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(adjacency, pair, shown):
+    for order in (pair, pair.swapped()):
+        with pytest.raises(AdjacencyError, match=shown if order is pair else None):
+            adjacency.check(order)
+
+
+@pytest.mark.parametrize("kind", [EdgeLDP, ListsLDP, EdgeDP, Relationship])
+@pytest.mark.parametrize("nodes", [1, 0, -3, 2.0, "8", None], ids=repr)
+def test_numbers_of_nodes_that_make_no_pairs_are_refused(kind, nodes):
+    with pytest.raises(AdjacencyError, match="nodes"):
+        kind(nodes)
+
+
+@pytest.mark.parametrize("protected", [(), (3,), (-1,), (0, 9)], ids=repr)
+def test_protected_users_must_exist(protected):
+    with pytest.raises(AdjacencyError, match="protected"):
+        ListsLDP(3, protected=protected)
+
+
+def test_one_value_has_no_neighbour():
+    for values in ((), (1,), (1, 1)):
+        with pytest.raises(AdjacencyError, match="two different values"):
+            AnyValues(values)
+
+
+def test_values_are_told_apart_however_long_they_are():
+    """Vectors that differ only in the middle, or after the eighth digit, are different values."""
+    base = np.zeros(30)
+    middle, end = base.copy(), base.copy()
+    middle[15], end[-1] = 1, 1
+    assert len(AnyValues((base, middle, end)).exhaustive()) == 3
+    AnyValues((base, middle)).check(Pair(base, middle))
+    close = AnyValues((np.array([0.1]), np.array([0.1 + 1e-12])))
+    assert len(close.exhaustive()) == 1
+
+
+def test_any_values_plays_the_two_ends_first_and_at_most_sixteen():
+    pairs = AnyValues(tuple(range(10))).pairs()
+    assert (pairs[0].data, pairs[0].neighbour) == (9, 0)
+    assert len(pairs) == 16
+    assert len(AnyValues((0, 1, 2)).pairs()) == 3
+
+
+def test_the_names_say_what_is_protected_and_whether_it_is_checked():
+    assert "user 1" in ListsLDP(3, protected=(1,)).name
+    assert "not checked" in Neighbours([(0, 1)]).name
+    assert "not checked" not in Neighbours([(0, 1)], relation=lambda a, b: True).name
+    assert "relationship" in Relationship(4).name
+    assert "8 nodes" in EdgeLDP(8).name
+
+
+@pytest.mark.parametrize("given", [[], ()], ids=repr)
+def test_neighbours_needs_a_pair(given):
+    with pytest.raises(AdjacencyError, match="none"):
+        Neighbours(given)
+
+
+@pytest.mark.parametrize("item", [3, (1, 2, 3), "ab", np.zeros(2), None], ids=repr)
+def test_what_is_no_pair_is_refused_and_shown(item):
+    with pytest.raises(AdjacencyError, match="expected pairs"):
+        Neighbours([(0, 1), item])
+
+
+def played(pairs):
+    return [(identity(p.data), identity(p.neighbour)) for p in as_adjacency(pairs).pairs()]
+
+
+A, B = np.array([0, 1, 0]), np.array([0, 1, 1])
+ACCEPTED = [
+    (Pair(0, 1), [(0, 1)]),
+    ([Pair(0, 1), Pair(1, 2)], [(0, 1), (1, 2)]),
+    ((Pair(0, 1), Pair(1, 2)), [(0, 1), (1, 2)]),
+    ([(0, 1)], [(0, 1)]),
+    ([(0, 1), (2, 3)], [(0, 1), (2, 3)]),
+    (((0, 1), (2, 3)), [(0, 1), (2, 3)]),
+    ([(0, 1), Pair(2, 3), (4, 5)], [(0, 1), (2, 3), (4, 5)]),
+    ((0, 1), [(0, 1)]),
+    (("a", "b"), [("a", "b")]),
+    ((A, B), [(A, B)]),
+    ([(A, B)], [(A, B)]),
+    (([0, 1, 0], [0, 1, 1]), [([0, 1, 0], [0, 1, 1])]),
+    (([0, 1], [1, 1]), [([0, 1], [1, 1])]),
+    (({"x": 1}, {"x": 2}), [({"x": 1}, {"x": 2})]),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), ACCEPTED, ids=lambda v: repr(v)[:40])
+def test_as_adjacency_reads_pairs_in_every_shape_that_is_offered(given, expected):
+    assert played(given) == [(identity(a), identity(b)) for a, b in expected]
+
+
+def test_as_adjacency_returns_an_adjacency_as_it_is():
+    adjacency = EdgeLDP(4)
+    assert as_adjacency(adjacency) is adjacency
+
+
+@pytest.mark.parametrize(
+    "wrong", [3, None, "ab", np.zeros((2, 2)), {0: 1}, [], (), [1, 2], [A, B], (0, 1, 2)], ids=repr
+)
+def test_as_adjacency_refuses_what_it_cannot_read(wrong):
+    with pytest.raises(AdjacencyError):
+        as_adjacency(wrong)
+
+
+def test_a_pair_shows_both_inputs_and_its_name():
+    assert str(Pair(1, 0, "ends")) == "ends: 1 | 0"
+    swapped = Pair(1, 0, "ends").swapped()
+    assert (swapped.data, swapped.neighbour, swapped.name) == (0, 1, "ends")
+
+
+@pytest.mark.parametrize("adjacency", [EdgeLDP(4), ListsLDP(3), EdgeDP(4)], ids=lambda a: a.name)
+def test_strategies_generate_both_orders(adjacency):
+    assert find(adjacency.strategy(), lambda pair: pair.data.sum() > pair.neighbour.sum())
+    assert find(adjacency.strategy(), lambda pair: pair.data.sum() < pair.neighbour.sum())

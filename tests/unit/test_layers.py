@@ -1,0 +1,159 @@
+"""Who may import whom: the arrows of the design, walked over every module."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("auditdp", "mechanisms", "gnn", "audits")
+
+# A package on the left imports nothing of what is listed on the right.
+FORBIDDEN = {
+    "auditdp": ("mechanisms", "gnn", "audits", "tests", "torch", "torch_geometric", "opacus"),
+    "mechanisms": ("gnn", "audits", "tests", "torch", "torch_geometric", "opacus"),
+    "gnn": ("audits", "tests"),
+    "audits": ("tests",),
+}
+# Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
+GROUND = {"errors"}
+CORE = {*GROUND, "claims", "adjacency", "mechanism", "laws", "randomness", "results"}
+ROOMS = {
+    "errors": set(),
+    "randomness": set(),
+    "claims": GROUND,
+    "results": set(),
+    "mechanism": GROUND,
+    "laws": {*GROUND, "mechanism"},
+    "adjacency": {*GROUND, "mechanism"},
+    "config": GROUND,
+    "betting": CORE - {"results"},
+    "accountants": CORE,
+    "evidence": {*CORE, "betting", "accountants"},
+    "audit": {*CORE, "betting", "accountants", "evidence"},
+    "collection": {"errors", "audit"},
+    "judgement": {*CORE, "audit", "betting", "accountants", "evidence"},
+    "assertion": {*CORE, "audit", "judgement"},
+    "runner": {*CORE, "audit", "collection", "judgement", "config"},
+    "baseline": {"errors", "results"},
+    "report": {"results", "claims", "errors"},
+    "testing": {*CORE, "audit", "judgement"},
+    "pytest_plugin": {*CORE, "audit", "collection", "judgement", "config", "runner"},
+    "cli": {
+        *CORE,
+        "audit",
+        "collection",
+        "judgement",
+        "accountants",
+        "config",
+        "runner",
+        "baseline",
+        "report",
+        "testing",
+    },
+}
+# The package itself is the vocabulary: it must not pull in the rooms that run and report.
+ROOMS[""] = {*CORE, "assertion", "audit", "evidence"}
+
+
+def modules(package):
+    """(dotted name, path) of every module of a package that exists."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports(name, path):
+    """Every absolute module name that a module imports, anywhere in it; relative imports are resolved."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module, node.lineno
+            # `from auditdp import runner` imports a room as well.
+            yield from (
+                (f"{module}.{alias.name}", node.lineno) for alias in node.names if is_module(module, alias.name)
+            )
+
+
+def is_module(package, name):
+    place = ROOT.joinpath(*package.split("."), name)
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def room_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_packages_import_only_what_lies_below_them(package):
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {imported}"
+        for name, path in modules(package)
+        for imported, line in imports(name, path)
+        if imported.split(".")[0] in FORBIDDEN[package]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_mechanisms_know_only_the_public_harness():
+    own = {"auditdp", "mechanisms"}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {imported}"
+        for name, path in modules("mechanisms")
+        for imported, line in imports(name, path)
+        if imported.split(".")[0] in {*PACKAGES, "tests"} - own
+        or (
+            imported.startswith("auditdp.")
+            and room_of(imported) in ("runner", "report", "cli", "audit", "evidence", "testing")
+        )
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_of_the_harness_has_its_rule():
+    rooms = {room_of(name) for name, _ in modules("auditdp")}
+    assert rooms <= set(ROOMS), f"say in this test what {sorted(rooms - set(ROOMS))} may import"
+
+
+def test_rooms_import_only_the_rooms_below_them():
+    wrong = []
+    for name, path in modules("auditdp"):
+        room = room_of(name)
+        for imported, line in imports(name, path):
+            if imported.startswith("auditdp.") and room_of(imported) not in {*ROOMS.get(room, set()), room}:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} ({room or 'auditdp'}) imports {imported}")
+            if imported == "auditdp" and room not in ("", "runner", "report", "cli"):  # these ask for the version
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports auditdp itself; name the module")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_rules_have_no_cycle():
+    """Otherwise they would allow what they are there to prevent."""
+    order, rest = [], {room: set(below) for room, below in ROOMS.items() if room}
+    while rest:
+        free = [room for room, below in rest.items() if below.isdisjoint(rest)]
+        assert free, f"these rooms may import each other: {sorted(rest)}"
+        order += free
+        rest = {room: below for room, below in rest.items() if room not in free}
+    assert order.index("betting") < order.index("evidence") < order.index("audit") < order.index("runner")
+
+
+def test_the_walk_sees_imports_of_every_form(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text("import torch.nn as t\ndef f():\n    from auditdp import runner, PureDP\n    from . import x\n")
+    found = {imported for imported, _ in imports("auditdp.module", path)}
+    assert found >= {"torch.nn", "auditdp", "auditdp.runner"}
+    assert "auditdp.PureDP" not in found
+
+
+@pytest.mark.parametrize("heavy", ["torch", "matplotlib", "sklearn"])
+def test_import_auditdp_is_light(heavy):
+    code = f"import sys, auditdp; sys.exit('{heavy}' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
