@@ -16,7 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism import brief, identity_key
 
 MAX_EXHAUSTIVE = 20_000
 
@@ -328,11 +328,11 @@ class AnyValues:
     values: Sequence[Any]
     finite: bool = True
     label: str = "value LDP (any two values)"
-    _by_repr: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _by_key: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._by_repr.update({brief(value, 10**6): value for value in self.values})
-        if len(self._by_repr) < 2:
+        self._by_key.update({identity_key(value): value for value in self.values})
+        if len(self._by_key) < 2:
             raise AdjacencyError(f"AnyValues: expected at least two different values, got {list(self.values)!r}")
 
     @property
@@ -342,31 +342,31 @@ class AnyValues:
 
     def check(self, pair: Pair) -> None:
         """Raise unless both are values of the domain and differ."""
-        keys = [brief(value, 10**6) for value in (pair.data, pair.neighbour)]
-        for key in keys:
-            if key not in self._by_repr:
-                raise AdjacencyError(f"{self.name}: {key} is not one of its values")
+        keys = [identity_key(value) for _, value in _sides(pair)]
+        for key, (_, value) in zip(keys, _sides(pair), strict=True):
+            if key not in self._by_key:
+                raise AdjacencyError(f"{self.name}: {brief(value)} is not one of its values")
         if keys[0] == keys[1]:
-            raise AdjacencyError(f"{self.name}: the two values are equal: {keys[0]}")
+            raise AdjacencyError(f"{self.name}: the two values are equal: {brief(pair.data)}")
 
     def _all(self) -> list[Pair]:
-        values = list(self._by_repr.values())
+        values = list(self._by_key.values())
         return [Pair(b, a) for a, b in combinations(values, 2)]
 
     def pairs(self) -> list[Pair]:
         """Return the two ends first, then the other pairs, at most 16."""
-        values = list(self._by_repr.values())
+        values = list(self._by_key.values())
         ends = Pair(values[-1], values[0])
         rest = [p for p in self._all() if not (p.data is ends.data and p.neighbour is ends.neighbour)]
         return [ends, *rest][:16]
 
     def exhaustive(self) -> list[Pair] | None:
         """Return all pairs where the values are the whole domain and not too many."""
-        return self._all() if self.finite and len(self._by_repr) <= 200 else None
+        return self._all() if self.finite and len(self._by_key) <= 200 else None
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return any two different values."""
-        values = list(self._by_repr.values())
+        values = list(self._by_key.values())
         index = st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True)
         return index.map(lambda ij: Pair(values[ij[0]], values[ij[1]]))
 

@@ -58,11 +58,11 @@ def assert_private(
     result = run_audit(built, Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism)))
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one
-        raise PrivacyViolation(_spell_out(result, result.counterexample, seed))
+        raise PrivacyViolation(_spell_out(result, result.counterexample, seed, int(calls)))
     return result
 
 
-def _spell_out(result: AuditResult, counterexample: Counterexample, seed: int) -> str:
+def _spell_out(result: AuditResult, counterexample: Counterexample, seed: int, calls: int) -> str:
     assert result.claim is not None  # run_audit always states the claim
     lines = [
         f"{result.mechanism} is not {result.claim.text} ({result.claim.adjacency})",
@@ -70,6 +70,6 @@ def _spell_out(result: AuditResult, counterexample: Counterexample, seed: int) -
         f"  pair: {counterexample.pair}",
         *([f"  output: {counterexample.output}"] if counterexample.output else []),
         f"  why: {counterexample.explanation}",
-        f"  reproduce: seed={seed}, calls={result.calls:,}, alpha={result.alpha:g}",
+        f"  reproduce: seed={seed}, calls={calls}, alpha={result.alpha:g}",
     ]
     return "\n".join(lines)

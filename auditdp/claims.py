@@ -100,7 +100,7 @@ class ApproxDP:
 
     def __post_init__(self) -> None:
         _check_positive("ApproxDP", "epsilon", self.epsilon)
-        if not 0 <= self.delta <= 1:
+        if not isinstance(self.delta, int | float | np.floating | np.integer) or not 0 <= self.delta <= 1:
             raise ClaimError(f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}")
         if self.delta == 1:
             raise ClaimError(

@@ -74,14 +74,21 @@ class FiniteLaw:
             raise MechanismError(
                 f"FiniteLaw: {len(self.outcomes)} outcomes but {len(self.probabilities)} probabilities; give one each"
             )
-        total = float(self.floats.sum())
-        if (self.floats < 0).any() or not abs(total - 1) <= 1e-9:
+        if any(bool(p < 0) for p in self.probabilities) or not self._can_sum_to_one():
             raise MechanismError(
                 f"FiniteLaw: expected probabilities >= 0 that sum to 1, got minimum {self.floats.min():.3g} and "
-                f"sum {total:.12g}"
+                f"sum {float(self.floats.sum()):.15g} (Fractions must sum to 1 exactly, balls must contain 1)"
             )
         if len(self.index) != len(self.outcomes):
             raise MechanismError("FiniteLaw: an outcome is listed twice; add its probabilities up")
+
+    def _can_sum_to_one(self) -> bool:
+        if all(isinstance(p, Fraction | int) for p in self.probabilities):
+            return bool(sum(self.probabilities) == 1)
+        if any(isinstance(p, arb) for p in self.probabilities):
+            with precision():
+                return bool(sum(self.balls, arb(0)).contains(1))
+        return bool(abs(self.floats.sum() - 1) <= 1e-9)
 
     @cached_property
     def floats(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -126,8 +133,10 @@ class LaplaceLaw:
                 f"LaplaceLaw: expected location and scale of one shape (k,), got {np.shape(self.location)} and "
                 f"{np.shape(self.scale)}"
             )
-        if not (np.asarray(self.scale) > 0).all():
-            raise MechanismError(f"LaplaceLaw: expected scales > 0, got minimum {np.min(self.scale)!r}")
+        if not ((np.asarray(self.scale) > 0) & np.isfinite(self.scale) & np.isfinite(self.location)).all():
+            raise MechanismError(
+                f"LaplaceLaw: expected finite locations and finite scales > 0, got {self.location!r}, {self.scale!r}"
+            )
 
     def epsilon_against(self, other: LaplaceLaw) -> Fraction:
         """Return the exact pure epsilon between the two laws, sum_i |location_i - location'_i| / scale_i.

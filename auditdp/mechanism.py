@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
@@ -38,13 +39,19 @@ class Mechanism(Protocol):
 class PerCall:
     """Adapts ``function(data, rng)``, one output a call, to the Mechanism protocol."""
 
-    def __init__(self, function: Callable[[Any, np.random.Generator], Any]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.name = getattr(function, "__name__", repr(function))
+        self.name = name_of(function)
+
+    def __getattr__(self, attribute: str) -> Any:
+        """Offer what else the function offers, such as the ``distribution`` of a callable object."""
+        if attribute == "function":  # while a copy is being made
+            raise AttributeError(attribute)
+        return getattr(self.function, attribute)
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Call the function ``size`` times and stack what it returns."""
-        outputs = [np.asarray(self.function(data, rng)) for _ in range(size)]
+        outputs = [np.asarray(self.function(data, rng=rng)) for _ in range(size)]
         shapes = {output.shape for output in outputs}
         if len(shapes) > 1:
             raise MechanismError(
@@ -97,7 +104,7 @@ def name_of(mechanism: Any) -> str:
     if getattr(mechanism, "__name__", None):
         return str(mechanism.__name__)
     text = repr(mechanism)
-    return type(mechanism).__name__ if f"at {hex(id(mechanism))}" in text else text
+    return type(mechanism).__name__ if re.search(r" at 0x[0-9a-fA-F]+", text) else text
 
 
 def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, like: Array | None = None) -> Array:
@@ -177,6 +184,21 @@ def check_independence(mechanism: Mechanism, data: Any, rng: np.random.Generator
             f"{name_of(mechanism)}: all {size} outputs of one call are equal while single calls differ; the call must "
             "return independent runs: draw fresh noise for each of its size outputs"
         )
+
+
+def identity_key(data: Any) -> Any:
+    """Return a hashable key that two inputs share only if they are certainly the same.
+
+    Arrays are compared by type, shape and content, containers by their items, plain values by type and value, and
+    anything else by identity (so the object has to stay alive as long as the key is used).
+    """
+    if isinstance(data, np.ndarray) and data.dtype.kind in "biufc":
+        return ("array", data.dtype.str, data.shape, data.tobytes())
+    if isinstance(data, tuple | list):
+        return (type(data).__name__, tuple(identity_key(item) for item in data))
+    if isinstance(data, bool | int | float | str | bytes | None | np.generic):
+        return (type(data).__name__, repr(data))
+    return ("object", id(data))
 
 
 def brief(data: Any, limit: int = 60) -> str:

@@ -117,7 +117,7 @@ class Categorical:
             if rows.shape[1] != 1:
                 return self
             cells = int(np.clip(round(len(rows) ** (1 / 3)), 4, self.max_atoms))
-            self._edges = np.unique(np.quantile(rows[:, 0], np.arange(1, cells) / cells))
+            self._edges = np.unique(np.quantile(rows[:, 0], np.arange(1, cells) / cells, method="lower"))
             keys, inverse = _atoms(self._cells(rows))
         ones = np.bincount(inverse, weights=labels, minlength=len(keys))
         total = np.bincount(inverse, minlength=len(keys))
@@ -225,7 +225,7 @@ class Classifier:
         """Refit if the data have doubled since the last fit."""
         if len(outputs) >= self._next and 0 < labels.sum() < len(labels):
             recent = slice(-self.most, None)
-            self.estimator.fit(np.asarray(outputs[recent], dtype=float).reshape(-1, _width(outputs)), labels[recent])
+            self.estimator.fit(_features(outputs[recent]), labels[recent])
             self._next, self._fitted = 2 * len(outputs), True
         return self
 
@@ -233,7 +233,7 @@ class Classifier:
         """Return the classifier's log-odds; 0 before the first fit."""
         if not self._fitted:
             return np.zeros(len(outputs))
-        p = self.estimator.predict_proba(np.asarray(outputs, dtype=float).reshape(-1, _width(outputs)))[:, 1]
+        p = self.estimator.predict_proba(_features(outputs))[:, 1]
         return np.asarray(logit(np.clip(p, 1e-12, 1 - 1e-12)))
 
     def predict_proba(self, outputs: Array) -> Floats:
@@ -241,8 +241,13 @@ class Classifier:
         return probabilities(self.log_odds(outputs))
 
 
-def _width(outputs: Array) -> int:
-    return int(np.prod(outputs.shape[1:], dtype=int))
+LARGEST_FEATURE = 1e30
+
+
+def _features(outputs: Array) -> Floats:
+    """Return one row of finite numbers per output, shape (n, d); infinities become very large."""
+    rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
+    return np.asarray(np.clip(rows, -LARGEST_FEATURE, LARGEST_FEATURE))
 
 
 def probabilities(log_odds: Floats) -> Floats:
@@ -251,5 +256,5 @@ def probabilities(log_odds: Floats) -> Floats:
 
 
 def forecast(forecasters: Sequence[Any], outputs: Array) -> Floats:
-    """Return the log-odds of all forecasters, shape (K, n), with infinite outputs of a learner taken as abstaining."""
+    """Return the log-odds of all forecasters, shape (K, n), with an undefined forecast taken as abstaining."""
     return np.stack([np.nan_to_num(f.log_odds(outputs), nan=0.0, posinf=np.inf, neginf=-np.inf) for f in forecasters])

@@ -44,7 +44,7 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, forecasters: int
     power = _gaussian_power if gaussian else _response_power
     alternative = "the Gaussian mechanism at mu" if gaussian else "randomised response on one bit at epsilon"
     low, high = claim.level, HIGHEST_LEVEL
-    if power(claim, high, calls, needed) < POWER:
+    if low >= high or power(claim, high, calls, needed) < POWER:
         return math.inf, alternative
     while high - low > 1e-3 * low:
         middle = math.sqrt(low * high)

@@ -79,6 +79,16 @@ def log_cap(epsilon: Any) -> tuple[Any, Any]:
     return log_q, log_q - epsilon
 
 
+def beyond_rounding(epsilon: Any) -> Any:
+    """Return where a forecast counts as outside the cap for a hard bet.
+
+    The computed log-ratio of a tight law differs from ε in its last bits, and those bits can depend on the input where
+    noise was added in floating point. A hard bet would stake everything on them; what they give away is a question of
+    floating-point sampling, which has evidence of its own.
+    """
+    return epsilon * (1 + ROUNDING_SLACK) + ROUNDING_SLACK
+
+
 def log_truth(log_odds: Floats, labels: NDArray[np.int8]) -> tuple[NDArray[np.bool_], Floats]:
     """Return whether each forecast leans the right way, and the log probability that it gave to the coin's side."""
     signed = np.where(labels == 1, log_odds, -log_odds)
@@ -157,7 +167,7 @@ class Wealth:
         if self._pure:
             return soft[:, None, :]
         right, _ = log_truth(log_odds, labels)
-        gain = np.where(np.abs(log_odds) > epsilon, np.where(right, math.exp(-epsilon), -1.0), 0.0)
+        gain = np.where(np.abs(log_odds) > beyond_rounding(epsilon), np.where(right, math.exp(-epsilon), -1.0), 0.0)
         with np.errstate(divide="ignore"):
             bets = [np.log1p(f * move) for move in (np.expm1(soft), gain) for f in FRACTIONS]
         price = np.log1p(np.array(FRACTIONS) * delta * math.exp(-epsilon))
@@ -166,6 +176,8 @@ class Wealth:
     def _bet_on_grid(self, log_odds: Floats, labels: NDArray[np.int8]) -> None:
         """Add a batch to the wealth at every level, by counting: only forecasts beyond a level's cap bet there."""
         thresholds = self._points[..., 0].ravel()  # (G*T,), the epsilon of each statement
+        if not self._pure:
+            thresholds = beyond_rounding(thresholds)
         right, log_p = log_truth(log_odds, labels)
         order = np.argsort(thresholds)
         for k in range(self.forecasters):

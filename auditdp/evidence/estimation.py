@@ -24,6 +24,7 @@ from auditdp.mechanism import Mechanism, call, check_independence, name_of
 from auditdp.results import Counterexample, Evidence, Verdict
 
 LEAST_CALLS = 30
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -120,121 +121,117 @@ def estimation_evidence(
         )
     first = next(iter(inputs.values()))[0]
     check_independence(mechanism, first, streams("independence", 0))
-    errors = {
+    drawn = {
         name: _errors(mechanism, promise, group, each, streams("estimation", k))
         for k, (name, group) in enumerate(inputs.items())
     }
-    classes = [_describe(name, inputs[name], values, promise, alpha / len(errors)) for name, values in errors.items()]
-    broken, within = _judge(promise, list(errors.values()), alpha)
+    owner = [name for name, parts in drawn.items() for _ in parts]
+    broken, within = _judge(promise, [values for parts in drawn.values() for values in parts], alpha)
+    classes = [_describe(name, inputs[name], parts, promise, alpha / len(owner)) for name, parts in drawn.items()]
     details: dict[str, Any] = {"classes": classes, "margin": promise.margin}
     common: dict[str, Any] = {
         "kind": "estimation",
         "assumptions": [
-            "calls are independent, with finite fourth moments",
-            f"asymptotic tests with {each:,} calls in each of {len(errors)} classes",
+            "calls are independent, with finite moments up to the fourth and no large values too rare to be seen",
+            f"asymptotic tests with about {each:,} calls in each of {len(drawn)} classes",
         ],
-        "calls": sum(len(values) for values in errors.values()),
+        "calls": sum(len(values) for parts in drawn.values() for values in parts),
         "details": details,
     }
-    names, said = list(errors), str(promise)[0].upper() + str(promise)[1:]
-    if broken.any():
-        worst = classes[int(np.argmax(np.where(broken, _severity(promise, classes), -np.inf)))]
+    said = str(promise)[0].upper() + str(promise)[1:]
+    refuted = [c for c in classes if any(b for b, name in zip(broken, owner, strict=True) if name == c["class"])]
+    if refuted:
+        worst = max(refuted, key=lambda c: _severity(promise, c))
         return Evidence(
             verdict=Verdict.VIOLATED,
-            statement=f"{said} is refuted in {int(broken.sum())} of {len(names)} classes at level {alpha:.4g}",
+            statement=f"{said} is refuted in {len(refuted)} of {len(classes)} classes at level {alpha:.4g}",
             counterexample=Counterexample(pair=worst["class"], explanation=_explain(promise, worst)),
             **common,
         )
     if within.all():
         return Evidence(
             verdict=Verdict.EQUIVALENT,
-            statement=f"{said} holds in all {len(names)} classes with confidence {1 - alpha:.6g}",
+            statement=f"{said} holds in all {len(classes)} classes with confidence {1 - alpha:.6g}",
             **common,
         )
-    open_ones = [name for name, inside in zip(names, within, strict=True) if not inside]
+    undecided = sorted({name for name, inside in zip(owner, within, strict=True) if not inside})
     return Evidence(
         verdict=Verdict.NOT_REFUTED,
-        statement=f"{said} is not refuted, but more calls are needed to show it for: {', '.join(open_ones[:5])}",
+        statement=f"{said} is not refuted, but more calls are needed to show it for: {', '.join(undecided[:5])}",
         **common,
     )
 
 
 def _errors(
     mechanism: Mechanism, promise: Promise, group: Sequence[Any], calls: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Estimate minus truth over the inputs of one class, shape (calls,).
-
-    For a variance, minus the mean over the calls of the same input instead: a bias that differs between the inputs of a
-    class is not variance. The residuals are scaled by √(m/(m-1)) for the mean that they lost.
-    """
+) -> list[Floats]:
+    """Estimate minus truth for every input of one class; the last bits of a subtraction are no bias."""
     parts, like = [], None
     for share, data in zip(np.array_split(np.arange(calls), len(group)), group, strict=True):
-        if len(share) == 0:
-            continue
         outputs = call(mechanism, data, len(share), rng, like=like)
         if outputs.ndim != 1:
             raise MechanismError(
                 f"{name_of(mechanism)}: returned outputs of shape {outputs.shape[1:]}, expected one number per call"
             )
-        like = outputs[:0]
+        like, truth = outputs[:0], promise.truth(data)
         values = outputs.astype(float)
-        if isinstance(promise, VarianceAtMost):
-            parts.append((values - values.mean()) * math.sqrt(len(values) / max(len(values) - 1, 1)))
-        else:
-            parts.append(values - promise.truth(data))
-    return np.concatenate(parts)
+        parts.append(np.where(np.isclose(values, truth, rtol=1e-12, atol=0.0), 0.0, values - truth))
+    return parts
 
 
-def variance_interval(values: NDArray[np.float64], alpha: float) -> tuple[float, float]:
-    """Return a two-sided interval for the variance, by the asymptotic normality of the sample variance.
-
-    Its standard error is √((m₄ - s⁴ (n-3)/(n-1)) / n), with m₄ the fourth central moment; no normality of the values is
-    assumed (a χ² interval would assume it).
-    """
-    n, s2 = len(values), float(values.var(ddof=1))
-    m4 = float(((values - values.mean()) ** 4).mean())
-    spread = math.sqrt(max(m4 - s2**2 * (n - 3) / (n - 1), 0.0) / n) * stats.norm.isf(alpha / 2)
-    return s2 - spread, s2 + spread
+def half_squares(values: Floats) -> Floats:
+    """Return (X₁ - X₂)²/2 over disjoint pairs of calls: independent, with the variance as their mean."""
+    pairs = values[: len(values) // 2 * 2].reshape(-1, 2)
+    return np.asarray((pairs[:, 0] - pairs[:, 1]) ** 2 / 2)
 
 
-def _judge(
-    promise: Promise, errors: Sequence[NDArray[np.float64]], alpha: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for every class whether the promise is refuted there, and whether it is shown to hold there."""
+def _judge(promise: Promise, errors: Sequence[Floats], alpha: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return for every input whether the promise is refuted there, and whether it is shown to hold there."""
     from statsmodels.stats.multitest import multipletests  # loads pandas: only where it is needed
+
+    tests = [
+        _variance_test(promise, v) if isinstance(promise, VarianceAtMost) else _bias_test(promise, v) for v in errors
+    ]
+    refuting, showing = zip(*tests, strict=True)
+    return np.asarray(multipletests(refuting, alpha=alpha, method="holm")[0]), np.asarray(showing) <= alpha
+
+
+def _variance_test(promise: VarianceAtMost, values: Floats) -> tuple[float, float]:
+    """Return the p-values of "the variance is at most the bound" and of "it is above the bound"."""
+    halves = half_squares(values)
+    if halves.std() == 0:
+        above = float(halves[0] > promise.bound)
+        return 1 - above, above
+    t = stats.ttest_1samp(halves, promise.bound)
+    return float(stats.t.sf(t.statistic, t.df)), float(stats.t.cdf(t.statistic, t.df))
+
+
+def _bias_test(promise: Unbiased, values: Floats) -> tuple[float, float]:
+    """Return the p-values of "the promise holds" and of "the bias lies outside the margin"."""
     from statsmodels.stats.weightstats import DescrStatsW
 
-    refuting, showing = [], []
-    for values in errors:
-        if isinstance(promise, VarianceAtMost):
-            s2 = float(values.var(ddof=1))
-            spread = (variance_interval(values, 0.1)[1] - s2) / stats.norm.isf(0.05)
-            z = (s2 - promise.bound) / spread if spread > 0 else math.copysign(math.inf, s2 - promise.bound)
-            refuting.append(stats.norm.sf(z))
-            showing.append(stats.norm.cdf(z))
-        elif values.std() == 0:
-            off = abs(float(values[0]))
-            refuting.append(float(off <= (promise.margin if promise.almost else 0.0)))
-            showing.append(float(off > promise.margin))
-        else:
-            low, high = stats.ttest_1samp(values, -promise.margin), stats.ttest_1samp(values, promise.margin)
-            if promise.almost:
-                below, above = stats.t.cdf(low.statistic, low.df), stats.t.sf(high.statistic, high.df)
-                refuting.append(min(1.0, 2 * min(below, above)))
-            else:
-                refuting.append(stats.ttest_1samp(values, 0.0).pvalue)
-            showing.append(DescrStatsW(values).ttost_mean(-promise.margin, promise.margin)[0])
-    broken = multipletests(refuting, alpha=alpha, method="holm")[0]
-    return np.asarray(broken), np.asarray(showing) <= alpha
+    if values.std() == 0:
+        off = abs(float(values[0]))
+        return float(off <= (promise.margin if promise.almost else 0.0)), float(off > promise.margin)
+    outside = float(DescrStatsW(values).ttost_mean(-promise.margin, promise.margin)[0])
+    if not promise.almost:
+        return float(stats.ttest_1samp(values, 0.0).pvalue), outside
+    low, high = stats.ttest_1samp(values, -promise.margin), stats.ttest_1samp(values, promise.margin)
+    beyond = min(stats.t.cdf(low.statistic, low.df), stats.t.sf(high.statistic, high.df))
+    return float(min(1.0, 2 * beyond)), outside
 
 
 def _describe(
-    name: str, group: Sequence[Any], values: NDArray[np.float64], promise: Promise, alpha: float
+    name: str, group: Sequence[Any], parts: Sequence[Floats], promise: Promise, alpha: float
 ) -> dict[str, Any]:
+    """Return the numbers of one class for the report: of its inputs together, and of the one that is furthest off."""
     truth = float(np.mean([promise.truth(data) for data in group]))
+    values = np.concatenate(parts)
     half = float(stats.t.isf(alpha / 2, len(values) - 1) * stats.sem(values))
+    halves = np.concatenate([half_squares(v) for v in parts])
     bias = float(values.mean())
-    low, high = variance_interval(values, alpha)
+    variance = float(np.average([v.var(ddof=1) for v in parts], weights=[len(v) for v in parts]))
+    low, high = variance_interval(halves, variance, alpha)
     return {
         "class": name,
         "n": len(values),
@@ -242,26 +239,37 @@ def _describe(
         "mean": truth + bias,
         "low": truth + bias - half,
         "high": truth + bias + half,
-        "variance": float(values.var(ddof=1)),
+        "variance": variance,
         "variance_low": low,
         "variance_high": high,
         "variance_bound": promise.bound if isinstance(promise, VarianceAtMost) else None,
+        "largest_bias": max((float(v.mean()) for v in parts), key=abs),
+        "largest_variance": max(float(v.var(ddof=1)) for v in parts),
     }
 
 
-def _severity(promise: Promise, classes: Sequence[dict[str, Any]]) -> NDArray[np.float64]:
-    if isinstance(promise, VarianceAtMost):
-        return np.array([c["variance"] for c in classes])
-    return np.array([abs(c["mean"] - c["truth"]) for c in classes])
+def variance_interval(halves: Floats, variance: float, alpha: float) -> tuple[float, float]:
+    """Return a two-sided interval around a variance from the t interval of the half squares of its calls."""
+    spread = float(stats.t.isf(alpha / 2, len(halves) - 1) * stats.sem(halves))
+    return variance - spread, variance + spread
+
+
+def _severity(promise: Promise, c: dict[str, Any]) -> float:
+    return float(c["largest_variance"] if isinstance(promise, VarianceAtMost) else abs(c["largest_bias"]))
 
 
 def _explain(promise: Promise, c: dict[str, Any]) -> str:
     if isinstance(promise, VarianceAtMost):
-        interval = f"[{c['variance_low']:.6g}, {c['variance_high']:.6g}]"
         return (
-            f"The variance over {c['n']:,} calls is {c['variance']:.6g}, interval {interval}, above {promise.bound:.6g}"
+            f"The variance over {c['n']:,} calls is {c['variance']:.6g}, interval [{c['variance_low']:.6g}, "
+            f"{c['variance_high']:.6g}], and {c['largest_variance']:.6g} at the worst input, above {promise.bound:.6g}"
         )
     bias, half = c["mean"] - c["truth"], c["high"] - c["mean"]
-    return (
+    text = (
         f"The truth is {c['truth']:.6g}, the mean over {c['n']:,} calls {c['mean']:.6g}: bias {bias:+.4g} ± {half:.2g}"
+    )
+    return (
+        text
+        if math.isclose(c["largest_bias"], bias, rel_tol=1e-9)
+        else f"{text}, {c['largest_bias']:+.4g} at the worst input"
     )

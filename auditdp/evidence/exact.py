@@ -21,7 +21,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.game import checked_pairs
 from auditdp.claims import Claim, GaussianDP
 from auditdp.laws import FiniteLaw, LaplaceLaw, ball, precision
-from auditdp.mechanism import brief, name_of
+from auditdp.mechanism import brief, identity_key, name_of
 from auditdp.results import Counterexample, Evidence, Verdict
 
 ROUNDING_TOLERANCE = 1e-12
@@ -30,29 +30,41 @@ CURVE_POINTS = 60
 
 @dataclass(frozen=True)
 class PairLoss:
-    """The privacy loss of one pair of laws.
+    """The privacy loss of one pair of laws, enclosed.
 
     Attributes:
-        epsilon: Enclosure of the exact pure epsilon, max over outputs of |ln P/Q|; None if infinite.
-        delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it was not needed.
-        output: The output whose ratio is largest, rendered.
+        low: Lower bound on the exact pure epsilon, max over outputs of |ln P/Q|; may be infinite.
+        high: Upper bound on it; infinite as soon as one probability may be zero where the other may not.
+        delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
+        delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
+        output: The output whose ratio is certainly largest, rendered.
         probabilities: Its probabilities on the two inputs, rendered.
     """
 
-    epsilon: arb | None
+    low: arb
+    high: arb
     delta: arb | None = None
+    delta_beyond: arb | None = None
     output: str = ""
     probabilities: tuple[str, str] = ("", "")
 
     @property
-    def upper(self) -> float:
-        """An upper bound on epsilon as a float."""
-        return math.inf if self.epsilon is None else float(self.epsilon.upper())
+    def lower(self) -> float:
+        """A double that is at most the exact epsilon."""
+        value = float(self.low)
+        return max(0.0, value if bool(arb(value) <= self.low) else math.nextafter(value, -math.inf))
 
     @property
-    def lower(self) -> float:
-        """A lower bound on epsilon as a float."""
-        return math.inf if self.epsilon is None else max(0.0, float(self.epsilon.lower()))
+    def upper(self) -> float:
+        """A double that is at least the exact epsilon."""
+        value = float(self.high)
+        return value if bool(arb(value) >= self.high) else math.nextafter(value, math.inf)
+
+    def __str__(self) -> str:
+        low, high = self.lower, self.upper
+        if low == math.inf:
+            return "∞"
+        return f"{low:.12g}" if high - low <= 1e-9 * max(high, 1.0) else f"between {low:.6g} and {high:.6g}"
 
 
 def aligned(p: FiniteLaw, q: FiniteLaw) -> list[tuple[arb, arb, Any]]:
@@ -67,35 +79,45 @@ def _items(law: FiniteLaw) -> list[tuple[bytes, arb, Any]]:
 
 
 def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None) -> PairLoss:
-    """Return the exact loss between two finite laws, and δ(epsilon) where an epsilon is given.
+    """Return the loss between two finite laws, and δ(epsilon) where an epsilon is given.
 
-    Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the larger of the two orders. Each number
-    is an enclosure: the true value of the stated laws lies inside the ball.
+    Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the larger of the two orders. With
+    P(y) in [a, b] and Q(y) in [c, d], the larger of P/Q and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever
+    law inside the balls is the true one, its loss lies between the bounds.
     """
     with precision():
         rows = aligned(p, q)
-        worst, where, infinite = None, None, False
+        low, high, where = arb(1), arb(1), rows[0]
         for pp, qq, y in rows:
-            if pp == 0 and qq == 0:
-                continue
-            if pp == 0 or qq == 0:
-                infinite, where = True, (pp, qq, y)
-                break
-            ratio = pp / qq
-            ratio = ratio if ratio.mid() >= 1 else qq / pp
-            worst = ratio if worst is None else worst.max(ratio)
-            if where is None or worst.mid() == ratio.mid():
-                where = (pp, qq, y)
-        delta = None
+            smallest = _larger(_quotient(pp.lower(), qq.upper()).lower(), _quotient(qq.lower(), pp.upper()).lower())
+            largest = _larger(_quotient(pp.upper(), qq.lower()).upper(), _quotient(qq.upper(), pp.lower()).upper())
+            high = _larger(high, largest)
+            if smallest > low:
+                low, where = smallest, (pp, qq, y)
+        delta = beyond = None
         if epsilon is not None:
-            e, zero = arb(epsilon).exp(), arb(0)
-            forward = sum(((pp - e * qq).max(zero) for pp, qq, _ in rows), zero)
-            backward = sum(((qq - e * pp).max(zero) for pp, qq, _ in rows), zero)
-            delta = forward.max(backward)
-        assert where is not None  # a law has at least one outcome of positive probability
+            delta = _hockey_stick(rows, arb(epsilon))
+            beyond = _hockey_stick(rows, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
         shown = (_show(where[0]), _show(where[1]))
-        loss = None if infinite or worst is None else worst.log()
-        return PairLoss(loss, delta, brief(where[2]), shown)
+        return PairLoss(low.log().lower(), high.log().upper(), delta, beyond, brief(where[2]), shown)
+
+
+def _quotient(a: arb, b: arb) -> arb:
+    """a/b for endpoints of probabilities: 0 for 0/0 (an output of neither law), infinite for anything else over 0."""
+    if a <= 0:
+        return arb(0)
+    return arb.pos_inf() if b <= 0 else a / b
+
+
+def _larger(a: arb, b: arb) -> arb:
+    return a if a >= b else b
+
+
+def _hockey_stick(rows: Sequence[tuple[arb, arb, Any]], epsilon: arb) -> arb:
+    e, zero = epsilon.exp(), arb(0)
+    forward = sum(((pp - e * qq).max(zero) for pp, qq, _ in rows), zero)
+    backward = sum(((qq - e * pp).max(zero) for pp, qq, _ in rows), zero)
+    return forward.max(backward)
 
 
 def _show(p: arb) -> str:
@@ -105,9 +127,10 @@ def _show(p: arb) -> str:
 
 def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
     """Return the exact loss between two laws of independent Laplace coordinates."""
-    total = p.epsilon_against(q)
     with precision():
-        return PairLoss(ball(total), None, "any output beyond both locations in every coordinate that differs")
+        total = ball(p.epsilon_against(q))
+        output = "any output beyond both locations in every coordinate that differs"
+        return PairLoss(total.lower(), total.upper(), output=output)
 
 
 def delta_curve(p: FiniteLaw, q: FiniteLaw, epsilons: Any) -> list[list[float]]:
@@ -123,13 +146,15 @@ def delta_curve(p: FiniteLaw, q: FiniteLaw, epsilons: Any) -> list[list[float]]:
 
 
 def _one_sided(p: Any, q: Any, epsilons: Any) -> Any:
-    with np.errstate(divide="ignore"):
-        loss = np.log(p) - np.log(q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.nan_to_num(np.log(p) - np.log(q), nan=0.0, posinf=np.inf, neginf=-np.inf)
     order = np.argsort(loss)
     tail_p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0)
     tail_q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
     start = np.searchsorted(loss[order], epsilons, side="right")
-    return np.maximum(tail_p[start] - np.exp(epsilons) * tail_q[start], 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest loss e^ε may overflow, times a tail of 0
+        taken = np.where(tail_q[start] > 0, np.exp(epsilons) * tail_q[start], 0.0)
+    return np.maximum(tail_p[start] - taken, 0.0)
 
 
 def has_exact_law(mechanism: Any) -> bool:
@@ -154,84 +179,87 @@ def exact_evidence(
     """
     everything = adjacency.exhaustive() if pairs is None else None
     played = checked_pairs(adjacency, pairs) if everything is None else everything
-    law = mechanism.distribution if hasattr(mechanism, "distribution") else mechanism.laplace
-    cache: dict[bytes | str, Any] = {}
-
-    def law_of(data: Any) -> Any:
-        key = data.tobytes() if isinstance(data, np.ndarray) else repr(data)
-        if key not in cache:
-            cache[key] = law(data)
-        return cache[key]
-
+    law_of = _cached(mechanism.distribution if hasattr(mechanism, "distribution") else mechanism.laplace)
+    delta = claim.tangents()[0][1]
     curve_claim = isinstance(claim, GaussianDP)
-    epsilon = None if curve_claim or claim.tangents()[0][1] == 0 else claim.level
-    worst, worst_pair, certain, violated = None, played[0], True, False
-    for pair in played:
-        p, q = law_of(pair.data), law_of(pair.neighbour)
-        loss = laplace_loss(p, q) if isinstance(p, LaplaceLaw) else finite_loss(p, q, epsilon=epsilon)
-        holds, breaks = _judge(loss, claim)
-        certain, violated = certain and holds, violated or breaks
-        if worst is None or _size(loss) > _size(worst):
-            worst, worst_pair = loss, pair
-    assert worst is not None
+    pure = not curve_claim and delta == 0
+    losses = [_loss(law_of(pair.data), law_of(pair.neighbour), None if pure else claim.level) for pair in played]
+    judged = [_judge(loss, claim) for loss in losses]
+    certain, violated = all(holds for holds, _ in judged), any(breaks for _, breaks in judged)
+    # A counterexample comes from a pair that certainly breaks the claim; else the pair that comes nearest is shown.
+    shown = [k for k, (_, breaks) in enumerate(judged) if breaks] or range(len(losses))
+    k = max(shown, key=lambda k: _size(losses[k]))
+    worst, pair, p, q = losses[k], played[k], law_of(played[k].data), law_of(played[k].neighbour)
     count = f"{len(played):,} pair{'s' if len(played) > 1 else ''}"
     scope = f"{'all ' if everything is not None else ''}{count} of {adjacency.name}"
-    details = _details(claim, law_of(worst_pair.data), law_of(worst_pair.neighbour), worst)
-    details |= {"worst_pair": str(worst_pair), "scope": scope, "pairs_enumerated": len(played)}
+    details = _details(claim, p, q, worst)
+    details |= {"worst_pair": str(pair), "scope": scope, "pairs_enumerated": len(played)}
     common: dict[str, Any] = {
         "kind": "exact",
         "assumptions": [f"{name_of(mechanism)} draws from the law that it states", f"scope: {scope}"],
         "details": details,
-        "epsilon_lower": None if curve_claim or epsilon is not None else worst.lower,
-        "epsilon_upper": None if curve_claim or epsilon is not None or everything is None else worst.upper,
+        "epsilon_lower": max(loss.lower for loss in losses) if pure else None,
+        "epsilon_upper": max(loss.upper for loss in losses) if pure and everything is not None else None,
     }
-    if isinstance(law_of(worst_pair.data), FiniteLaw) and epsilon is None and not curve_claim and violated:
-        worst = replace(
-            worst, delta=finite_loss(law_of(worst_pair.data), law_of(worst_pair.neighbour), epsilon=claim.level).delta
-        )
-    said = f"Exact ε = {_text(worst)} over {scope}"
-    if epsilon is not None and worst.delta is not None:
-        said = f"Exact δ({claim.level:.6g}) = {float(worst.delta.mid()):.6g} over {scope} (pure ε = {_text(worst)})"
+    said = f"Exact ε = {worst} over {scope}"
+    if not pure and not curve_claim and worst.delta is not None:
+        said = f"Exact δ({claim.level:.6g}) = {float(worst.delta.mid()):.6g} over {scope} (pure ε = {worst})"
     if violated:
+        if pure and isinstance(p, FiniteLaw):
+            worst = replace(worst, delta=finite_loss(p, q, epsilon=claim.level).delta)
         return Evidence(
             verdict=Verdict.VIOLATED,
             statement=f"{said}; the claim is {claim}",
-            counterexample=_counterexample(worst, worst_pair, claim),
+            counterexample=_counterexample(worst, pair, claim),
             **common,
         )
     if certain and everything is not None and not curve_claim:
         return Evidence(verdict=Verdict.CERTIFIED, statement=f"{said}, certainly within {claim}", **common)
-    reason = "not all neighbouring pairs were enumerated" if certain else "the margin is within rounding"
+    reason = "not all neighbouring pairs were enumerated" if certain else "the margin is within rounding or enclosure"
     return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
 
 
-def _size(loss: PairLoss) -> tuple[float, float]:
-    return (float(loss.delta.mid()) if loss.delta is not None else 0.0, loss.upper)
+def _cached(law: Any) -> Any:
+    """Return a law that is computed once for inputs that are certainly the same."""
+    cache: dict[Any, Any] = {}
+
+    def law_of(data: Any) -> Any:
+        key = identity_key(data)
+        if key not in cache:
+            cache[key] = law(data)
+        return cache[key]
+
+    return law_of
 
 
-def _text(loss: PairLoss) -> str:
-    return "∞" if loss.epsilon is None else f"{float(loss.epsilon.mid()):.12g}"
+def _loss(p: Any, q: Any, epsilon: float | None) -> PairLoss:
+    return laplace_loss(p, q) if isinstance(p, LaplaceLaw) else finite_loss(p, q, epsilon=epsilon)
+
+
+def _size(loss: PairLoss) -> tuple[float, float, float]:
+    return (float(loss.delta.mid()) if loss.delta is not None else 0.0, loss.lower, loss.upper)
 
 
 def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
-    """Return (the claim certainly holds for this pair, it is certainly broken beyond rounding)."""
+    """Return (the claim certainly holds for this pair, it is certainly broken beyond rounding).
+
+    A bounded loss lies within some Gaussian curve; whether within the claimed one is left to the game.
+    """
     with precision():
         level = arb(claim.level)
-        excess = level * (1 + arb(ROUNDING_TOLERANCE))
+        tolerance = 1 + arb(ROUNDING_TOLERANCE)
         if isinstance(claim, GaussianDP):
-            return False, loss.epsilon is None  # bounded loss is always within some GDP curve; judged by the game
+            return False, float(loss.low) == math.inf
         delta = claim.tangents()[0][1]
         if delta == 0:
-            return loss.epsilon is not None and bool(loss.epsilon <= level), loss.epsilon is None or bool(
-                loss.epsilon > excess
-            )
-        if loss.delta is None:  # no curve is known, but a pure loss within the level satisfies every delta
-            return loss.epsilon is not None and bool(loss.epsilon <= level), False
-        return bool(loss.delta <= arb(delta)), bool(loss.delta > arb(delta) * (1 + arb(ROUNDING_TOLERANCE)))
+            return bool(loss.high <= level), bool(loss.low > level * tolerance)
+        if loss.delta is None or loss.delta_beyond is None:
+            return bool(loss.high <= level), False  # a pure loss within the level satisfies every delta
+        return bool(loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
 
 
 def _details(claim: Claim, p: Any, q: Any, worst: PairLoss) -> dict[str, Any]:
-    exact = math.inf if worst.epsilon is None else float(worst.epsilon.mid())
+    exact = worst.lower
     details: dict[str, Any] = {"exact_epsilon": exact}
     top = 1.25 * max(claim.level, exact if math.isfinite(exact) else 2 * claim.level)
     epsilons = np.linspace(0.0, top, CURVE_POINTS)
@@ -243,14 +271,16 @@ def _details(claim: Claim, p: Any, q: Any, worst: PairLoss) -> dict[str, Any]:
 
 def _counterexample(loss: PairLoss, pair: Pair, claim: Claim) -> Counterexample:
     if loss.probabilities == ("", ""):
-        explanation = f"The log ratio of the two densities reaches {_text(loss)}; the claim allows {claim.level:.6g}"
+        explanation = f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}"
     else:
         p, q = loss.probabilities
-        factor = "∞" if loss.epsilon is None else f"{math.exp(min(float(loss.epsilon.mid()), 700.0)):.6g}"
-        explanation = (
-            f"This output has probability {p} on the first input and {q} on the second, a factor of {factor} = "
-            f"e^{_text(loss)}; the claim is {claim}"
-        )
+        ratio = "possible on one of them only" if loss.lower == math.inf else f"a factor of {_factor(loss)} = e^{loss}"
+        explanation = f"This output has probability {p} on the first input and {q} on the second, {ratio}"
+        explanation += f"; the claim is {claim}"
         if loss.delta is not None:
             explanation += f"; over all outputs δ({claim.level:.6g}) = {float(loss.delta.mid()):.4g}"
     return Counterexample(pair=str(pair), output=loss.output, explanation=explanation)
+
+
+def _factor(loss: PairLoss) -> str:
+    return f"{math.exp(loss.lower):.6g}" if loss.lower < 700 else "more than 1e304"

@@ -125,8 +125,13 @@ def test_the_law_of_all_users_is_the_product_of_rows(row):
 
 
 def test_users_offer_a_law_where_every_row_mechanism_states_one_and_refuse_too_many():
-    assert not hasattr(PerUser(LocalLaplaceRow(1.0), 3), "distribution")
-    assert not hasattr(Customised(LocalLaplaceRow(1.0), 3, private=(0,)), "log_prob")
+    def lawless(data, size, *, rng):
+        return np.repeat(data[None], size, axis=0)
+
+    assert hasattr(PerUser(RandomisedResponse(1.0), 3), "distribution")
+    assert not hasattr(PerUser(lawless, 3), "distribution")
+    assert not hasattr(Customised(lawless, 3, private=(0,)), "log_prob")
+    assert not hasattr(Customised(RandomisedResponse(1.0), 3, private=(0,), others=lawless), "score")
     with pytest.raises(MechanismError, match="outcomes, at most"):
         RandomisedResponseGraph(1.0, 5).distribution(np.zeros((5, 5)))
     with pytest.raises(MechanismError, match="expected a graph of 4 nodes"):
