@@ -1,61 +1,18 @@
-"""Which inputs are neighbours, which pairs an audit plays, and Hypothesis strategies that generate more.
-
-An adjacency is a set of pairs. It can say whether a pair belongs to it (``check``), list the pairs that usually matter
-(``pairs``), enumerate all of them when there are few (``exhaustive``), and generate any of them (``strategy``). Every
-pair that is played is checked first: a violation shown on inputs that are not neighbours is a false alarm.
-"""
+"""Neighbours among neighbour lists and graphs: one bit of a list, one bit of anybody's list, one edge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief, identity_key
-
-MAX_EXHAUSTIVE = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two neighbouring inputs: ``data`` (played when the coin shows 1) and ``neighbour`` (when it shows 0)."""
-
-    data: Any
-    neighbour: Any
-    name: str = ""
-
-    def __str__(self) -> str:
-        text = f"{brief(self.data)} | {brief(self.neighbour)}"
-        return f"{self.name}: {text}" if self.name else text
-
-    def swapped(self) -> Pair:
-        """Return the pair in the other order."""
-        return Pair(self.neighbour, self.data, self.name)
-
-
-class Adjacency(Protocol):
-    """A set of neighbouring pairs."""
-
-    @property
-    def name(self) -> str:
-        """What reports call it, such as 'edge LDP, 8 nodes'."""
-
-    def check(self, pair: Pair) -> None:
-        """Raise ``AdjacencyError`` unless the pair is in the set."""
-
-    def pairs(self) -> list[Pair]:
-        """Return the pairs that the game plays, smallest first."""
-
-    def exhaustive(self) -> list[Pair] | None:
-        """Return every unordered pair of the set, or None where there are too many."""
-
-    def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return a Hypothesis strategy that generates pairs of the set."""
+from auditdp.mechanism import brief
 
 
 def _check_bits(name: str, which: str, data: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -65,10 +22,6 @@ def _check_bits(name: str, which: str, data: Any, shape: tuple[int, ...]) -> np.
     if not np.isin(array, (0, 1)).all():
         raise AdjacencyError(f"{name}: {which} holds values other than 0 and 1: {brief(array)}")
     return array.astype(np.int8)
-
-
-def _sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    return ("data", pair.data), ("neighbour", pair.neighbour)
 
 
 def _check_nodes(kind: str, nodes: int, least: int) -> None:
@@ -98,7 +51,7 @@ class EdgeLDP:
 
     def check(self, pair: Pair) -> None:
         """Raise unless the lists have nodes - 1 bits and differ in exactly one."""
-        a, b = (_check_bits(self.name, which, x, (self.nodes - 1,)) for which, x in _sides(pair))
+        a, b = (_check_bits(self.name, which, x, (self.nodes - 1,)) for which, x in sides(pair))
         if (differ := int((a != b).sum())) != 1:
             raise AdjacencyError(f"{self.name}: the lists differ in {differ} bits, expected exactly 1: {pair}")
 
@@ -177,7 +130,7 @@ class ListsLDP:
 
     def check(self, pair: Pair) -> None:
         """Raise unless the lists differ in exactly one bit, off the diagonal, of a protected user."""
-        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in _sides(pair))
+        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in sides(pair))
         rows, columns = np.nonzero(a != b)
         if len(rows) != 1 or rows[0] == columns[0] or a.diagonal().any() or b.diagonal().any():
             raise AdjacencyError(f"{self.name}: the lists differ in {len(rows)} bits, not in one off-diagonal: {pair}")
@@ -257,7 +210,7 @@ class EdgeDP:
 
     def check(self, pair: Pair) -> None:
         """Raise unless both matrices are simple undirected graphs that differ in one edge."""
-        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in _sides(pair))
+        a, b = (_check_bits(self.name, which, x, (self.nodes,) * 2) for which, x in sides(pair))
         for which, matrix in (("data", a), ("neighbour", b)):
             if (matrix != matrix.T).any() or matrix.diagonal().any():
                 raise AdjacencyError(f"{self.name}: {which} is not symmetric with a zero diagonal: {brief(matrix)}")
@@ -313,120 +266,3 @@ class EdgeDP:
 def Relationship(nodes: int) -> EdgeDP:  # noqa: N802 - reads as the adjacency it returns
     """Return relationship DP: one undirected edge, that is, one bit in each of two users' neighbour lists."""
     return EdgeDP(nodes, label="relationship DP (one edge, in both users' lists)")
-
-
-@dataclass(frozen=True)
-class AnyValues:
-    """Local DP over a value: any two different values of a domain are neighbours.
-
-    Args:
-        values: All values of a finite domain, or the grid of a continuous one that the audit plays.
-        finite: Whether ``values`` is the whole domain; then all pairs together are exhaustive.
-        label: What reports call it, such as 'label LDP'.
-    """
-
-    values: Sequence[Any]
-    finite: bool = True
-    label: str = "value LDP (any two values)"
-    _by_key: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._by_key.update({identity_key(value): value for value in self.values})
-        if len(self._by_key) < 2:
-            raise AdjacencyError(f"AnyValues: expected at least two different values, got {list(self.values)!r}")
-
-    @property
-    def name(self) -> str:
-        """The adjacency and how many values there are."""
-        return f"{self.label}, {len(self.values)} values"
-
-    def check(self, pair: Pair) -> None:
-        """Raise unless both are values of the domain and differ."""
-        keys = [identity_key(value) for _, value in _sides(pair)]
-        for key, (_, value) in zip(keys, _sides(pair), strict=True):
-            if key not in self._by_key:
-                raise AdjacencyError(f"{self.name}: {brief(value)} is not one of its values")
-        if keys[0] == keys[1]:
-            raise AdjacencyError(f"{self.name}: the two values are equal: {brief(pair.data)}")
-
-    def _all(self) -> list[Pair]:
-        values = list(self._by_key.values())
-        return [Pair(b, a) for a, b in combinations(values, 2)]
-
-    def pairs(self) -> list[Pair]:
-        """Return the two ends first, then the other pairs, at most 16."""
-        values = list(self._by_key.values())
-        ends = Pair(values[-1], values[0])
-        rest = [p for p in self._all() if not (p.data is ends.data and p.neighbour is ends.neighbour)]
-        return [ends, *rest][:16]
-
-    def exhaustive(self) -> list[Pair] | None:
-        """Return all pairs where the values are the whole domain and not too many."""
-        return self._all() if self.finite and len(self._by_key) <= 200 else None
-
-    def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return any two different values."""
-        values = list(self._by_key.values())
-        index = st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True)
-        return index.map(lambda ij: Pair(values[ij[0]], values[ij[1]]))
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Pairs as a user gives them, with the user's own test of adjacency if there is one.
-
-    Args:
-        given: The pairs (data, neighbour) to play.
-        relation: ``relation(a, b) -> bool``; without it the pairs are taken at the user's word, and reports say so.
-        label: What reports call the adjacency.
-    """
-
-    given: Sequence[Any]
-    relation: Callable[[Any, Any], bool] | None = None
-    label: str = "pairs as given"
-
-    def __post_init__(self) -> None:
-        if not len(self.given):
-            raise AdjacencyError("Neighbours: expected at least one pair of neighbouring inputs, got none")
-        for item in self.given:
-            if not isinstance(item, Pair) and not (isinstance(item, tuple | list) and len(item) == 2):
-                raise AdjacencyError(f"Neighbours: expected pairs (data, neighbour), got {brief(item)}")
-
-    @property
-    def name(self) -> str:
-        """The label, and whether anybody checks it."""
-        return self.label if self.relation is not None else f"{self.label} (adjacency not checked)"
-
-    def check(self, pair: Pair) -> None:
-        """Raise if the user's relation says no."""
-        if self.relation is not None and not self.relation(pair.data, pair.neighbour):
-            raise AdjacencyError(f"{self.label}: not neighbours under the given relation: {pair}")
-
-    def pairs(self) -> list[Pair]:
-        """Return the pairs in the order given."""
-        return [item if isinstance(item, Pair) else Pair(item[0], item[1]) for item in self.given]
-
-    def exhaustive(self) -> None:
-        """Return None: nobody said that these are all pairs."""
-        return
-
-    def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return one of the given pairs, in either order."""
-        return st.sampled_from([p for pair in self.pairs() for p in (pair, pair.swapped())])
-
-
-def as_adjacency(pairs: Any) -> Adjacency:
-    """Return an adjacency: itself, one pair, or a sequence of pairs (data, neighbour).
-
-    Raises:
-        AdjacencyError: If it is none of these.
-    """
-    if all(hasattr(pairs, attribute) for attribute in ("check", "pairs", "exhaustive", "name")):
-        return pairs  # type: ignore[no-any-return]
-    if isinstance(pairs, Pair):
-        return Neighbours([pairs])
-    if isinstance(pairs, tuple | list):
-        if isinstance(pairs, tuple) and len(pairs) == 2 and not all(isinstance(p, tuple | Pair) for p in pairs):
-            return Neighbours([pairs])
-        return Neighbours(list(pairs))
-    raise AdjacencyError(f"expected an adjacency such as EdgeLDP(nodes=8) or pairs (data, neighbour), got {pairs!r}")

@@ -1,0 +1,55 @@
+"""What a pair of neighbours is, and what an adjacency answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hypothesis import strategies as st
+
+from auditdp.mechanism import brief
+
+MAX_EXHAUSTIVE = 20_000
+"""Pairs that an adjacency enumerates at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbouring inputs: ``data`` (played when the coin shows 1) and ``neighbour`` (when it shows 0)."""
+
+    data: Any
+    neighbour: Any
+    name: str = ""
+
+    def __str__(self) -> str:
+        text = f"{brief(self.data)} | {brief(self.neighbour)}"
+        return f"{self.name}: {text}" if self.name else text
+
+    def swapped(self) -> Pair:
+        """Return the pair in the other order."""
+        return Pair(self.neighbour, self.data, self.name)
+
+
+class Adjacency(Protocol):
+    """A set of neighbouring pairs."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it, such as 'edge LDP, 8 nodes'."""
+
+    def check(self, pair: Pair) -> None:
+        """Raise ``AdjacencyError`` unless the pair is in the set."""
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs that the game plays, smallest first."""
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return every unordered pair of the set, or None where there are too many."""
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return a Hypothesis strategy that generates pairs of the set."""
+
+
+def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:
+    """Return both inputs with what messages call them."""
+    return ("data", pair.data), ("neighbour", pair.neighbour)

@@ -1,0 +1,114 @@
+"""Neighbours among values: any two of a domain, or pairs as a user gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from hypothesis import strategies as st
+
+from auditdp.adjacency.base import Pair, sides
+from auditdp.errors import AdjacencyError
+from auditdp.mechanism import brief, identity_key
+
+
+@dataclass(frozen=True)
+class AnyValues:
+    """Local DP over a value: any two different values of a domain are neighbours.
+
+    Args:
+        values: All values of a finite domain, or the grid of a continuous one that the audit plays.
+        finite: Whether ``values`` is the whole domain; then all pairs together are exhaustive.
+        label: What reports call it, such as 'label LDP'.
+    """
+
+    values: Sequence[Any]
+    finite: bool = True
+    label: str = "value LDP (any two values)"
+    _by_key: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_key.update({identity_key(value): value for value in self.values})
+        if len(self._by_key) < 2:
+            raise AdjacencyError(f"AnyValues: expected at least two different values, got {list(self.values)!r}")
+
+    @property
+    def name(self) -> str:
+        """The adjacency and how many values there are."""
+        return f"{self.label}, {len(self.values)} values"
+
+    def check(self, pair: Pair) -> None:
+        """Raise unless both are values of the domain and differ."""
+        keys = [identity_key(value) for _, value in sides(pair)]
+        for key, (_, value) in zip(keys, sides(pair), strict=True):
+            if key not in self._by_key:
+                raise AdjacencyError(f"{self.name}: {brief(value)} is not one of its values")
+        if keys[0] == keys[1]:
+            raise AdjacencyError(f"{self.name}: the two values are equal: {brief(pair.data)}")
+
+    def _all(self) -> list[Pair]:
+        values = list(self._by_key.values())
+        return [Pair(b, a) for a, b in combinations(values, 2)]
+
+    def pairs(self) -> list[Pair]:
+        """Return the two ends first, then the other pairs, at most 16."""
+        values = list(self._by_key.values())
+        ends = Pair(values[-1], values[0])
+        rest = [p for p in self._all() if not (p.data is ends.data and p.neighbour is ends.neighbour)]
+        return [ends, *rest][:16]
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return all pairs where the values are the whole domain and not too many."""
+        return self._all() if self.finite and len(self._by_key) <= 200 else None
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return any two different values."""
+        values = list(self._by_key.values())
+        index = st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True)
+        return index.map(lambda ij: Pair(values[ij[0]], values[ij[1]]))
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Pairs as a user gives them, with the user's own test of adjacency if there is one.
+
+    Args:
+        given: The pairs (data, neighbour) to play.
+        relation: ``relation(a, b) -> bool``; without it the pairs are taken at the user's word, and reports say so.
+        label: What reports call the adjacency.
+    """
+
+    given: Sequence[Any]
+    relation: Callable[[Any, Any], bool] | None = None
+    label: str = "pairs as given"
+
+    def __post_init__(self) -> None:
+        if not len(self.given):
+            raise AdjacencyError("Neighbours: expected at least one pair of neighbouring inputs, got none")
+        for item in self.given:
+            if not isinstance(item, Pair) and not (isinstance(item, tuple | list) and len(item) == 2):
+                raise AdjacencyError(f"Neighbours: expected pairs (data, neighbour), got {brief(item)}")
+
+    @property
+    def name(self) -> str:
+        """The label, and whether anybody checks it."""
+        return self.label if self.relation is not None else f"{self.label} (adjacency not checked)"
+
+    def check(self, pair: Pair) -> None:
+        """Raise if the user's relation says no."""
+        if self.relation is not None and not self.relation(pair.data, pair.neighbour):
+            raise AdjacencyError(f"{self.label}: not neighbours under the given relation: {pair}")
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs in the order given."""
+        return [item if isinstance(item, Pair) else Pair(item[0], item[1]) for item in self.given]
+
+    def exhaustive(self) -> None:
+        """Return None: nobody said that these are all pairs."""
+        return
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return one of the given pairs, in either order."""
+        return st.sampled_from([p for pair in self.pairs() for p in (pair, pair.swapped())])
