@@ -33,12 +33,19 @@ def generated(degrees, bits):
     return {f"degree {d} of {bits}": [neighbour_list(d, bits)] for d in degrees}
 
 
+def largest_graphs(count):
+    """Return the graphs of REDDIT-BINARY with the most nodes."""
+    return sorted(load_graphs(data_file("reddit_binary.npz")), key=lambda g: (-g.nodes, len(g.edges[0])))[:count]
+
+
 def real_lists(largest):
     """Return lists of users of the largest graphs of REDDIT-BINARY by class of degree, the same users every time."""
-    graphs = sorted(load_graphs(data_file("reddit_binary.npz")), key=lambda g: (-g.nodes, len(g.edges[0])))[:largest]
+    graphs = largest_graphs(largest)
     found = {}
     for low, high in CLASSES:
-        name = f"degree {low}" if low == high else f"degrees {low}-{high}"
+        name = (
+            f"degree {low}" if low == high else f"degrees {low}-{high}" if high < CLASSES[-1][1] else f"degrees {low}+"
+        )
         users = [(g, u) for g in graphs for u in np.flatnonzero((g.degrees >= low) & (g.degrees <= high))[:2]]
         lists = [neighbour_list(int(g.degrees[u]), g.nodes - 1) for g, u in users[:USERS_PER_CLASS]]
         if lists:
@@ -93,7 +100,7 @@ def dprr_degree_variance(epsilon=1.0, nodes=500):
 def dprr_degree_variance_reddit(epsilon=1.0, largest=10):
     """On REDDIT-BINARY the noisy degree of the DPRR has variance at most (n_max − 1)/2.
 
-    The figure sets noisy against original degrees on the largest graph, for the DPRR, RR and LocalLap.
+    The figure sets noisy against original degrees on its largest graphs, for the DPRR, RR and LocalLap.
     """
     lists = real_lists(largest)
     nodes = max(len(row) for rows in lists.values() for row in rows) + 1
@@ -103,7 +110,7 @@ def dprr_degree_variance_reddit(epsilon=1.0, largest=10):
         inputs=lists,
         controls=[NoisyDegree(DPRR(0.005, 0.9 * epsilon))],
         calls=6_000,
-        figure=lambda rng: degree_figure(epsilon, rng),
+        figure=lambda rng: degree_figure(epsilon, largest, rng),
     )
 
 
@@ -124,27 +131,25 @@ def dprr_degree_reddit(epsilon=1.0, largest=10, margin=1.0):
     )
 
 
-def degree_figure(epsilon, rng):
-    """Return noisy against original degrees on the largest graph, for users of all degrees, by three mechanisms."""
-    graph = max(load_graphs(data_file("reddit_binary.npz")), key=lambda g: g.nodes)
-    order = np.argsort(graph.degrees, kind="stable")
-    shown = order[np.unique(np.linspace(0, 1, POINTS) ** 0.25 * (graph.nodes - 1)).astype(int)]
-    mechanisms = {
-        "DPRR": DPRR.allocated(epsilon, graph.nodes),
-        "RR": RandomisedResponse(epsilon),
-        "LocalLap": LocalLaplaceGraph(epsilon, graph.nodes),
-    }
+def degree_figure(epsilon, largest, rng):
+    """Return noisy against original degrees on the largest graphs, for users of all degrees, by three mechanisms."""
+    graphs = largest_graphs(largest)
+    degrees = np.concatenate([graph.degrees for graph in graphs])
+    order = np.argsort(degrees, kind="stable")
+    targets = np.geomspace(1, degrees.max(), POINTS)
+    shown = order[np.unique(np.minimum(np.searchsorted(degrees[order], targets), len(order) - 1))]
     series = []
-    for name, mechanism in mechanisms.items():
-        noisy = out_degrees(mechanism.whole_graph(graph, rng=rng))
-        points = [[int(graph.degrees[u]), int(noisy[u])] for u in shown]
-        series.append({"name": name, "points": points})
+    for name, mechanism in {
+        "DPRR": lambda nodes: DPRR.allocated(epsilon, nodes),
+        "RR": lambda nodes: RandomisedResponse(epsilon),
+        "LocalLap": lambda nodes: LocalLaplaceGraph(epsilon, nodes),
+    }.items():
+        noisy = np.concatenate([out_degrees(mechanism(g.nodes).whole_graph(g, rng=rng)) for g in graphs])
+        series.append({"name": name, "points": [[int(degrees[u]), int(noisy[u])] for u in shown]})
     labels = {"x_label": "original degree", "y_label": "noisy degree"}
     return {"scatter": {**labels, "series": series, "diagonal": True, "log": True}}
 
 
 def out_degrees(released):
     """Return each user's number of ones in what was released, directed lists or an undirected graph."""
-    if hasattr(released, "arcs"):
-        return np.bincount(released.arcs[0], minlength=released.nodes)
-    return released.degrees
+    return released.out_degrees if hasattr(released, "arcs") and hasattr(released, "out_degrees") else released.degrees

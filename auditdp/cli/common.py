@@ -8,7 +8,6 @@ configuration; 3 an audit crashed; 4 inconclusive (only with ``--fail-on inconcl
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ import typer
 
 from auditdp import __version__
 from auditdp.audit import DATA_VARIABLE
-from auditdp.errors import AuditError, ConfigurationError, did_you_mean
+from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.report import FORMATS, terminal
 from auditdp.results import AuditResult
 
@@ -42,22 +41,6 @@ def _top(
     if version:
         typer.echo(f"auditdp {__version__}")
         raise typer.Exit(OK)
-
-
-def main() -> None:
-    """Run the command line; an error that a person can act on is one line on standard error and exit code 2."""
-    from auditdp.cli import inspect, replay, run, selftest  # noqa: F401 - importing them registers their commands
-
-    try:
-        app()
-    except AuditError as error:
-        say(f"error: {error}")
-        sys.exit(USAGE)
-    except Exception:
-        # Python's own exit code for an uncaught exception is 1, which here means that a violation was found.
-        traceback.print_exc()
-        say("error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above.")
-        sys.exit(CRASHED)
 
 
 def say(message: str) -> None:

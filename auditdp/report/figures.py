@@ -183,23 +183,27 @@ def privacy_curves(details: dict[str, Any], *, logarithmic: bool, prefix: str) -
         return _finish(figure, prefix, "Delta as a function of epsilon, for the worst pair and for the claim.")
 
 
-def bias(details: dict[str, Any], *, prefix: str) -> str | None:
-    """Draw the bias of an estimate in each class of inputs, with its interval and the margin."""
-    rows = [row for row in map(_class_row, _list(details.get("classes"))) if row is not None]
+def classes(details: dict[str, Any], *, prefix: str) -> str | None:
+    """Draw each class of inputs with its interval: the variance over its bound where there is one, else the bias."""
+    entries = _list(details.get("classes"))
+    ratios = [row for row in map(_ratio_row, entries) if row is not None]
+    rows = ratios or [row for row in map(_class_row, entries) if row is not None]
     if not rows:
         return None
     rows = _thin_evenly(rows, CLASSES_SHOWN)
-    margin = as_float(details.get("margin"))
-    reach = 1.12 * max([abs(value) for _, *values in rows for value in values] + [margin or 0.0]) or 1.0
+    margin = None if ratios else as_float(details.get("margin"))
+    numbers = [value for _, *values in rows for value in values]
+    reach = 1.12 * max([abs(value) for value in numbers] + [margin or 0.0, 1.0 if ratios else 0.0]) or 1.0
+    centre = 1.0 if ratios else 0.0
     with drawing():
         figure, axes = _axes(WIDTH, 62 + 22 * len(rows), left=112)
-        axes.set_xlim(-reach, reach)
+        axes.set_xlim(0.0 if ratios else -reach, reach)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         if margin is not None and 0 < margin < math.inf:
             axes.axvspan(-margin, margin, color=COLOURS["equivalent"], alpha=0.14, linewidth=0)
-        axes.plot([0, 0], [len(rows) - 0.4, -0.6], color=COLOURS["ink"], linewidth=1)
+        axes.plot([centre, centre], [len(rows) - 0.4, -0.6], color=COLOURS["ink"], linewidth=1)
         for row, (_, low, middle, high) in enumerate(rows):
-            apart = low > 0 or high < 0
+            apart = low > centre or (high < centre and not ratios)
             shade = COLOURS["violated" if apart else "not-refuted"]
             axes.plot([low, high], [row, row], color=shade, linewidth=2)
             axes.plot(
@@ -210,9 +214,9 @@ def bias(details: dict[str, Any], *, prefix: str) -> str | None:
         axes.grid(False, axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-        axes.set_xlabel("mean of the estimates − truth")
-        label = "Bias of the estimates by class of inputs, with intervals; the table gives the same numbers."
-        return _finish(figure, prefix, label)
+        axes.set_xlabel("variance of the estimates / bound" if ratios else "mean of the estimates − truth")
+        what = "Variance over its bound" if ratios else "Bias of the estimates"
+        return _finish(figure, prefix, f"{what} by class of inputs, with intervals; the table gives the same numbers.")
 
 
 def scatter(details: dict[str, Any], *, points: int, prefix: str) -> str | None:
@@ -369,6 +373,17 @@ def _class_row(entry: object) -> tuple[str, float, float, float] | None:
     low, high = as_float(entry.get("low")), as_float(entry.get("high"))
     values = [(mean if value is None else value) - truth for value in (low, mean, high)]
     return (str(entry.get("class", "")), values[0], values[1], values[2]) if all(map(math.isfinite, values)) else None
+
+
+def _ratio_row(entry: object) -> tuple[str, float, float, float] | None:
+    """The class's name and the interval and value of its variance over the bound, if it has one."""
+    if not isinstance(entry, dict):
+        return None
+    values = [as_float(entry.get(key)) for key in ("variance_low", "variance", "variance_high", "variance_bound")]
+    if any(value is None or not math.isfinite(value) for value in values) or not values[3]:
+        return None
+    low, middle, high, bound = (value or 0.0 for value in values)
+    return str(entry.get("class", "")), low / bound, middle / bound, high / bound
 
 
 def _thin(path: list[Point], keep: float | None) -> list[Point]:

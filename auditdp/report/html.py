@@ -216,9 +216,13 @@ def _plots(evidence: Evidence, claim: ClaimRecord | None, prefix: str, points: i
             "above the dashed one.",
         ),
         (
-            figures.bias(details, prefix=f"{prefix}b"),
-            "Bias by class of inputs, with its interval. A cross marks an interval that excludes zero"
-            + ("; the shaded band is the margin." if as_float(details.get("margin")) is not None else "."),
+            figures.classes(details, prefix=f"{prefix}b"),
+            "By class of inputs, with intervals. "
+            + (
+                "A cross marks a bias that is not zero; the shaded band is the margin."
+                if as_float(details.get("margin")) is not None
+                else "A cross marks a variance above its bound."
+            ),
         ),
         (
             figures.scatter(details, points=points, prefix=f"{prefix}s"),
