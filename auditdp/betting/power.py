@@ -22,6 +22,8 @@ HIGHEST_LEVEL = 64.0
 def detectable_level(claim: Claim, *, calls: int, alpha: float, forecasters: int, white_box: bool) -> tuple[float, str]:
     """Return the smallest level refuted with probability at least .9, and the alternative it is about.
 
+    The calls are those that the best pair got: with several pairs, what was spent on the others shows nothing.
+
     For (epsilon, delta) claims, with one exact forecaster among ``forecasters`` that share the wealth equally, the
     wealth after all calls is at least its bets' share, so the binomial tail below is a lower bound on the power.
     Without a white-box forecaster, the price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky &
@@ -29,7 +31,7 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, forecasters: int
 
     Args:
         claim: The claim that was not refuted.
-        calls: Calls that the game made, all taken to be spent on one pair.
+        calls: Calls that were spent on one pair.
         alpha: The level of the test.
         forecasters: Size of the mixture.
         white_box: Whether one of them knew the law.

@@ -91,7 +91,7 @@ def play_game(
     if not game.wealth.refuted(alpha):
         white_box = any(getattr(f, "name", "") == "likelihood ratio" for f in templates)
         level, alternative = detectable_level(
-            claim, calls=game.wealth.calls, alpha=alpha, forecasters=len(templates), white_box=white_box
+            claim, calls=int(game.allocation.calls.max()), alpha=alpha, forecasters=len(templates), white_box=white_box
         )
         details |= {"detectable_epsilon": level, "detectable_alternative": alternative}
         return Evidence(

@@ -92,7 +92,7 @@ def overview(results: Sequence[AuditResult], *, prefix: str) -> str | None:
     left, right = _ratio_limits(shown)
     names = [shorten(printable(name), 34) for name in short_names([result.id for result in shown])]
     with drawing():
-        figure, axes = _axes(900, 56 + 24 * len(shown), left=225, right=285, bottom=44)
+        figure, axes = _axes(900, 56 + 24 * len(shown), left=225, right=310, bottom=44)
         axes.set_xscale("log")
         axes.set_xlim(left, right)
         axes.set_ylim(len(shown) - 0.4, -0.6)
@@ -277,7 +277,7 @@ def _overview_row(axes: Axes, row: int, result: AuditResult, left: float, right:
     start = left if lower is None else min(max(lower / claimed, left), right)
     end = right if upper is None else min(max(upper / claimed, left), right)
     verdict = verdict_label(result).replace("_", " ")
-    for offset, text in ((14, bounds(result)), (140, verdict)):
+    for offset, text in ((14, bounds(result)), (165, verdict)):
         axes.annotate(text, (right, row), (offset, 0), textcoords="offset points", va="center", color=shade)
     if result.verdict not in MARKERS or (lower is None and upper is None):
         axes.text(math.sqrt(left * right), row, "no bounds", ha="center", va="center", color=COLOURS["soft"])

@@ -333,9 +333,16 @@ def _plain(value: object) -> str:
     return shorten(json.dumps(value, ensure_ascii=False, default=str), VALUE_LENGTH)
 
 
-def _paragraphs(text: str) -> list[str]:
-    """The paragraphs of a docstring."""
-    return [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n") if paragraph.strip()]
+def _paragraphs(text: str) -> list[Markup]:
+    """The paragraphs of a docstring, escaped, with what stands between double backticks as code."""
+    found = []
+    for paragraph in text.strip().split("\n\n"):
+        parts = printable(" ".join(paragraph.split())).split("``")
+        marked = [
+            escape(part) if k % 2 == 0 else Markup("<code>{}</code>").format(part) for k, part in enumerate(parts)
+        ]
+        found += [Markup("").join(marked)] if paragraph.strip() else []
+    return found
 
 
 def _breakable(audit_id: str) -> Markup:
