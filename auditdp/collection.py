@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from auditdp.audit import Declared
-from auditdp.errors import AuditError, CollectionError
+from auditdp.errors import AuditError, CollectionError, MissingExtraError
 
 
 def collect(path: Path, root: Path | None = None) -> list[Declared]:
@@ -35,6 +35,8 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     except AuditError as error:
         raise CollectionError(f"{label}: {error}") from error
     except (Exception, SystemExit) as error:
+        if (missing := MissingExtraError.of(error)) is not None:
+            raise CollectionError(f"{label}: {missing}") from error
         line = _line_in(error, str(resolved))
         raise CollectionError(f"{label}{line}: does not import: {type(error).__name__}: {error}") from error
     return [

@@ -30,11 +30,29 @@ class ConfigurationError(AuditError):
     """A setting, path or option that cannot be used."""
 
 
-class MissingExtraError(AuditError, ImportError):
-    """A part of the harness whose optional dependencies are not installed."""
+EXTRAS = {
+    "torch": "torch",
+    "torch_geometric": "torch",
+    "opacus": "torch",
+    "dask": "cluster",
+    "distributed": "cluster",
+    "networkx": "oracle",
+}
+"""The extra that installs each optional package."""
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed; install it with: pip install 'auditdp[{extra}]'")
+
+class MissingExtraError(AuditError, ImportError):
+    """Something that needs an optional package which is not installed."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> MissingExtraError | None:
+        """Return the error that names the extra, if ``error`` is a failed import of a package that belongs to one."""
+        package = (getattr(error, "name", None) or "").partition(".")[0]
+        if not isinstance(error, ModuleNotFoundError) or package not in EXTRAS:
+            return None
+        return cls(
+            f"needs {package}, which is not installed; install it with: pip install 'auditdp[{EXTRAS[package]}]'"
+        )
 
 
 class Timeout(BaseException):

@@ -17,7 +17,7 @@ from typing import Any
 
 from auditdp.audit import DATA_VARIABLE, Declared
 from auditdp.collection import collect
-from auditdp.errors import AuditError, Skip, Timeout
+from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, run_audit
 from auditdp.results import RESULT, AuditResult, Verdict
 from auditdp.runner.plan import BUDGETS, Task
@@ -86,6 +86,7 @@ def _find(task: Task) -> Declared:
 
 
 def _explain(task: Task, error: BaseException) -> str:
+    error = MissingExtraError.of(error) or error
     if isinstance(error, AuditError | Timeout):
         return f"{task.id}: {error}"
     frames = traceback.extract_tb(error.__traceback__)
