@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from joblib import cpu_count
 from rich.console import Console
+from rich.text import Text
 
 from auditdp.audit import DATA_VARIABLE
 from auditdp.cli.common import (
@@ -162,7 +163,9 @@ def _run_tasks(
     """Execute the tasks, append every result to the log, and print it as it comes, above a progress bar."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    # On a terminal the bar and the lines share one console, which keeps them apart; else the bar stays out of the way.
+    together = show and sys.stdout.isatty()
+    console = Console() if together else Console(stderr=True)
     columns = (
         TextColumn("auditing"),
         BarColumn(),
@@ -170,18 +173,24 @@ def _run_tasks(
         TimeElapsedColumn(),
         TextColumn("{task.fields[at]}"),
     )
+
+    def print_result(result: AuditResult) -> None:
+        if together:
+            console.print(Text.from_ansi(terminal.line(result, colour=True)), soft_wrap=True, highlight=False)
+        else:
+            print_line(result)
+
     if show:
         typer.echo(f"root seed {root_seed}")
         for result in shown:
-            print_line(result)
-    quiet, both = not console.is_terminal, sys.stdout.isatty()
-    with Progress(*columns, console=console, transient=True, disable=quiet, redirect_stdout=both) as progress:
+            print_result(result)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=len(tasks), at="")
         for result in execute(tasks, workers=workers):
             log.add(result)
             progress.update(bar, advance=1, at=result.id.rpartition("::")[2])
             if show:
-                print_line(result)
+                print_result(result)
 
 
 def _publish(record: RunRecord, reports: Iterable[tuple[str, Path]], output: str) -> None:

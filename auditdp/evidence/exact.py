@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,16 +37,12 @@ class PairLoss:
         high: Upper bound on it; infinite as soon as one probability may be zero where the other may not.
         delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
         delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
-        output: The output whose ratio is certainly largest, rendered.
-        probabilities: Its probabilities on the two inputs, rendered.
     """
 
     low: arb
     high: arb
     delta: arb | None = None
     delta_beyond: arb | None = None
-    output: str = ""
-    probabilities: tuple[str, str] = ("", "")
 
     @property
     def lower(self) -> float:
@@ -64,7 +60,10 @@ class PairLoss:
         low, high = self.lower, self.upper
         if low == math.inf:
             return "∞"
-        return f"{low:.12g}" if high - low <= 1e-9 * max(high, 1.0) else f"between {low:.6g} and {high:.6g}"
+        width = (high - low) / max(high, 1.0)
+        return (
+            f"{low:.12g}" if width <= 1e-11 else f"{low:.6g}" if width <= 1e-7 else f"between {low:.6g} and {high:.6g}"
+        )
 
 
 def aligned(p: FiniteLaw, q: FiniteLaw) -> list[tuple[arb, arb, Any]]:
@@ -87,19 +86,22 @@ def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None) -> 
     """
     with precision():
         rows = aligned(p, q)
-        low, high, where = arb(1), arb(1), rows[0]
-        for pp, qq, y in rows:
-            smallest = _larger(_quotient(pp.lower(), qq.upper()).lower(), _quotient(qq.lower(), pp.upper()).lower())
-            largest = _larger(_quotient(pp.upper(), qq.lower()).upper(), _quotient(qq.upper(), pp.lower()).upper())
-            high = _larger(high, largest)
-            if smallest > low:
-                low, where = smallest, (pp, qq, y)
+        low, high = arb(1), arb(1)
+        for pp, qq, _ in rows:
+            smallest, largest = _ratio(pp, qq)
+            low, high = _larger(low, smallest), _larger(high, largest)
         delta = beyond = None
         if epsilon is not None:
             delta = _hockey_stick(rows, arb(epsilon))
             beyond = _hockey_stick(rows, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
-        shown = (_show(where[0]), _show(where[1]))
-        return PairLoss(low.log().lower(), high.log().upper(), delta, beyond, brief(where[2]), shown)
+        return PairLoss(low.log().lower(), high.log().upper(), delta, beyond)
+
+
+def _ratio(p: arb, q: arb) -> tuple[arb, arb]:
+    """Return a lower and an upper bound on the larger of p/q and q/p."""
+    smallest = _larger(_quotient(p.lower(), q.upper()).lower(), _quotient(q.lower(), p.upper()).lower())
+    largest = _larger(_quotient(p.upper(), q.lower()).upper(), _quotient(q.upper(), p.lower()).upper())
+    return smallest, largest
 
 
 def _quotient(a: arb, b: arb) -> arb:
@@ -129,8 +131,7 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
     """Return the exact loss between two laws of independent Laplace coordinates."""
     with precision():
         total = ball(p.epsilon_against(q))
-        output = "any output beyond both locations in every coordinate that differs"
-        return PairLoss(total.lower(), total.upper(), output=output)
+        return PairLoss(total.lower(), total.upper())
 
 
 def delta_curve(p: FiniteLaw, q: FiniteLaw, epsilons: Any) -> list[list[float]]:
@@ -205,12 +206,10 @@ def exact_evidence(
     if not pure and not curve_claim and worst.delta is not None:
         said = f"Exact δ({claim.level:.6g}) = {float(worst.delta.mid()):.6g} over {scope} (pure ε = {worst})"
     if violated:
-        if pure and isinstance(p, FiniteLaw):
-            worst = replace(worst, delta=finite_loss(p, q, epsilon=claim.level).delta)
         return Evidence(
             verdict=Verdict.VIOLATED,
             statement=f"{said}; the claim is {claim}",
-            counterexample=_counterexample(worst, pair, claim),
+            counterexample=_counterexample(worst, pair, claim, p, q),
             **common,
         )
     if certain and everything is not None and not curve_claim:
@@ -269,17 +268,33 @@ def _details(claim: Claim, p: Any, q: Any, worst: PairLoss) -> dict[str, Any]:
     return details
 
 
-def _counterexample(loss: PairLoss, pair: Pair, claim: Claim) -> Counterexample:
-    if loss.probabilities == ("", ""):
-        explanation = f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}"
-    else:
-        p, q = loss.probabilities
-        ratio = "possible on one of them only" if loss.lower == math.inf else f"a factor of {_factor(loss)} = e^{loss}"
-        explanation = f"This output has probability {p} on the first input and {q} on the second, {ratio}"
-        explanation += f"; the claim is {claim}"
-        if loss.delta is not None:
-            explanation += f"; over all outputs δ({claim.level:.6g}) = {float(loss.delta.mid()):.4g}"
-    return Counterexample(pair=str(pair), output=loss.output, explanation=explanation)
+def _counterexample(loss: PairLoss, pair: Pair, claim: Claim, p: Any, q: Any) -> Counterexample:
+    """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
+    if isinstance(p, LaplaceLaw):
+        return Counterexample(
+            pair=str(pair),
+            output="any output beyond both locations in every coordinate that differs",
+            explanation=f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}",
+        )
+    with precision():
+        level = arb(claim.level).exp()
+        rows = aligned(p, q)
+        exceeding = [row for row in rows if _ratio(row[0], row[1])[0] > level] or rows
+        pp, qq, output = max(
+            exceeding, key=lambda row: max(float(row[0] - level * row[1]), float(row[1] - level * row[0]))
+        )
+        smallest, largest = _ratio(pp, qq)
+        here = PairLoss(smallest.log().lower(), largest.log().upper())
+        delta = float(_hockey_stick(rows, arb(claim.level)).mid())
+    said = "it is possible on one of them only" if here.lower == math.inf else f"a factor of {_factor(here)} = e^{here}"
+    return Counterexample(
+        pair=str(pair),
+        output=brief(output),
+        explanation=(
+            f"This output has probability {_show(pp)} on the first input and {_show(qq)} on the second, {said}; the claim "
+            f"is {claim}. Over all outputs ε = {loss} and δ({claim.level:.6g}) = {delta:.4g}"
+        ),
+    )
 
 
 def _factor(loss: PairLoss) -> str:
