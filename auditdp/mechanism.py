@@ -203,6 +203,8 @@ def identity_key(data: Any) -> Any:
 
 def brief(data: Any, limit: int = 60) -> str:
     """Return a short, one-line rendering of an input."""
+    if isinstance(data, np.generic):
+        data = data.item()
     text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

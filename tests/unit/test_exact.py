@@ -425,3 +425,17 @@ def test_which_mechanisms_state_a_law():
     assert has_exact_law(LaplaceMechanism(1.0))
     assert not has_exact_law(GaussianMechanism(1.0))
     assert not has_exact_law(lambda data, size, *, rng: 0)
+
+
+def test_the_counterexample_is_the_violating_output_that_weighs_most():
+    """A ratio of e^5 at probability 1e-6 is the largest, but the output with e^1.5 and probability .3 is what one sees."""
+    rare, common = Fraction(1, 10**6), Fraction(3, 10)
+    p = [rare, common, 1 - rare - common]
+    q = [rare / 148, common / 4, 1 - rare / 148 - common / 4]
+    evidence = exact_evidence(Stated({0: p, 1: q}), PureDP(1.0), AnyValues((0, 1)))
+    assert evidence.verdict is Verdict.VIOLATED
+    assert evidence.epsilon_lower == pytest.approx(math.log(148))
+    assert evidence.counterexample.output == "1"
+    assert "a factor of 4 = e^1.38629436112; the claim is 1-DP. Over all outputs ε = 4.9972" in (
+        evidence.counterexample.explanation
+    )
