@@ -7,6 +7,7 @@ configuration; 3 an audit crashed; 4 inconclusive (only with ``--fail-on inconcl
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,9 +49,14 @@ def say(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def columns() -> int:
+    """How wide the output may be: the terminal's width, and 120 columns where it goes to a file."""
+    return shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else 120
+
+
 def print_line(result: AuditResult) -> None:
     """Print one audit to standard output, in colour if that is a terminal."""
-    typer.echo(terminal.line(result, colour=sys.stdout.isatty()))
+    typer.echo(terminal.line(result, colour=sys.stdout.isatty(), width=columns()))
 
 
 def known_format(name: str) -> None:

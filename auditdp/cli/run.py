@@ -29,6 +29,7 @@ from auditdp.cli.common import (
     Keyword,
     Paths,
     app,
+    columns,
     known_format,
     print_line,
     say,
@@ -166,7 +167,7 @@ def _run_tasks(
     # On a terminal the bar and the lines share one console, which keeps them apart; else the bar stays out of the way.
     together = show and sys.stdout.isatty()
     console = Console() if together else Console(stderr=True)
-    columns = (
+    parts = (
         TextColumn("auditing"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -176,7 +177,9 @@ def _run_tasks(
 
     def print_result(result: AuditResult) -> None:
         if together:
-            console.print(Text.from_ansi(terminal.line(result, colour=True)), soft_wrap=True, highlight=False)
+            console.print(
+                Text.from_ansi(terminal.line(result, colour=True, width=columns())), soft_wrap=True, highlight=False
+            )
         else:
             print_line(result)
 
@@ -184,7 +187,7 @@ def _run_tasks(
         typer.echo(f"root seed {root_seed}")
         for result in shown:
             print_result(result)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*parts, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=len(tasks), at="")
         for result in execute(tasks, workers=workers):
             log.add(result)
