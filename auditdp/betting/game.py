@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -60,7 +61,7 @@ class Game:
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
         self.guesses = np.zeros((len(self.pairs), len(forecasters), 2), dtype=int)
-        self._seen: list[tuple[list[Array], list[NDArray[np.int8]]]] = [([], []) for _ in self.pairs]
+        self._seen: list[tuple[Array, NDArray[np.int8]] | None] = [None] * len(self.pairs)
         self._like: Array | None = None
         self._batch = 0
 
@@ -83,13 +84,11 @@ class Game:
         log_odds = forecast(forecasters, outputs)
         path = self.wealth.bet(log_odds, labels)
         self._tally(chosen, log_odds, labels)
-        seen_outputs, seen_labels = self._seen[chosen]
-        seen_outputs.append(outputs)
-        seen_labels.append(labels)
-        if self._seen[chosen][0][1:]:
-            self._seen[chosen] = ([np.concatenate(seen_outputs)], [np.concatenate(seen_labels)])
+        if (seen := self._seen[chosen]) is not None:
+            outputs, labels = np.concatenate([seen[0], outputs]), np.concatenate([seen[1], labels])
+        self._seen[chosen] = (outputs, labels)
         for forecaster in forecasters:
-            forecaster.fit(self._seen[chosen][0][0], self._seen[chosen][1][0])
+            forecaster.fit(outputs, labels)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
         return path
 
@@ -130,11 +129,10 @@ class Game:
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone, with new randomness, no wealth, and what was learned so far."""
-        fresh = Game.__new__(Game)
-        fresh.__dict__.update(self.__dict__)
+        fresh = copy.copy(self)
         k = self.best_pair
         fresh.pairs, fresh.bound = [self.pairs[k]], [self.bound[k]]
-        fresh._seen = [([*self._seen[k][0]], [*self._seen[k][1]])]
+        fresh._seen = [self._seen[k]]
         fresh.streams = streams
         fresh.wealth = Wealth(self.claim, forecasters=len(self.names))
         fresh.allocation = Thompson(1)
