@@ -8,11 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from auditdp.laws import FiniteLaw, LaplaceLaw
+from auditdp.laws import LaplaceLaw
 from auditdp.mechanism import Array
 from mechanisms.cells import Rng, pair_count
-from mechanisms.edges.laplace_cells import LaplaceMessage, largest_cells, rounded_total
-from mechanisms.edges.largest_law import bits_above, check_cells, largest_law, rounded_total_law
+from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, rounded_total
 from mechanisms.edges.sparse import largest_pairs
 from mechanisms.graphs import Graph
 from mechanisms.rounding import laplace_scale, portion, remaining
@@ -78,7 +77,7 @@ class LapGraphNoisy(LaplaceMessage):
 
 
 @dataclass(frozen=True)
-class LapGraph:
+class LapGraph(LargestCells):
     """LapGraph as deployed: the T largest noisy cells become edges, T = |E| + Lap(1/ε₁).
 
     Post-processing of ``LapGraphNoisy``. T is rounded to the nearest integer and clipped to [0, n(n−1)/2]. Input:
@@ -95,7 +94,7 @@ class LapGraph:
     share: float | Fraction = Fraction(1, 100)
 
     def __post_init__(self) -> None:
-        _ = self.noisy
+        _ = self.message
 
     @property
     def name(self) -> str:
@@ -103,25 +102,12 @@ class LapGraph:
         return f"LapGraph(epsilon={self.epsilon:g}, nodes={self.nodes})"
 
     @cached_property
-    def noisy(self) -> LapGraphNoisy:
+    def message(self) -> LapGraphNoisy:
         """The noisy count and cells that the graph is made of."""
         return LapGraphNoisy(self.epsilon, self.nodes, self.share)
 
-    def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
-        """Return ``size`` independent graphs as bits above the diagonal."""
-        noisy = self.noisy(data, size, rng=rng)
-        return largest_cells(noisy[:, 1:], rounded_total(noisy[:, 0], pair_count(self.nodes)))
-
-    def distribution(self, data: Array) -> FiniteLaw:
-        """Return the law of the released bits, rigorously enclosed; at most 10 pairs, that is 5 nodes."""
-        cells = pair_count(self.nodes)
-        check_cells(self.name, cells)
-        bits = bits_above(bit_matrix(self.name, data, self.nodes))
-        totals = rounded_total_law(int(bits.sum()), Fraction(self.noisy.count_scale), cells)
-        return largest_law(bits, totals, self.noisy.cell_scale)
-
     def whole_graph(self, graph: Graph, *, rng: Rng) -> Graph:
         """Return one noisy graph in O(nodes + edges + T)."""
-        noisy = graph.edges.shape[1] + rng.laplace(0, self.noisy.count_scale)
+        noisy = graph.edges.shape[1] + rng.laplace(0, self.message.count_scale)
         total = rounded_total(noisy, pair_count(graph.nodes))
-        return largest_pairs(graph, int(total), self.noisy.cell_scale, rng)
+        return largest_pairs(graph, int(total), self.message.cell_scale, rng)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.laws import LaplaceLaw
-from auditdp.mechanism import Array
+from auditdp.laws import FiniteLaw, LaplaceLaw
+from auditdp.mechanism import Array, name_of
 from mechanisms.cells import Rng
+from mechanisms.edges.largest_law import check_cells, largest_law, rounded_total_law
 
 
 class LaplaceMessage(ABC):
@@ -52,3 +54,39 @@ def largest_cells(values: Array, totals: Array) -> Array:
     bits = np.zeros(values.shape, np.int8)
     np.put_along_axis(bits, order, (np.arange(values.shape[1]) < np.asarray(totals)[:, None]).astype(np.int8), axis=1)
     return bits
+
+
+class LargestCells(ABC):
+    """Post-processing of a Laplace message: its counts give T, and the T largest of its noisy cells become ones.
+
+    The message holds ``counts`` noisy counts and then the noisy cells. T is ``weight`` times the sum of the counts, rounded
+    to the nearest integer and clipped to the number of cells.
+    """
+
+    weight: ClassVar[Fraction] = Fraction(1)
+
+    @property
+    @abstractmethod
+    def message(self) -> LaplaceMessage:
+        """What is released before post-processing."""
+
+    @property
+    def counts(self) -> int:
+        """How many of the message's coordinates are counts."""
+        return 1
+
+    def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
+        """Return ``size`` independent results as bits, int8, shape (size, cells)."""
+        sent = self.message(data, size, rng=rng)
+        cells = sent[:, self.counts :]
+        totals = rounded_total(sent[:, : self.counts].sum(axis=1) * float(self.weight), cells.shape[1])
+        return largest_cells(cells, totals)
+
+    def distribution(self, data: Array) -> FiniteLaw:
+        """Return the law of the released bits, rigorously enclosed; at most 10 cells."""
+        law, k = self.message.laplace(data), self.counts
+        bits = law.location[k:].astype(np.int8)
+        check_cells(name_of(self), len(bits))
+        centre = int(Fraction(float(law.location[:k].sum())) * self.weight)
+        scale = Fraction(float(law.scale[0])) * self.weight
+        return largest_law(bits, rounded_total_law(centre, scale, len(bits), terms=k), float(law.scale[k]))

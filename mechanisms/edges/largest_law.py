@@ -22,7 +22,6 @@ from itertools import pairwise
 from math import factorial
 from typing import Any
 
-import numpy as np
 from flint import acb, arb
 
 from auditdp.errors import MechanismError
@@ -121,8 +120,3 @@ def laplace_sum_tail(x: Fraction, terms: int) -> arb:
         j = n - 1 - k
         total += weight * factorial(j) * sum(Fraction(x) ** i / factorial(i) for i in range(j + 1))
     return ball(total) * (-ball(Fraction(x))).exp()
-
-
-def bits_above(matrix: Array) -> Array:
-    """Return the cells above the diagonal of a matrix, shape (n(n-1)/2,)."""
-    return matrix[np.triu_indices(len(matrix), 1)]

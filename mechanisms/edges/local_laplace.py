@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, LaplaceLaw
+from auditdp.laws import LaplaceLaw
 from auditdp.mechanism import Array
 from mechanisms.cells import Rng, pair_count
-from mechanisms.edges.laplace_cells import LaplaceMessage, largest_cells, rounded_total
-from mechanisms.edges.largest_law import bits_above, check_cells, largest_law, rounded_total_law
+from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, rounded_total
 from mechanisms.edges.sparse import largest_pairs, largest_rows, user_ids
 from mechanisms.graphs import DirectedGraph, Graph
 from mechanisms.rounding import laplace_scale, portion, remaining
@@ -151,7 +150,7 @@ class LocalLaplaceMessages(LaplaceMessage):
 
 
 @dataclass(frozen=True)
-class LocalLaplaceGraph:
+class LocalLaplaceGraph(LargestCells):
     """LocalLap as deployed: the server turns the T largest noisy cells into edges, T = Σd*/2.
 
     Post-processing of ``LocalLaplaceMessages``. T is rounded to the nearest integer and clipped to [0, n(n−1)/2].
@@ -166,9 +165,10 @@ class LocalLaplaceGraph:
     epsilon: float
     nodes: int
     share: float | Fraction = Fraction(1, 10)
+    weight: ClassVar[Fraction] = Fraction(1, 2)
 
     def __post_init__(self) -> None:
-        _ = self.messages
+        _ = self.message
 
     @property
     def name(self) -> str:
@@ -176,34 +176,25 @@ class LocalLaplaceGraph:
         return f"LocalLaplaceGraph(epsilon={self.epsilon:g}, nodes={self.nodes})"
 
     @cached_property
-    def messages(self) -> LocalLaplaceMessages:
+    def message(self) -> LocalLaplaceMessages:
         """What the users send."""
         return LocalLaplaceMessages(self.epsilon, self.nodes, self.share)
 
-    def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
-        """Return ``size`` independent graphs as bits above the diagonal."""
-        sent = self.messages(data, size, rng=rng)
-        totals = rounded_total(sent[:, : self.nodes].sum(axis=1) / 2, pair_count(self.nodes))
-        return largest_cells(sent[:, self.nodes :], totals)
-
-    def distribution(self, data: Array) -> FiniteLaw:
-        """Return the law of the released bits, rigorously enclosed; at most 10 pairs, that is 5 users."""
-        cells = pair_count(self.nodes)
-        check_cells(self.name, cells)
-        bits, split = bits_above(bit_matrix(self.name, data, self.nodes)), self.messages.split
-        totals = rounded_total_law(int(bits.sum()), Fraction(split.degree_scale) / 2, cells, terms=self.nodes)
-        return largest_law(bits, totals, split.cell_scale)
+    @property
+    def counts(self) -> int:
+        """One noisy degree from every user; each edge is in two of them."""
+        return self.nodes
 
     def whole_graph(self, graph: Graph, *, rng: Rng) -> Graph:
         """Return one noisy graph in O(nodes + edges + T)."""
-        split = self.messages.split
+        split = self.message.split
         noisy = graph.degrees + rng.laplace(0, split.degree_scale, graph.nodes)
         total = rounded_total(noisy.sum() / 2, pair_count(graph.nodes))
         return largest_pairs(graph, int(total), split.cell_scale, rng)
 
 
 @dataclass(frozen=True)
-class LocalLaplaceRow:
+class LocalLaplaceRow(LargestCells):
     """LocalLap on one list, for the customised setting: the d* largest of all noisy cells of the row become ones.
 
     Post-processing of user 0's ``LocalLaplaceMessage``. Claimed: ε-edge LDP. Input: neighbour list, shape (k,). Output:
@@ -231,19 +222,6 @@ class LocalLaplaceRow:
     def message(self) -> LocalLaplaceMessage:
         """The degree and cells that the row is made of."""
         return LocalLaplaceMessage(self.epsilon, 0, self.share)
-
-    def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
-        """Return ``size`` independent noisy lists."""
-        sent = self.message(data, size, rng=rng)
-        return largest_cells(sent[:, 1:], rounded_total(sent[:, 0], sent.shape[1] - 1))
-
-    def distribution(self, data: Array) -> FiniteLaw:
-        """Return the law of the noisy list, rigorously enclosed; at most 10 bits."""
-        bits = bit_list(self.name, data)
-        check_cells(self.name, len(bits))
-        split = self.message.split
-        totals = rounded_total_law(int(bits.sum()), Fraction(split.degree_scale), len(bits))
-        return largest_law(bits, totals, split.cell_scale)
 
     def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Any = None) -> DirectedGraph:
         """Return the noisy lists of the users (all by default) in O(users + ones in + ones out)."""
