@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.forecasters import default_forecasters
+from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, Streams, checked_pairs
 from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth import level_grid
@@ -64,64 +64,72 @@ def play_game(
     levels = level_grid(claim)
     game = Game(mechanism, claim, chosen, templates, streams, levels=levels)
     game.play(calls, alpha=alpha, stop_when_refuted=stop_when_refuted)
-    lower = game.wealth.lower_bound(alpha)
-    details: dict[str, Any] = {
-        "wealth_path": [[n, w] for n, w in game.path],
-        "threshold": math.log(1 / alpha),
-        "refuted_at": game.refuted_at if game.wealth.refuted(alpha) else None,
-        "forecasters": [
-            {"name": name, "log_wealth": float(w)}
-            for name, w in zip(game.names, game.wealth.log_by_forecaster, strict=True)
-        ],
-        "pairs": [
-            {"pair": str(pair), "calls": int(n), "growth": float(g)}
-            for pair, n, g in zip(game.pairs, game.allocation.calls, game.allocation.growth, strict=True)
-        ],
-        "confirmation": None,
-    }
-    assumptions = ["the outputs of one call are independent runs of the mechanism", f"neighbours: {adjacency.name}"]
+    details = _details(game, alpha)
     common: dict[str, Any] = {
         "kind": "game",
-        "assumptions": assumptions,
-        "epsilon_lower": lower,
+        "assumptions": [
+            "the outputs of one call are independent runs of the mechanism",
+            f"neighbours: {adjacency.name}",
+        ],
+        "epsilon_lower": game.wealth.lower_bound(alpha),
         "log_e_value": game.wealth.log_wealth,
         "details": details,
     }
     symbol = "μ" if isinstance(claim, GaussianDP) else "ε"
+    bound = f"{symbol} ≥ {common['epsilon_lower']:.4g} with confidence {1 - alpha:.6g}"
     if not game.wealth.refuted(alpha):
-        white_box = any(getattr(f, "name", "") == "likelihood ratio" for f in templates)
-        level, alternative = detectable_level(
-            claim, calls=int(game.allocation.calls.max()), alpha=alpha, forecasters=len(templates), white_box=white_box
-        )
+        level, alternative = _detectable(game, alpha)
         details |= {"detectable_epsilon": level, "detectable_alternative": alternative}
         return Evidence(
             verdict=Verdict.NOT_REFUTED,
             statement=(
-                f"{game.wealth.calls:,} calls did not refute the claim ({symbol} ≥ {lower:.4g} with confidence "
-                f"{1 - alpha:.6g}); this budget would have refuted {alternative} {level:.4g} nine times in ten"
+                f"{game.wealth.calls:,} calls did not refute the claim ({bound}); this budget would have refuted "
+                f"{alternative} {level:.4g} nine times in ten"
             ),
             calls=game.wealth.calls,
             **common,
         )
     confirmed = _confirm(game, streams, details)
-    total = game.wealth.calls + details["confirmation"]["calls"]
-    seen = (
-        f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show "
-        f"{symbol} ≥ {lower:.4g} with confidence {1 - alpha:.6g}"
-    )
+    fresh = details["confirmation"]["calls"]
+    seen = f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show {bound}"
     if not confirmed:
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
-            statement=f"{seen}, but {details['confirmation']['calls']:,} calls on fresh randomness did not confirm it",
-            calls=total,
+            statement=f"{seen}, but {fresh:,} calls on fresh randomness did not confirm it",
+            calls=game.wealth.calls + fresh,
             **common,
         )
     return Evidence(
         verdict=Verdict.VIOLATED,
-        statement=f"{seen}; confirmed on fresh randomness in {details['confirmation']['calls']:,} calls",
-        calls=total,
+        statement=f"{seen}; confirmed on fresh randomness in {fresh:,} calls",
+        calls=game.wealth.calls + fresh,
         counterexample=_counterexample(game, details),
         **common,
+    )
+
+
+def _details(game: Game, alpha: float) -> dict[str, Any]:
+    """Return what the report plots and lists of a game."""
+    wealth = zip(game.names, game.wealth.log_by_forecaster, strict=True)
+    played = zip(game.pairs, game.allocation.calls, game.allocation.growth, strict=True)
+    return {
+        "wealth_path": [[n, w] for n, w in game.path],
+        "threshold": math.log(1 / alpha),
+        "refuted_at": game.refuted_at if game.wealth.refuted(alpha) else None,
+        "forecasters": [{"name": name, "log_wealth": float(w)} for name, w in wealth],
+        "pairs": [{"pair": str(pair), "calls": int(n), "growth": float(g)} for pair, n, g in played],
+        "confirmation": None,
+    }
+
+
+def _detectable(game: Game, alpha: float) -> tuple[float, str]:
+    """Return the smallest level that the calls of the best-played pair would have refuted nine times in ten."""
+    return detectable_level(
+        game.claim,
+        calls=int(game.allocation.calls.max()),
+        alpha=alpha,
+        forecasters=len(game.names),
+        white_box=LikelihoodRatio.name in game.names,
     )
 
 

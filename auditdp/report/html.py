@@ -108,14 +108,14 @@ class AuditView:
 
 def report(record: RunRecord) -> str:
     """Return the record as one HTML page."""
-    from auditdp.report import figures  # loads matplotlib, which only a report with plots needs
+    from auditdp.report.overview import overview as draw  # loads matplotlib, which only a report with plots needs
 
     groups = by_standing(record)
     ordered = [result for results in groups.values() for result in results]
     scatters = sum("scatter" in evidence.details for result in ordered for evidence in result.evidence)
     points = min(SCATTER_POINTS, SCATTER_POINTS_OF_REPORT // max(1, scatters))
     views = [_audit(result, index, points) for index, result in enumerate(ordered, start=1)]
-    overview = figures.overview(ordered, prefix="o")
+    overview = draw(ordered, prefix="o")
     return (
         _environment()
         .get_template("report.html.j2")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from auditdp.report.figures import _thin, _thin_evenly
+from auditdp.report.canvas import thin, thin_evenly
 from auditdp.report.svg import COLOURS, _straightened, inline
 
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">'
@@ -39,12 +39,12 @@ def test_curves_and_closed_shapes_are_left_as_they_are():
 
 def test_a_thinned_path_keeps_its_ends_and_the_refutation():
     path = [(float(calls), 0.001 * calls) for calls in range(1, 5000)]
-    kept = _thin(path, keep=1234.0)
+    kept = thin(path, keep=1234.0)
     assert len(kept) <= 62
     assert {path[0], path[-1], (1234.0, 1.234)} <= set(kept)
     assert kept == sorted(kept)
 
 
 def test_thinning_evenly_keeps_both_ends():
-    assert _thin_evenly(list(range(1001)), 5) == [0, 250, 500, 750, 1000]
-    assert _thin_evenly([1, 2, 3], 5) == [1, 2, 3]
+    assert thin_evenly(list(range(1001)), 5) == [0, 250, 500, 750, 1000]
+    assert thin_evenly([1, 2, 3], 5) == [1, 2, 3]
