@@ -191,8 +191,10 @@ def exact_evidence(
     shown = [k for k, (_, breaks) in enumerate(judged) if breaks] or range(len(losses))
     k = max(shown, key=lambda k: _size(losses[k]))
     worst, pair, p, q = losses[k], played[k], law_of(played[k].data), law_of(played[k].neighbour)
-    count = f"{len(played):,} pair{'s' if len(played) > 1 else ''}"
-    scope = f"{'all ' if everything is not None else ''}{count} of {adjacency.name}"
+    count = f"{len(played):,} pairs" if len(played) > 1 else "1 pair"
+    if everything is not None:
+        count = f"all {count}" if len(played) > 1 else "the only pair"
+    scope = f"{count} of {adjacency.name}"
     details = _details(claim, p, q, worst)
     details |= {"worst_pair": str(pair), "scope": scope, "pairs_enumerated": len(played)}
     common: dict[str, Any] = {
