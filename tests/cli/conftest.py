@@ -161,6 +161,8 @@ class Project:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # A test run in the background ignores interrupts, and its children would inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
 
