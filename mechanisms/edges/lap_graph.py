@@ -11,15 +11,15 @@ import numpy as np
 from auditdp.laws import LaplaceLaw
 from auditdp.mechanism import Array
 from mechanisms.cells import Rng, pair_count
-from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, rounded_total
+from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, SplitBudget, rounded_total
 from mechanisms.edges.sparse import largest_pairs
 from mechanisms.graphs import Graph
-from mechanisms.rounding import laplace_scale, portion, remaining
+from mechanisms.rounding import laplace_scale, portion
 from mechanisms.validation import bit_matrix, check_integer, check_positive
 
 
 @dataclass(frozen=True)
-class LapGraphNoisy(LaplaceMessage):
+class LapGraphNoisy(SplitBudget, LaplaceMessage):
     """LapGraph as its theorem states it, before post-processing: |E| + Lap(1/ε₁) and every cell + Lap(1/ε₂).
 
     Claimed: ε-edge DP with ε₁ = ε/100 and ε₂ = ε − ε₁. One edge changes the count by 1 and one cell by 1.
@@ -50,24 +50,9 @@ class LapGraphNoisy(LaplaceMessage):
         return f"{type(self).__name__}(epsilon={self.epsilon:g}, nodes={self.nodes})"
 
     @cached_property
-    def epsilon1(self) -> float:
-        """The count's budget, rounded down."""
-        return portion(self.epsilon, self.share)
-
-    @cached_property
-    def epsilon2(self) -> float:
-        """The cells' budget, such that both sum to at most epsilon exactly."""
-        return remaining(self.epsilon, self.epsilon1)
-
-    @cached_property
     def count_scale(self) -> float:
         """Laplace scale of the edge count (sensitivity 1)."""
         return laplace_scale(1, self.epsilon1)
-
-    @cached_property
-    def cell_scale(self) -> float:
-        """Laplace scale of a cell (sensitivity 1)."""
-        return laplace_scale(1, self.epsilon2)
 
     def laplace(self, data: Array) -> LaplaceLaw:
         """Return the law: the noisy count first, then the cells."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,29 @@ from auditdp.laws import FiniteLaw, LaplaceLaw
 from auditdp.mechanism import Array, name_of
 from mechanisms.cells import Rng
 from mechanisms.edges.largest_law import check_cells, largest_law, rounded_total_law
+from mechanisms.rounding import laplace_scale, portion, remaining
+
+
+class SplitBudget:
+    """A budget ``epsilon`` of which ``share`` goes to a count or degree and the rest to the cells."""
+
+    epsilon: float
+    share: float | Fraction
+
+    @cached_property
+    def epsilon1(self) -> float:
+        """The budget of the count or degree, rounded down."""
+        return portion(self.epsilon, self.share)
+
+    @cached_property
+    def epsilon2(self) -> float:
+        """The cells' budget, such that both sum to at most epsilon exactly."""
+        return remaining(self.epsilon, self.epsilon1)
+
+    @cached_property
+    def cell_scale(self) -> float:
+        """Laplace scale of a cell (sensitivity 1)."""
+        return laplace_scale(1, self.epsilon2)
 
 
 class LaplaceMessage(ABC):

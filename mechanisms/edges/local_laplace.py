@@ -14,15 +14,15 @@ from auditdp.errors import MechanismError
 from auditdp.laws import LaplaceLaw
 from auditdp.mechanism import Array
 from mechanisms.cells import Rng, pair_count
-from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, rounded_total
+from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, SplitBudget, rounded_total
 from mechanisms.edges.sparse import largest_pairs, largest_rows, user_ids
 from mechanisms.graphs import DirectedGraph, Graph
-from mechanisms.rounding import laplace_scale, portion, remaining
+from mechanisms.rounding import laplace_scale, portion
 from mechanisms.validation import bit_list, bit_matrix, check_integer, check_positive
 
 
 @dataclass(frozen=True)
-class LocalLaplace:
+class LocalLaplace(SplitBudget):
     """How LocalLap splits its budget: ε₁ for the degree, ε₂ = ε − ε₁ for the cells.
 
     Source: Hidano & Murakami (2022), arXiv:2202.10209 (LocalLap, ε₁ = ε/10).
@@ -40,24 +40,9 @@ class LocalLaplace:
         portion(self.epsilon, self.share)
 
     @cached_property
-    def epsilon1(self) -> float:
-        """The degree's budget, rounded down."""
-        return portion(self.epsilon, self.share)
-
-    @cached_property
-    def epsilon2(self) -> float:
-        """The cells' budget, such that both sum to at most epsilon exactly."""
-        return remaining(self.epsilon, self.epsilon1)
-
-    @cached_property
     def degree_scale(self) -> float:
         """Laplace scale of a degree (sensitivity 1)."""
         return laplace_scale(1, self.epsilon1)
-
-    @cached_property
-    def cell_scale(self) -> float:
-        """Laplace scale of a cell (sensitivity 1)."""
-        return laplace_scale(1, self.epsilon2)
 
 
 @dataclass(frozen=True)
