@@ -3,7 +3,7 @@
 The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names.
 """
 
-from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, Relationship
+from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, QueryAnswers, Relationship
 from auditdp.assertion import assert_private
 from auditdp.audit import Audit, audit, data_file
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
@@ -31,6 +31,7 @@ __all__ = [
     "Pair",
     "PrivacyViolation",
     "PureDP",
+    "QueryAnswers",
     "Relationship",
     "Skip",
     "Unbiased",

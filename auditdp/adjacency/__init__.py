@@ -12,6 +12,7 @@ from typing import Any
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
 from auditdp.adjacency.values import AnyValues, Neighbours
+from auditdp.adjacency.vectors import QueryAnswers
 from auditdp.errors import AdjacencyError
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "ListsLDP",
     "Neighbours",
     "Pair",
+    "QueryAnswers",
     "Relationship",
     "as_adjacency",
 ]
