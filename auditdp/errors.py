@@ -37,6 +37,7 @@ EXTRAS = {
     "dask": "cluster",
     "distributed": "cluster",
     "networkx": "oracle",
+    "pyarrow": "parquet",
 }
 """The extra that installs each optional package."""
 

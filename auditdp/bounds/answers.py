@@ -1,0 +1,117 @@
+"""From what was seen to a ``Bound``: each test is asked, and its assumptions and its source are stated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from auditdp.bounds import guesses as guessing
+from auditdp.bounds import intervals, scan, split, unconditional
+from auditdp.bounds.inputs import Floats, Labels
+from auditdp.bounds.intervals import Counts
+from auditdp.bounds.levels import smallest_alpha
+from auditdp.bounds.result import Answer, Bound, Question, certified
+
+EVENT = "the event was fixed before these outputs were seen"
+RUNS = "the outputs are independent runs of the mechanism"
+COIN = "each label was thrown by its own fair coin, independent of everything else"
+ONE_RUN = "the claim is about neighbours that differ in the inclusion of one canary"
+BLIND = "the scores were computed without the labels"
+ROW_BY_ROW = "each score was computed from its own run alone, in the same way whatever its label"
+FIXED_GUESSES = "how many guesses to make was fixed before the scores were seen"
+BLIND_GUESSES = "the guesses were made without the labels"
+
+
+def scanned(sets: scan.Sets, question: Question, runs: str) -> Bound:
+    """Answer from nested sets of guesses; ``runs`` is the assumption about how the scores came about."""
+    answer = scan.scan(sets, question.alpha, question.claim)
+    return certified(
+        question,
+        answer,
+        "scan",
+        n=int(sets.canaries),
+        statistic=scan.telling(sets, answer.lower),
+        assumptions=[COIN, BLIND, runs],
+        source=scan.SOURCE,
+    )
+
+
+def split_and_tested(
+    learned: Floats,
+    testing: Floats,
+    labels: Labels,
+    learning: split.Booleans,
+    question: Question,
+    method: str,
+    assumptions: list[str],
+) -> Bound:
+    """Choose the threshold on the learning rows, whose scores are ``learned``, and test it on the others."""
+    threshold = split.best_threshold(learned, labels[learning], question.curve)
+    counts = split.event_counts(testing, labels[~learning], threshold)
+    chosen = (
+        f"the seed of the split was fixed before: {np.sum(learning)} random rows chose the event, the others test it"
+    )
+    return two_arms(counts, question, method, [*assumptions, chosen])
+
+
+def two_arms(counts: Counts, question: Question, method: str, assumptions: list[str]) -> Bound:
+    """Answer from the counts of one event, by the exact test or by Clopper-Pearson limits."""
+    curve, alpha, claim = question
+    is_exact = method.endswith("exact")
+    if is_exact:
+        answer = unconditional.exact(counts, curve, alpha, claim)
+    else:
+        answer = _from_limits(lambda a: intervals.clopper_pearson(counts, curve, a), question)
+    return certified(
+        question,
+        answer,
+        method,
+        n=counts.n_first + counts.n_second,
+        statistic=str(counts),
+        assumptions=assumptions,
+        source=unconditional.SOURCE if is_exact else intervals.CLOPPER_PEARSON,
+    )
+
+
+def banded(scores: Floats, labels: Labels, question: Question, assumptions: list[str]) -> Bound:
+    """Answer from every threshold at once, by uniform bands."""
+    first, second = scores[labels == 1], scores[labels == 0]
+    return certified(
+        question,
+        _from_limits(lambda a: intervals.dkw(first, second, question.curve, a), question),
+        "dkw",
+        n=len(scores),
+        statistic=f"{len(first)} first and {len(second)} second outputs at every threshold",
+        assumptions=assumptions,
+        source=intervals.DKW,
+    )
+
+
+def _from_limits(bound: Callable[[float], float], question: Question) -> Answer:
+    """Return a bound that grows with alpha, and the p-value of the claim."""
+    lower, claim = bound(question.alpha), question.claim
+    if claim is None:
+        return Answer(lower, None)
+    return Answer(lower, smallest_alpha(lambda alphas: np.array([bound(float(a)) >= claim for a in alphas])))
+
+
+def guessed(
+    pairs: list[tuple[int, int]], canaries: int, question: Question, method: str, assumptions: list[str]
+) -> Bound:
+    """Bound from (right, guesses) for several numbers of guesses, with an equal share of alpha for each."""
+    shared = question._replace(alpha=question.alpha / len(pairs))
+    answers = [guessing.answer(method, right, number, canaries, shared) for right, number in pairs]
+    p_values = [answer.p_value for answer in answers if answer.p_value is not None]
+    more = [] if method == "binomial" else [FIXED_GUESSES]
+    seen = ", ".join(f"{right} of {number} guesses right" for right, number in pairs)
+    share = f", each with alpha/{len(pairs)}" if len(pairs) > 1 else ""
+    return certified(
+        question,
+        Answer(max(answer.lower for answer in answers), len(pairs) * min(p_values) if p_values else None),
+        method,
+        n=canaries,
+        statistic=f"{seen}{share}; {canaries} canaries",
+        assumptions=[*assumptions, *more],
+        source=guessing.SOURCES[method],
+    )

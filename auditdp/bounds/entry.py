@@ -1,0 +1,267 @@
+"""The four ways in: counts of an event, counts of right guesses, scores with labels, and outputs of two inputs.
+
+Each returns the bound of one method. ``methods`` lists those that fit a kind of record; the first is the one that
+``method="auto"`` takes. It depends on the kind of record alone, never on the numbers in it: whoever looks at several
+bounds and reports the largest has no certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from auditdp.bounds import inputs, scan, split
+from auditdp.bounds.answers import (
+    BLIND,
+    BLIND_GUESSES,
+    COIN,
+    EVENT,
+    ONE_RUN,
+    ROW_BY_ROW,
+    RUNS,
+    banded,
+    guessed,
+    scanned,
+    split_and_tested,
+    two_arms,
+)
+from auditdp.bounds.inputs import question_of
+from auditdp.bounds.intervals import Counts
+from auditdp.bounds.result import Bound, Question
+from auditdp.errors import ConfigurationError, did_you_mean
+
+DESIGNS = {
+    "coin": "every row is an independent run of the mechanism, its label thrown by a fair coin",
+    "arms": "every row is an independent run of the mechanism; how many rows have which label was fixed",
+    "one-run": "the rows are canaries of one training run, each of them in or out by its own fair coin",
+}
+KINDS = ("counts", "guesses", *DESIGNS, "outputs")
+SCORE_SHARE = 0.2
+OUTPUT_SHARE = 0.35
+GUESS_SHARES = (1.0, 0.25, 0.0625)
+
+
+def methods(kind: str, *, parameter: str = "epsilon", delta: float = 0.0) -> tuple[str, ...]:
+    """Return the methods for a kind of record, the one that 'auto' takes first.
+
+    Args:
+        kind: One of ``KINDS``: for scores it is their design.
+        parameter: 'epsilon' or 'mu'.
+        delta: The delta that goes with epsilon.
+
+    Raises:
+        ConfigurationError: If there is no such kind.
+    """
+    pure = parameter == "epsilon" and delta == 0
+    one_run = ("one-run-curve", "one-run") if parameter == "epsilon" else ("one-run-curve",)
+    runs = ("split-exact", "split-clopper-pearson", "dkw")
+    known = {
+        "counts": ("exact", "clopper-pearson"),
+        "guesses": ("binomial", "one-run-curve") if pure else one_run,
+        "coin": ("scan", *runs) if pure else runs,
+        "arms": runs,
+        "one-run": ("scan", *one_run) if pure else one_run,
+        "outputs": runs,
+    }
+    if kind not in known:
+        raise ConfigurationError(f"unknown kind of record {kind!r}; {did_you_mean(kind, known)}")
+    return known[kind]
+
+
+def from_counts(
+    first: int,
+    n_first: int,
+    second: int,
+    n_second: int,
+    *,
+    delta: float = 0.0,
+    parameter: str = "epsilon",
+    alpha: float = 0.05,
+    claim: float | None = None,
+    method: str = "auto",
+) -> Bound:
+    """Bound the level from how often an event occurred under each of two neighbouring inputs.
+
+    The event has to be one that was expected more often under the first input; to look both ways, exchange the inputs and
+    give each way half of alpha.
+
+    Args:
+        first: How many of ``n_first`` outputs of the first input were in the event.
+        n_first: Independent runs on the first input.
+        second: How many of ``n_second`` outputs of the second input were in the event.
+        n_second: Independent runs on the second input.
+        delta: The delta that goes with epsilon.
+        parameter: 'epsilon', or 'mu' of Gaussian DP.
+        alpha: The error probability.
+        claim: The claimed level, to be tested; None gives the bound alone.
+        method: 'auto', 'exact' or 'clopper-pearson'.
+
+    Raises:
+        ConfigurationError: If a number is out of range or the method does not fit.
+
+    >>> from_counts(110, 150, 40, 150, claim=0.5).refuted
+    True
+    """
+    question = question_of(parameter, delta, alpha, claim)
+    (first, n_first), (second, n_second) = (
+        inputs.increasing("occurrences <= runs", *pair) for pair in ((first, n_first), (second, n_second))
+    )
+    counts = Counts(first, n_first, second, n_second)
+    return two_arms(counts, question, _chosen("counts", question, method), [EVENT, RUNS])
+
+
+def from_guesses(
+    correct: int,
+    guesses: int,
+    *,
+    canaries: int | None = None,
+    delta: float = 0.0,
+    parameter: str = "epsilon",
+    alpha: float = 0.05,
+    claim: float | None = None,
+    method: str = "auto",
+) -> Bound:
+    """Bound the level from how many guesses of membership were right, in one training run or in many.
+
+    Args:
+        correct: How many guesses were right.
+        guesses: How many guesses were made.
+        canaries: How many canaries there were, each in or out by its own fair coin; None means that all were guessed.
+        delta: The delta that goes with epsilon.
+        parameter: 'epsilon', or 'mu' of Gaussian DP.
+        alpha: The error probability.
+        claim: The claimed level, to be tested; None gives the bound alone.
+        method: 'auto', 'binomial' (pure epsilon), 'one-run-curve' or 'one-run'.
+
+    Raises:
+        ConfigurationError: If a number is out of range or the method does not fit.
+
+    >>> round(from_guesses(100, 100).lower, 3)
+    3.493
+    """
+    question = question_of(parameter, delta, alpha, claim)
+    correct, guesses, canaries = inputs.increasing(
+        "right <= guesses <= canaries", correct, guesses, guesses if canaries is None else canaries
+    )
+    if guesses == 0:
+        raise ConfigurationError(f"none of {canaries} canaries was guessed; make at least one guess")
+    chosen = _chosen("guesses", question, method)
+    return guessed([(correct, guesses)], canaries, question, chosen, [COIN, ONE_RUN, BLIND_GUESSES])
+
+
+def from_scores(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    design: str,
+    delta: float = 0.0,
+    parameter: str = "epsilon",
+    alpha: float = 0.05,
+    claim: float | None = None,
+    method: str = "auto",
+    guess: str = "both",
+    guesses: Sequence[int] | None = None,
+    seed: int = 0,
+) -> Bound:
+    """Bound the level from membership scores and the labels that they should tell.
+
+    Args:
+        scores: Shape (n,), finite; larger is more like 'in'.
+        labels: Shape (n,): 1 for in, 0 for out.
+        design: How the labels came about: 'coin', 'arms' or 'one-run', see ``DESIGNS``. Nothing in the numbers can tell,
+            and the bound is only as good as this statement.
+        delta: The delta that goes with epsilon.
+        parameter: 'epsilon', or 'mu' of Gaussian DP.
+        alpha: The error probability.
+        claim: The claimed level, to be tested; None gives the bound alone.
+        method: 'auto' or one of ``methods(design)``.
+        guess: Which canaries the scan and the one-run methods guess: 'both' ends of the scores, 'in' or 'out'.
+        guesses: For the one-run methods: numbers of guesses, fixed before the scores were seen; with several, alpha is
+            shared equally among them. None takes all canaries, a quarter and a sixteenth.
+        seed: What the random split and the order of equal scores are made from; also to be fixed beforehand.
+
+    Raises:
+        ConfigurationError: If the data or an option cannot be used.
+    """
+    if design not in DESIGNS:
+        known = "; ".join(f"{name!r}: {meaning}" for name, meaning in DESIGNS.items())
+        raise ConfigurationError(f"unknown design {design!r}; say how the labels came about: {known}")
+    if guess not in scan.GUESSES:
+        raise ConfigurationError(f"unknown guess {guess!r}; {did_you_mean(guess, scan.GUESSES)}")
+    question = question_of(parameter, delta, alpha, claim)
+    method = _chosen(design, question, method)
+    values, truth = inputs.scores_and_labels(scores, labels)
+    if method == "scan":
+        return scanned(scan.nested_sets(values, truth, guess), question, ONE_RUN if design == "one-run" else RUNS)
+    if method in ("one-run", "one-run-curve"):
+        shares = [max(1, round(share * len(values))) for share in GUESS_SHARES]
+        numbers = {inputs.increasing("guesses <= canaries", n, len(values))[0] for n in guesses or shares}
+        order = scan.descending(values, np.random.default_rng(seed))
+        pairs = [(scan.right_guesses(truth[order], number, guess), number) for number in sorted(numbers)]
+        return guessed(pairs, len(values), question, method, [COIN, ONE_RUN, BLIND])
+    if method == "dkw":
+        return banded(values, truth, question, [RUNS, ROW_BY_ROW])
+    learning = split.learning_part(truth, SCORE_SHARE, np.random.default_rng(seed))
+    return split_and_tested(values[learning], values[~learning], truth, learning, question, method, [RUNS, ROW_BY_ROW])
+
+
+def from_outputs(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    delta: float = 0.0,
+    parameter: str = "epsilon",
+    alpha: float = 0.05,
+    claim: float | None = None,
+    method: str = "auto",
+    seed: int = 0,
+) -> Bound:
+    """Bound the level from independent outputs of two neighbouring inputs.
+
+    A model learns on a third of the outputs which are more like the first input, and which threshold on its score
+    promises the largest bound; the others test that event. 'dkw' takes single numbers as they are and tries every threshold.
+
+    Args:
+        first: Outputs of one input, shape (n,) or (n, features), finite.
+        second: Outputs of the other, with the same features.
+        delta: The delta that goes with epsilon.
+        parameter: 'epsilon', or 'mu' of Gaussian DP.
+        alpha: The error probability.
+        claim: The claimed level, to be tested; None gives the bound alone.
+        method: 'auto' or one of ``methods("outputs")``.
+        seed: What the random split is made from; to be fixed beforehand.
+
+    Raises:
+        ConfigurationError: If the data or an option cannot be used.
+    """
+    question = question_of(parameter, delta, alpha, claim)
+    method = _chosen("outputs", question, method)
+    arrays = [inputs.outputs(name, values) for name, values in (("first", first), ("second", second))]
+    if arrays[0].shape[1] != arrays[1].shape[1]:
+        raise ConfigurationError(
+            f"first has {arrays[0].shape[1]} numbers per output and second {arrays[1].shape[1]}; give both the same"
+        )
+    outputs = np.concatenate(arrays)
+    labels = np.repeat(np.array([1, 0], dtype=np.int8), [len(array) for array in arrays])
+    if method == "dkw":
+        if outputs.shape[1] > 1:
+            raise ConfigurationError(f"dkw needs one number per output, got {outputs.shape[1]}; use split-exact")
+        return banded(outputs[:, 0], labels, question, [RUNS])
+    rng = np.random.default_rng(seed)
+    learning = split.learning_part(labels, OUTPUT_SHARE, rng)
+    learned, testing = split.learned_scores(outputs, labels, learning, rng)
+    return split_and_tested(learned, testing, labels, learning, question, method, [RUNS])
+
+
+def _chosen(kind: str, question: Question, method: str) -> str:
+    """Return the method, or the first that fits for 'auto'."""
+    curve = question.curve
+    known = methods(kind, parameter=curve.parameter, delta=curve.delta)
+    if method not in ("auto", *known):
+        raise ConfigurationError(
+            f"method {method!r} does not fit {kind} and {curve.parameter} with delta={curve.delta:g}; "
+            f"{did_you_mean(method, known)}"
+        )
+    return known[0] if method == "auto" else method

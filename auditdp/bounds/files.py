@@ -1,0 +1,105 @@
+"""Columns of numbers from CSV, TSV, NPZ and Parquet files."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.errors import ConfigurationError, MissingExtraError, did_you_mean
+
+Columns = dict[str, NDArray[Any]]
+
+
+def read(path: Path) -> Columns:
+    """Return the columns of a file by name; those of text files hold text.
+
+    Args:
+        path: A file that ends in .csv or .tsv (with a line of column names), .npz (named arrays) or .parquet.
+
+    Raises:
+        ConfigurationError: If there is no such file or it is not what its name says.
+        MissingExtraError: If it is Parquet and pyarrow is not installed.
+    """
+    readers = {".csv": _read_text, ".tsv": _read_text, ".npz": _read_npz, ".parquet": _read_parquet}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ConfigurationError(
+            f"{path}: cannot read {path.suffix or 'a file without a suffix'}; use {', '.join(readers)}"
+        )
+    if not path.is_file():
+        raise ConfigurationError(f"{path}: no such file")
+    columns = reader(path)
+    if not columns or not all(len(column) for column in columns.values()):
+        raise ConfigurationError(f"{path}: no rows; expected a line of column names and then numbers")
+    return columns
+
+
+def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
+    """Return one column as numbers; an empty cell is NaN.
+
+    Raises:
+        ConfigurationError: If there is no such column or it holds something else than numbers.
+    """
+    if name not in columns:
+        raise ConfigurationError(f"{path}: no column {name!r}; {did_you_mean(name, columns)}")
+    values = columns[name]
+    if values.dtype.kind not in "UO":
+        try:
+            return np.asarray(values, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"{path}: column {name!r} is {values.dtype}, expected numbers") from error
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values):
+        try:
+            numbers[row] = float(value) if value not in ("", None) else np.nan
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"{path}: column {name!r}, row {row + 1}: expected a number, got {value!r}"
+            ) from error
+    return numbers
+
+
+def _read_text(path: Path) -> Columns:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",") if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigurationError(f"{path}: cannot read it as text: {error}") from error
+    if len(rows) < 2:
+        return {}
+    names = [name.strip() for name in rows[0]]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"{path}: two columns have the same name: {', '.join(names)}; rename one")
+    for number, row in enumerate(rows[1:], 1):
+        if len(row) != len(names):
+            raise ConfigurationError(
+                f"{path}: row {number} has {len(row)} cells, expected {len(names)}: {','.join(names)}"
+            )
+    cells = np.array([[cell.strip() for cell in row] for row in rows[1:]], dtype=str)
+    return {name: cells[:, k] for k, name in enumerate(names)}
+
+
+def _read_npz(path: Path) -> Columns:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: np.atleast_1d(arrays[name]) for name in arrays.files}
+    except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
+        raise ConfigurationError(f"{path}: not an NPZ file of plain arrays: {error}") from error
+
+
+def _read_parquet(path: Path) -> Columns:
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError.of(error) or error from error
+    try:
+        table = parquet.read_table(path)
+        return {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names}
+    except (OSError, ValueError, TypeError, NotImplementedError) as error:  # what the errors of pyarrow derive from
+        raise ConfigurationError(f"{path}: not a Parquet file of plain columns: {error}") from error

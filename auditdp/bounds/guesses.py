@@ -1,0 +1,161 @@
+"""Tests of how many guesses of membership were right: V of r, where every canary was in by its own fair coin.
+
+The guesses may come from independent runs or from one training run that saw all canaries at once: independent runs are
+one mechanism on all coins, in which each coin is as protected as in its own run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, betaincinv, expit, logit
+from scipy.stats import binom
+
+from auditdp.bounds.curves import Curve
+from auditdp.bounds.levels import highest_rejected, smallest_alpha
+from auditdp.bounds.result import Answer, Question
+
+Floats = NDArray[np.float64]
+
+PAPER = "Steinke, Nasr & Jagielski (2023), 'Privacy Auditing with One (1) Training Run', arXiv:2305.08846v1"
+BINOMIAL = f"Proposition 5.1 of {PAPER}"
+ONE_RUN = f"Theorem 5.2 of {PAPER}"
+ONE_RUN_CURVE = (
+    "the recursion of Mahloujifar, Melis & Chaudhuri (2024), 'Auditing f-Differential Privacy in One Run', "
+    "arXiv:2410.22235v1"
+)
+SOURCES = {"binomial": BINOMIAL, "one-run": ONE_RUN, "one-run-curve": ONE_RUN_CURVE}
+ROUNDING = 1e-9
+
+
+def answer(method: str, correct: int, guesses: int, canaries: int, question: Question) -> Answer:
+    """Return the bound by one of the methods of ``SOURCES``, and the p-value of the claim if there is one."""
+    curve, alpha, claim = question
+    if method == "binomial":
+        lower = binomial(correct, guesses, alpha)
+        return Answer(lower, None if claim is None else one_run_p_value(correct, guesses, canaries, claim, 0.0))
+    if method == "one-run":
+        lower = one_run(correct, guesses, canaries, curve.delta, alpha)
+        return Answer(lower, None if claim is None else one_run_p_value(correct, guesses, canaries, claim, curve.delta))
+    lower = one_run_curve(correct, guesses, canaries, curve, alpha)
+    return Answer(lower, None if claim is None else one_run_curve_p_value(correct, guesses, canaries, curve, claim))
+
+
+def binomial(correct: int, guesses: int, alpha: float) -> float:
+    """Return the epsilon refuted by the exact binomial test; pure epsilon only.
+
+    Null: flipping any one coin changes the law of the output by at most e^epsilon, pointwise. Then V is stochastically
+    at most Bin(r, q), q = e^epsilon/(1+e^epsilon): given the output y and the coins before i, the odds of coin i are
+    P(y | b_i=1, before)/P(y | b_i=0, before), in [1/E, E], so whatever was guessed from y is right with probability
+    at most q; couple each with a uniform variable. So the p-value is P(Bin(r, q) >= v), and it equals alpha at q =
+    BetaInv(alpha; v, r-v+1). Which canaries to guess on, and how many, may depend on the output.
+
+    Args:
+        correct: v, how many guesses were right.
+        guesses: r, how many guesses were made.
+        alpha: The error probability.
+    """
+    if correct == 0:
+        return 0.0
+    return max(0.0, float(logit(betaincinv(correct, guesses - correct + 1, alpha))))
+
+
+def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+    """Return the p-value of (epsilon, delta)-DP for v right guesses of r on m canaries.
+
+    With W ~ Bin(r, q), q = e^epsilon/(1+e^epsilon) and c_i = 2 m delta / i it is the smaller of 1 and the largest, over
+    1 <= i <= v, of
+
+        max(1, c_i) P(W >= v) + c_i P(v-i <= W < v).
+
+    Null: flipping any one of the m coins is (epsilon, delta)-DP. Source: Theorem 5.2 of Steinke, Nasr & Jagielski
+    (2023), arXiv:2305.08846v1. The number of guesses must not depend on the output when delta > 0.
+
+    It never decreases with epsilon: the i-th term is E g(W), where g is 0 below v-i, c_i from there, and max(1, c_i)
+    from v on, so g is non-decreasing, and W grows stochastically with epsilon.
+
+    Note:
+        The paper has P(W >= v) without the factor max(1, c_i), which differs from 1 only for i < 2 m delta; with it the
+        p-value is larger, and monotone there too, so that bisection gives a certified bound.
+
+    Args:
+        correct: v, how many guesses were right.
+        guesses: r, how many guesses were made, fixed in advance.
+        canaries: m, how many coins there were.
+        epsilon: The level that is tested.
+        delta: The claimed delta.
+    """
+    if correct == 0:
+        return 1.0
+    q = float(expit(epsilon))
+    tail = float(bdtrc(correct - 1, guesses, q))
+    if delta == 0:
+        return tail
+    below = np.cumsum(binom.pmf(np.arange(correct - 1, -1, -1), guesses, q))  # P(v-i <= W < v), i = 1..v
+    share = 2 * canaries * delta / np.arange(1, correct + 1)
+    return float(min(1.0, np.max(np.maximum(1.0, share) * tail + share * below)))
+
+
+def one_run(correct: int, guesses: int, canaries: int, delta: float, alpha: float) -> float:
+    """Return the epsilon refuted by ``one_run_p_value``."""
+
+    def rejected(levels: Floats) -> NDArray[np.bool_]:
+        values = [one_run_p_value(correct, guesses, canaries, float(level), delta) for level in levels]
+        return np.array(values) <= alpha
+
+    return highest_rejected(rejected)
+
+
+def curve_refuted(
+    correct: int, guesses: int, canaries: int, curve: Curve, level: float | Floats, alpha: float | Floats
+) -> NDArray[np.bool_]:
+    """Return, elementwise, whether the curve at a level makes v of r right guesses less probable than alpha.
+
+    Null: flipping any one of the m coins changes the law of the output as the curve at this level allows. The number of
+    guesses r must not depend on the output.
+
+    *Constraints.* Let C be the number of right guesses, p_c its law, R_j = (1/m) Σ_{c>=j} c p_c and
+    H_j = (1/m) Σ_{c>=j} (r-c) p_c. For canary i let C' count the right guesses on the others. "Guessed in and
+    C' >= j" has probability a or b given that i is in or out, "guessed out and C' >= j" has a' or b'; so a <= F(b) and
+    b' <= F(a'), and P(right on i, C' >= j) = (a + b')/2 <= F((b + a')/2) = F(P(wrong on i, C' >= j)), as F is concave.
+    The average of the left side over the m canaries is R_{j+1}, as C = C' + 1 where i is right; that of the argument
+    on the right is H_j, as C = C' where i is wrong. By concavity again R_{j+1} <= F(H_j), so H_j >= F⁻¹(R_{j+1}).
+
+    *Recursion.* Suppose P(C >= v) = τ. From (R, H) = (R_v, H_v), mass p at c = v-1, ..., 0 adds p u_c/m with
+    u_c = (c, r-c), and by the constraint p is at least m (F⁻¹(R) - H)₊/(r-c). Let S_c(R, H) be the least R_0 + H_0
+    that can be reached from (R_c, H_c) = (R, H). By induction from S_0 = R + H, S_c never decreases along w = (1, -1)
+    nor along u_c. The least p is optimal, as S_{c-1} never decreases along u_{c-1}. Along w the least p grows, since
+    F⁻¹ does and H falls. Along u_c = u_{c-1} + w by a step s it falls by at most s (r-c)/(r-c+1) <= s (in units of
+    1/m), while s u_{c-1} + s w was added: the next state moves by non-negative amounts of u_{c-1} and w. ∎
+
+    *Test.* All of τ at c = v gives the start τ (v, r-v)/m, mass above v moves it along w, and larger τ along u_v. So if the
+    recursion from α (v, r-v)/m ends above R_0 + H_0 = r/m, which is what p sums to, then P(C >= v) < α. It is monotone in
+    α by the same argument, and in the level, as F⁻¹ falls with it.
+
+    Args:
+        correct: v, how many guesses were right.
+        guesses: r, how many guesses were made, fixed in advance.
+        canaries: m, how many coins there were.
+        curve: The family of claims.
+        level: The levels that are tested, shape () or (k,).
+        alpha: The error probabilities, shape () or (k,).
+
+    Returns:
+        Shape (k,).
+    """
+    level, alpha = np.broadcast_arrays(np.atleast_1d(level), np.atleast_1d(alpha))
+    right, wrong = alpha * correct / canaries, alpha * (guesses - correct) / canaries
+    for c in range(correct - 1, -1, -1):
+        missing = np.maximum(0.0, curve.least(np.minimum(1.0, right), level) - wrong)
+        right, wrong = right + c / (guesses - c) * missing, wrong + missing
+    return np.asarray(right + wrong > guesses / canaries * (1 + ROUNDING))
+
+
+def one_run_curve(correct: int, guesses: int, canaries: int, curve: Curve, alpha: float) -> float:
+    """Return the level refuted by ``curve_refuted``."""
+    return highest_rejected(lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha))
+
+
+def one_run_curve_p_value(correct: int, guesses: int, canaries: int, curve: Curve, level: float) -> float:
+    """Return the smallest alpha at which ``curve_refuted`` refutes the level."""
+    return smallest_alpha(lambda alphas: curve_refuted(correct, guesses, canaries, curve, level, alphas))

@@ -1,0 +1,100 @@
+"""What a record must look like: every refusal shows the value and says what to do."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from auditdp.bounds.curves import curve_of
+from auditdp.bounds.result import Question
+from auditdp.errors import ConfigurationError
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int8]
+
+FEWEST_OUTPUTS = 20
+
+
+def question_of(parameter: str, delta: float, alpha: float, claim: float | None) -> Question:
+    """Return what is asked, checked.
+
+    Raises:
+        ConfigurationError: If a number is out of range.
+    """
+    if not 0 < alpha < 1:
+        raise ConfigurationError(f"expected alpha between 0 and 1, got {alpha!r}; usual is 0.05")
+    if claim is not None and not (claim > 0 and math.isfinite(claim)):
+        raise ConfigurationError(f"expected a finite claim > 0, got {claim!r}; leave it out to get the bound alone")
+    return Question(curve_of(parameter, delta), float(alpha), None if claim is None else float(claim))
+
+
+def increasing(names: str, *values: Any) -> tuple[int, ...]:
+    """Return whole numbers 0 <= ... <= ..., of which the last is positive.
+
+    Raises:
+        ConfigurationError: If they are not.
+    """
+    whole = all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values)
+    if not whole or list(values) != sorted(values) or values[0] < 0 or values[-1] < 1:
+        shown = " and ".join(repr(value) for value in values)
+        raise ConfigurationError(f"expected whole numbers 0 <= {names}, the last positive, got {shown}")
+    return tuple(int(value) for value in values)
+
+
+def numbers(name: str, values: ArrayLike) -> Floats:
+    """Return the values as an array of finite numbers with at least one dimension.
+
+    Raises:
+        ConfigurationError: If they are not.
+    """
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{name}: expected numbers, all rows of one shape: {error}") from error
+    if not np.all(np.isfinite(array)):
+        bad = int(np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))[0])
+        raise ConfigurationError(
+            f"{name}: row {bad + 1} is {array[bad]}, expected finite numbers; give such rows a number that says so, "
+            "the same for either label, rather than leave them out"
+        )
+    return array
+
+
+def scores_and_labels(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Labels]:
+    """Return scores and labels, both of shape (n,).
+
+    Raises:
+        ConfigurationError: If the shapes differ, a label is not 0 or 1, or there are not two of either.
+    """
+    values, truth = numbers("scores", scores), numbers("labels", labels)
+    if values.ndim != 1 or values.shape != truth.shape:
+        raise ConfigurationError(
+            f"expected one score and one label per row, got scores of shape {values.shape} and labels {truth.shape}"
+        )
+    wrong = truth[(truth != 0) & (truth != 1)]
+    if len(wrong):
+        raise ConfigurationError(f"labels: expected 1 for in and 0 for out, got {wrong[0]:g}; recode them")
+    inside = int(truth.sum())
+    if min(inside, len(truth) - inside) < 2:
+        raise ConfigurationError(
+            f"labels: {inside} in and {len(truth) - inside} out; at least two of either are needed, so record more runs"
+        )
+    return values, truth.astype(np.int8)
+
+
+def outputs(name: str, values: ArrayLike) -> Floats:
+    """Return outputs, shape (n, features).
+
+    Raises:
+        ConfigurationError: If there are too few to learn an event from.
+    """
+    array = numbers(name, values)
+    if len(array) < FEWEST_OUTPUTS:
+        raise ConfigurationError(
+            f"{name}: {len(array)} outputs, expected at least {FEWEST_OUTPUTS} to learn an event from; record more, or "
+            "count an event that was fixed beforehand (from_counts)"
+        )
+    return array.reshape(len(array), -1)

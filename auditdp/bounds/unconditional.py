@@ -1,0 +1,181 @@
+"""The exact unconditional test of two binomial counts against the claim that P(A) <= F(Q(A)).
+
+**Statistic.** With kl⁺ the binomial divergence kl(a‖p) where the data lie on the wrong side of the null and 0 elsewhere,
+
+    T(x, y) = min over q of  n kl⁺(x/n ‖ F(q)) + m kl⁺(q ‖ y/m),   kl⁺(a‖p): a > p,   kl⁺(q‖c) = kl(c‖q): c < q,
+
+half the squared signed root of the likelihood ratio. Each term grows with x and falls with y, so T does.
+
+**Nuisance.** {T >= t} is therefore closed under raising x and lowering y, so its probability grows with p = P(A) and
+falls with q = Q(A): over the null p <= F(q) it is largest on the boundary p = F(q), and on an interval of boundary
+points it is at most its value at (F(q_high), q_low). The supremum over q is bounded from above by splitting intervals
+until that is precise enough: never a grid of points with hope in between.
+
+**Range of q.** Let C be the Clopper-Pearson interval of q at confidence 1 - γ from y. Then γ + sup over C is a valid
+p-value (Berger & Boos 1994, "P values maximized over a confidence set for the nuisance parameter"): with p(q) the
+p-value at the true q, P(γ + sup over C <= α) <= P(q not in C) + P(p(q) <= α - γ) <= α.
+
+**Large counts.** Where there are more values of x than ``CELLS`` they are taken together, each cell with every y that
+any of its members has: this enlarges the event whose probability is bounded.
+
+**Closed form.** T <= T₁ + T₂, the two terms at the true (p, q), and by Chernoff P(T_i >= s) <= e^-s each; so
+P(T >= t) <= (1 + t) e^-t. It falls with t, hence grows with the level, whose nulls are nested. As it bounds the
+p-value of every q, min(closed form, sup over C) + γ is valid as well.
+
+Source: Barnard (1947), "Significance tests for 2x2 tables", for the unconditional test; the statistic for a general
+trade-off curve and the interval bound are proved above.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrc, rel_entr
+from scipy.stats import binom
+
+from auditdp.bounds.curves import Curve
+from auditdp.bounds.intervals import Counts, limits
+from auditdp.bounds.levels import highest_chain
+from auditdp.bounds.result import Answer
+
+Floats = NDArray[np.float64]
+
+SOURCE = (
+    "Barnard (1947), 'Significance tests for 2x2 tables', with the likelihood ratio as statistic and the nuisance "
+    "maximised over a confidence set: Berger & Boos (1994)"
+)
+GAMMA = 1e-9
+CELLS = 512
+INTERVALS = 64
+ROUNDS = 3
+GOLDEN = 40
+SLACK = 1e-7
+ROUNDING = 1e-12
+
+
+def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> Answer:
+    """Return the largest level that is refuted with all below it, and the p-value of the claim.
+
+    Args:
+        counts: The event must have been chosen without looking at these outputs.
+        curve: The family of claims.
+        alpha: The error probability.
+        claim: The claimed level, or None.
+    """
+    lower = highest_chain(
+        lambda level, enough: p_value(counts, curve, level, enough),
+        lambda level: GAMMA + ROUNDING + _closed_form(_statistic(counts, curve, level) * (1 - SLACK)),
+        alpha=alpha,
+        claim=claim,
+        n=counts.n_first + counts.n_second,
+    )
+    return Answer(lower, None if claim is None else p_value(counts, curve, claim, 0.0))
+
+
+def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
+    """Return an upper bound on the p-value of the claim at this level.
+
+    Args:
+        counts: What was seen.
+        curve: The family of claims.
+        level: The level that is tested.
+        enough: The bound is sharpened until it is known on which side of this number it is; 0 sharpens it fully.
+    """
+    observed = _statistic(counts, curve, level)
+    if observed <= SLACK:
+        return 1.0
+    region = _Region(counts, curve, level, observed * (1 - SLACK))
+    return min(1.0, GAMMA + ROUNDING + min(_closed_form(observed * (1 - SLACK)), region.supremum(enough - GAMMA)))
+
+
+def _closed_form(statistic: float) -> float:
+    return (1 + statistic) * math.exp(-statistic)
+
+
+def _kl(a: Floats, p: Floats) -> Floats:
+    return np.asarray(rel_entr(a, p) + rel_entr(1 - a, 1 - p))
+
+
+def _statistic(counts: Counts, curve: Curve, level: float) -> float:
+    return float(_divergence(counts, curve, level, np.array([counts.first]), np.array([counts.second]))[0])
+
+
+def _divergence(counts: Counts, curve: Curve, level: float, first: NDArray[Any], second: NDArray[Any]) -> Floats:
+    """Return T, elementwise, by golden-section search: both terms are convex in q, as F is concave."""
+    a, c = first / counts.n_first, second / counts.n_second
+    # Outside [c, F⁻¹(a)] one term is zero and the other not smaller than at the end.
+    low, high = c, np.maximum(c, curve.least(a, level))
+
+    def total(q: Floats) -> Floats:
+        p = np.minimum(curve.most(q, level), a)
+        return counts.n_first * _kl(a, p) + counts.n_second * _kl(c, q)
+
+    ratio = (np.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = total(left), total(right)
+    for _ in range(GOLDEN):
+        goes_left = at_left <= at_right
+        low, high = np.where(goes_left, low, left), np.where(goes_left, right, high)
+        new = np.where(goes_left, high - ratio * (high - low), low + ratio * (high - low))
+        at_new = total(new)
+        left, right = np.where(goes_left, new, right), np.where(goes_left, left, new)
+        at_left, at_right = np.where(goes_left, at_new, at_right), np.where(goes_left, at_left, at_new)
+    return np.where(a > curve.most(c, level), np.minimum(at_left, at_right), 0.0)
+
+
+class _Region:
+    """The event {T >= t}, or a slightly larger one, and its probability over the boundary of the null.
+
+    For counts x in a cell (edges[j-1], edges[j]] the event is y <= tops[j], which is right at the cell's upper edge and
+    too large below it.
+    """
+
+    def __init__(self, counts: Counts, curve: Curve, level: float, threshold: float) -> None:
+        self.counts, self.curve, self.level = counts, curve, level
+        self.range = least, most = limits(counts.second, counts.n_second, GAMMA)
+        lowest = int(binom.ppf(ROUNDING, counts.n_first, curve.most(least, level))) - 1
+        highest = int(binom.isf(ROUNDING, counts.n_first, curve.most(most, level)))
+        edges = np.linspace(max(0, lowest), max(0, min(counts.n_first, highest)), CELLS)
+        self.edges = np.unique(np.append(np.round(edges), counts.n_first))
+        low, high = np.full(self.edges.shape, -1.0), np.full(self.edges.shape, float(counts.n_second))
+        while np.any(high - low > 1):  # T falls with y, and is 0 at y = n_second
+            middle = np.floor((low + high) / 2)
+            inside = _divergence(counts, curve, level, self.edges, np.maximum(middle, 0.0)) >= threshold
+            inside |= middle < 0
+            low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+        self.tops = np.maximum.accumulate(low)
+
+    def probability(self, p: Floats, q: Floats) -> Floats:
+        """Return P(y <= top(x)) for x ~ Bin(n_first, p) and y ~ Bin(n_second, q), elementwise."""
+        first, second = self.counts.n_first, self.counts.n_second
+        # Sum over the steps of the boundary: the cells above edges[j-1] gain P(tops[j-1] < y <= tops[j]).
+        steps = np.flatnonzero(np.diff(self.tops, prepend=-1.0))
+        if not len(steps):
+            return np.zeros_like(p)
+        below = np.append(-1.0, self.edges)[steps]
+        above = np.where(below >= 0, bdtrc(np.maximum(below, 0), first, p[:, None]), 1.0)
+        reached = bdtr(np.minimum(self.tops[steps], second), second, q[:, None])
+        return np.asarray(np.sum(above * np.diff(reached, axis=1, prepend=0.0), axis=1))
+
+    def supremum(self, enough: float) -> float:
+        """Return an upper bound on the probability over all boundary points in the range of q."""
+        least, most = self.range
+        angles = np.linspace(np.arcsin(np.sqrt(least)), np.arcsin(np.sqrt(most)), INTERVALS + 1)
+        left, right, settled = angles[:-1], angles[1:], 0.0
+        for round_ in range(ROUNDS + 1):
+            low, high = np.sin(left) ** 2, np.sin(right) ** 2
+            # The ends of an interval are moved outwards by more than the sine's rounding.
+            low, high = low * (1 - ROUNDING), np.minimum(1.0, high * (1 + ROUNDING))
+            upper = self.probability(self.curve.most(high, self.level), low)
+            certain = max(enough, float(np.max(self.probability(self.curve.most(low, self.level), high))))
+            open_ = upper > certain
+            settled = max([settled, *upper[~open_]])
+            if round_ == ROUNDS or not np.any(open_) or (certain > enough > 0):
+                break
+            left, right = left[open_], right[open_]
+            parts = np.linspace(left, right, 5)
+            left, right = parts[:-1].ravel(), parts[1:].ravel()
+        return float(max([settled, *upper[open_]]))

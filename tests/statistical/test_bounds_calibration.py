@@ -1,0 +1,110 @@
+"""Certified bounds: how often they refute claims that are true and tight, and whether they find what is there.
+
+Where the true size is alpha itself, 2,000 repetitions exceed ``TOO_MANY`` with probability at most 1e-6.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from auditdp.bounds import from_outputs, from_scores, scan
+from auditdp.bounds.curves import EpsilonDelta
+from auditdp.bounds.guesses import curve_refuted, one_run_p_value
+from auditdp.randomness import stream
+from benchmarks.false_alarms_bounds import ALPHA, FALSE_ALARMS
+
+REPEATS = 2_000
+ERROR = 1e-6
+TOO_MANY = int(binom.isf(ERROR, REPEATS, ALPHA))
+
+pytestmark = pytest.mark.statistical
+
+
+@pytest.mark.parametrize("name", FALSE_ALARMS)
+def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time(name):
+    refuted = FALSE_ALARMS[name](REPEATS, stream(0, "bounds", name))
+    assert refuted <= TOO_MANY, f"{name}: refuted {refuted} of {REPEATS} tight claims at alpha = {ALPHA} ({ERROR=})"
+
+
+@pytest.mark.parametrize(
+    "name", ["exact test, randomised response", "binomial guesses", "scan, all guesses tight", "scan, Laplace"]
+)
+def test_the_tests_are_not_merely_cautious(name):
+    """Their sizes are .04 to .05; of 2,000 fewer than 33 would be refuted with probability below 1e-6 each."""
+    assert binom.cdf(32, REPEATS, 0.035) < ERROR
+    assert FALSE_ALARMS[name](REPEATS, stream(1, "bounds", name)) > 32
+
+
+def test_maximising_over_the_number_of_guesses_would_be_invalid():
+    """Guards the guard: the same scores, each set tested as if it were the only one, are refuted far too often."""
+    rng, refuted = stream(2, "bounds"), 0
+    for _ in range(500):
+        labels = rng.integers(0, 2, 200, dtype=np.int8)
+        sets = scan.nested_sets(labels + rng.laplace(size=200), labels, "both")
+        values = [one_run_p_value(int(v), int(r), 200, 1.0, 0.0) for v, r in zip(sets.right, sets.sizes, strict=True)]
+        refuted += min(values) <= ALPHA
+    assert refuted > binom.isf(ERROR, 500, ALPHA), refuted
+
+
+def test_ignoring_delta_would_be_invalid():
+    """All coins are revealed with probability .2: the pure test refutes that often, the others do not."""
+    rng, m, delta = stream(3, "bounds"), 100, 0.2
+    right = np.where(rng.random(REPEATS) < delta, m, rng.binomial(m, 0.5, REPEATS))
+    pure = sum(one_run_p_value(int(v), m, m, 0.1, 0.0) <= ALPHA for v in right)
+    assert pure > TOO_MANY
+    assert sum(one_run_p_value(int(v), m, m, 0.1, delta) <= ALPHA for v in right) <= TOO_MANY
+    values = {int(v): bool(curve_refuted(int(v), m, m, EpsilonDelta(delta), 0.1, ALPHA)[0]) for v in np.unique(right)}
+    assert sum(values[int(v)] for v in right) <= TOO_MANY
+
+
+def laplace(rng, n, epsilon):
+    labels = rng.integers(0, 2, n, dtype=np.int8)
+    return labels + rng.laplace(scale=1 / epsilon, size=n), labels
+
+
+def test_the_power_of_the_scan():
+    """Laplace noise at 1.5 against a claim of 1, 300 calls: refuted in .68 of 200 runs before; fewer than .5 is a defect."""
+    rng = stream(4, "bounds")
+    found = sum(scan.p_value(scan.nested_sets(*laplace(rng, 300, 1.5), "both"), 1.0) <= ALPHA for _ in range(300))
+    assert binom.cdf(149, 300, 0.64) < ERROR
+    assert found >= 150, found
+
+
+# The seeds of what follows are fixed; that a bound is below the truth fails with probability at most ERROR each.
+POWER = {  # what must refute a claim of 1 when the truth is 3, and how many rows it may use
+    "coin": ("scan", 300),
+    "arms": ("split-exact", 600),
+    "one-run": ("one-run-curve", 300),
+}
+
+
+@pytest.mark.parametrize("design", POWER)
+def test_a_gross_violation_is_found_by_every_design(design):
+    method, rows = POWER[design]
+    delta = 0.0 if method == "scan" else 1e-5
+    for repeat in range(5):
+        scores, labels = laplace(stream(5, design, repeat), rows, 3.0)
+        found = from_scores(scores, labels, design=design, delta=delta, claim=1.0)
+        assert found.method == method
+        assert found.refuted, (repeat, found.statement)
+        assert from_scores(scores, labels, design=design, delta=delta, alpha=ERROR).lower < 3.0
+
+
+@pytest.mark.parametrize("parameter", ["epsilon", "mu"])
+def test_a_gross_violation_is_found_in_outputs(parameter):
+    rng = stream(6, parameter)
+    first, second = rng.normal(size=(2, 1000, 3))
+    first[:, 1] += 2
+    found = from_outputs(first, second, parameter=parameter, delta=0.01 if parameter == "epsilon" else 0.0, claim=1.0)
+    assert found.refuted, found.statement
+    if parameter == "mu":
+        assert from_outputs(first, second, parameter=parameter, alpha=ERROR).lower < 2.0
+
+
+def test_one_run_certifies_much_of_a_gaussian_curve():
+    """One run, 1,000 independent canaries at mu = 2: more than half of mu is certified, and at 1e-6 no more than mu."""
+    rng = stream(7, "bounds")
+    labels = rng.integers(0, 2, 1000)
+    scores, options = 2 * labels + rng.normal(size=1000), {"design": "one-run", "parameter": "mu", "guesses": [500]}
+    assert from_scores(scores, labels, **options).lower > 1.0
+    assert from_scores(scores, labels, alpha=ERROR, **options).lower < 2.0
