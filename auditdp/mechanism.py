@@ -3,13 +3,19 @@
 A mechanism is any callable ``mechanism(data, size, *, rng)`` that returns ``size`` *independent* outputs for one input,
 stacked along the first axis. Independence is what makes a batch of calls as good as that many single calls: a mechanism
 that shares noise between the outputs of one call is a different mechanism, and ``check_independence`` looks for that.
+NaN in an output means "no number here" (a query that was not answered, the padding of a short trace) and is an output
+like any other. A function ``f(data, rng)``, one output a call, may also return text, None, and lists of different lengths
+(`traces.py`).
 
 Optional methods make audits stronger; the harness uses those it finds:
 
 - ``distribution(data) -> FiniteLaw``: the exact law of the output (exact evidence, and the best forecaster);
 - ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best forecaster);
 - ``laplace(data) -> LaplaceLaw``: independent Laplace coordinates before post-processing (exact evidence);
-- ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart.
+- ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart;
+- ``query(data, rng) -> array``, what is computed before the noise, with its internal randomness from ``rng``;
+  ``sensitivity``, the number that the noise is calibrated to; and ``norm``, 'l1', 'l2', 'linf' or an order, in which
+  that number bounds the change of the query between neighbours (evidence of sensitivity).
 """
 
 from __future__ import annotations
@@ -17,13 +23,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.errors import MechanismError
+from auditdp.traces import Traces
 
 Array = NDArray[Any]
 
@@ -42,23 +49,30 @@ class PerCall:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = name_of(function)
+        self._traces = Traces()
 
     def __getattr__(self, attribute: str) -> Any:
         """Offer what else the function offers, such as the ``distribution`` of a callable object."""
-        if attribute == "function":  # while a copy is being made
+        if attribute in ("function", "_traces"):  # while a copy is being made
             raise AttributeError(attribute)
         return getattr(self.function, attribute)
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Call the function ``size`` times and stack what it returns."""
-        outputs = [np.asarray(self.function(data, rng=rng)) for _ in range(size)]
-        shapes = {output.shape for output in outputs}
-        if len(shapes) > 1:
-            raise MechanismError(
-                f"{self.name}: outputs of one input have different shapes {sorted(shapes)[:3]}; "
-                "pad them to one shape, or return a fixed-size summary"
-            )
-        return np.stack(outputs)
+        """Call the function ``size`` times and stack what it returns: arrays of one shape, or anything with leaves."""
+        outputs = [self.function(data, rng=rng) for _ in range(size)]
+        if not self._traces.width and (stacked := _stack(outputs)) is not None:
+            return stacked
+        return self._traces.rows(outputs)
+
+
+def _stack(outputs: Sequence[Any]) -> Array | None:
+    """Return numeric outputs of one shape and type as one array, or None for any others."""
+    try:
+        arrays = [np.asarray(output) for output in outputs]
+    except ValueError:  # ragged
+        return None
+    alike = len({(array.shape, array.dtype) for array in arrays}) == 1 and arrays[0].dtype.kind in "biuf"
+    return np.stack(arrays) if alike else None
 
 
 def as_mechanism(function: Any) -> Mechanism:
@@ -118,11 +132,11 @@ def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *
         like: Outputs of an earlier call; dtype and trailing shape must agree with them.
 
     Returns:
-        A numeric or boolean array of shape (size, ...).
+        A numeric or boolean array of shape (size, ...), in which NaN means "no number here".
 
     Raises:
-        MechanismError: If the mechanism raises, or returns ragged or object outputs, NaN, the wrong first dimension, or
-            another dtype or shape than before.
+        MechanismError: If the mechanism raises, or returns ragged or object outputs, the wrong first dimension, or another
+            dtype or shape than before.
     """
     name = name_of(mechanism)
     if size == 0 and like is not None:
@@ -146,10 +160,6 @@ def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *
     if outputs.ndim == 0 or outputs.shape[0] != size:
         raise MechanismError(
             f"{name}: returned shape {outputs.shape}, expected first dimension size={size}: one row per independent run"
-        )
-    if outputs.dtype.kind == "f" and np.isnan(outputs).any():
-        raise MechanismError(
-            f"{name}: returned NaN on input {brief(data)}; return a number or an explicit code instead"
         )
     if like is not None and outputs.dtype != like.dtype:
         raise MechanismError(

@@ -20,7 +20,7 @@ from scipy import stats
 
 from auditdp.betting.game import Streams
 from auditdp.errors import ClaimError, MechanismError
-from auditdp.mechanism import Mechanism, call, check_independence, name_of
+from auditdp.mechanism import Mechanism, brief, call, check_independence, name_of
 from auditdp.results import Counterexample, Evidence, Verdict
 
 LEAST_CALLS = 30
@@ -175,6 +175,8 @@ def _errors(
             )
         like, truth = outputs[:0], promise.truth(data)
         values = outputs.astype(float)
+        if np.isnan(values).any():
+            raise MechanismError(f"{name_of(mechanism)}: returned NaN on input {brief(data)}, which estimates nothing")
         parts.append(np.where(np.isclose(values, truth, rtol=1e-12, atol=0.0), 0.0, values - truth))
     return parts
 

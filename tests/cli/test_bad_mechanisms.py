@@ -25,6 +25,9 @@ def raises(data, size, *, rng):
 def not_a_number(data, size, *, rng):
     return np.where(rng.random(size) < 0.5, math.nan, 1.0)
 
+def unreadable(data, rng):
+    return [object()]
+
 def one_too_many(data, size, *, rng):
     return rng.random(size + 1)
 
@@ -33,9 +36,6 @@ def one_number(data, size, *, rng):
 
 def ragged(data, size, *, rng):
     return [[0.0] * (1 + k % 2) for k in range(size)]
-
-def ragged_calls(data, rng):
-    return np.zeros(rng.integers(1, 3))
 
 def objects(data, size, *, rng):
     return np.array([None] * size)
@@ -57,8 +57,7 @@ def coin(data, size, *, rng):
 
 FAR = [Pair(np.ones(3, np.int8), np.zeros(3, np.int8))]
 
-for mechanism in (raises, not_a_number, one_too_many, one_number, ragged, ragged_calls, objects, words, fickle_type,
-                  fickle_shape, no_rng):
+for mechanism in (raises, unreadable, one_too_many, one_number, ragged, objects, words, fickle_type, fickle_shape, no_rng):
     declare(f"of_{mechanism.__name__}", mechanism)
 declare("of_a_number", 3)
 declare("of_shared_noise", SharedNoise(1.0))
@@ -91,6 +90,10 @@ def too_few_calls():
     return Audit(coin, Unbiased(float, margin=1.0), inputs={"zero": [0]}, calls=20)
 
 @audit()
+def estimate_not_a_number():
+    return Audit(not_a_number, Unbiased(float, margin=1.0), inputs={"0": [0]})
+
+@audit()
 def several_numbers():
     return Audit(lambda data, size, *, rng: rng.random((size, 2)), Unbiased(float, margin=1.0), inputs={"0": [0]})
 
@@ -112,14 +115,10 @@ def no_law():
 """
 SAID = {
     "of_raises": ["raises raised ValueError: cannot count to 7", "on input"],
-    "of_not_a_number": ["not_a_number: returned NaN on input", "return a number or an explicit code"],
+    "of_unreadable": ["cannot read an output of type object", "return numbers, text, None"],
     "of_one_too_many": ["one_too_many: returned shape (65,)", "first dimension size=64"],
     "of_one_number": ["one_number: returned shape ()", "first dimension size=64"],
     "of_ragged": ["ragged: returned ragged outputs", "must have one shape"],
-    "of_ragged_calls": [
-        "ragged_calls: outputs of one input have different shapes [(1,), (2,)]",
-        "pad them to one shape",
-    ],
     "of_objects": ["objects: returned dtype object", "encode it as numbers"],
     "of_words": ["words: returned dtype <U3", "encode it as numbers"],
     "of_fickle_type": ["fickle_type: returned dtype", "int8", "float64", "return one dtype"],
@@ -143,6 +142,7 @@ SAID = {
     "control_raises": ["raises raised ValueError: cannot count to 7"],
     "too_few_calls": ["20 calls", "give at least 30 to every input", "calls=30"],
     "several_numbers": ["returned outputs of shape (2,), expected one number per call"],
+    "estimate_not_a_number": ["not_a_number: returned NaN on input 0", "estimates nothing"],
     "returns_nothing": ["returned NoneType, expected an Audit"],
     "factory_raises": ["ZeroDivisionError: division by zero", "audit_bad.py, line"],
     "unknown_evidence": ["unknown evidence 'exakt'", "did you mean 'exact'?"],
