@@ -1,9 +1,12 @@
 """Forecasters: who says how likely it is that the coin showed 1, given an output.
 
-A forecaster has scikit-learn's shape, ``fit(outputs, labels)`` and ``predict_proba(outputs)``, and may also offer
-``log_odds(outputs)``, which keeps certainty that a probability near 1 would round away. It is fitted on earlier calls
-of one pair only; whatever it forecasts, the game stays valid. A good forecaster is calibrated and abstains (log-odds
-within the cap) when it does not know.
+A forecaster of one's own has scikit-learn's shape, ``fit(outputs, labels)`` and ``predict_proba(outputs)``, and may also
+offer ``log_odds(outputs)``, which keeps certainty that a probability near 1 would round away. It learns from earlier
+calls of one pair only; whatever it forecasts, the game stays valid. A good forecaster is calibrated and abstains
+(log-odds within the cap) when it does not know.
+
+In the game every forecaster is a *player*, which may be many forecasters at once: ``Watcher`` looks at outputs in every
+way it knows and forecasts from each.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from auditdp.adjacency import Pair
-from auditdp.laws import row_keys
+from auditdp.betting.memory import Memory
+from auditdp.betting.watcher import Watching
+from auditdp.betting.wealth import Floats, Forecasts, log_cap
 from auditdp.mechanism import Array, Mechanism
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int8]
 
 
@@ -34,19 +38,45 @@ class Forecaster(Protocol):
         """Return the probabilities of coin 0 and coin 1 for each output, shape (n, 2)."""
 
 
-def bind(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Any:
-    """Return a fresh copy of a forecaster for one pair: white-box ones take what they need from the mechanism."""
+class Player(Protocol):
+    """One or more forecasters on one pair, as the game plays them.
+
+    Attributes:
+        share: Prior weight of all of them together.
+    """
+
+    share: float
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What reports call each of its forecasters."""
+
+    def forecast(self, ones: Array, zeros: Array) -> list[Forecasts]:
+        """Say what each forecaster makes of a batch, given its outputs under coin 1 and under coin 0."""
+
+    def learn(self, memory: Memory, *, stalled: bool) -> None:
+        """Learn from all calls so far, the last batch included; ``stalled`` as long as the claim still stands."""
+
+    def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
+        """Draw what a call of this pair may earn against an epsilon, in nats; ``leading`` is who earns most, if anybody."""
+
+    def rank(self, won: Floats, calls: int) -> None:
+        """Spare work on forecasters that have won little lately; ``won`` has shape (forecasters, statements)."""
+
+
+def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
+    """Return a fresh player for one pair: white-box forecasters take what they need from the mechanism."""
+    if hasattr(forecaster, "player"):
+        return forecaster.player(mechanism, pair)  # type: ignore[no-any-return]
     if hasattr(forecaster, "bind"):
-        return forecaster.bind(mechanism, pair)
-    if not hasattr(forecaster, "log_odds"):
-        return Classifier(copy.deepcopy(forecaster))
-    return copy.deepcopy(forecaster)
+        return Single(forecaster.bind(mechanism, pair))
+    return Single(copy.deepcopy(forecaster))
 
 
 def default_forecasters(mechanism: Any) -> list[Any]:
     """Return the forecasters whose mixture is played unless an audit names its own.
 
-    The exact likelihood ratio where the mechanism states its law, its ``score`` where it has one, and always two that
+    The exact likelihood ratio where the mechanism states its law, its ``score`` where it has one, and always those that
     look only at outputs, so that a sampler which does not follow its stated law is still caught.
     """
     chosen: list[Any] = []
@@ -54,7 +84,7 @@ def default_forecasters(mechanism: Any) -> list[Any]:
         chosen.append(LikelihoodRatio())
     elif hasattr(mechanism, "score"):
         chosen.append(Scored())
-    return [*chosen, Categorical(), Classifier()]
+    return [*chosen, Watching()]
 
 
 class LikelihoodRatio:
@@ -64,6 +94,8 @@ class LikelihoodRatio:
     """
 
     name = "likelihood ratio"
+    share = 8.0
+    calibrated = True
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
@@ -94,101 +126,16 @@ class LikelihoodRatio:
     _inputs: tuple[Any, Any] = (None, None)
 
 
-class Categorical:
-    """Krichevsky-Trofimov estimate per atom: log-odds ln((n1 + 1/2)/(n0 + 1/2)) from the counts of each output.
-
-    Discrete outputs are their own atoms; more than ``max_atoms`` distinct scalars are cut at quantiles into about the
-    cube root of their number of cells. Many distinct vectors are left to other forecasters: it abstains.
-    """
-
-    name = "categorical"
-
-    def __init__(self, max_atoms: int = 64) -> None:
-        self.max_atoms = max_atoms
-        self._edges: Floats | None = None
-        self._counts: dict[bytes, Floats] = {}
-
-    def fit(self, outputs: Array, labels: Labels) -> Self:
-        """Count the coins per atom."""
-        rows = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
-        self._edges, self._counts = None, {}
-        keys, inverse = _atoms(rows)
-        if len(keys) > self.max_atoms:
-            if rows.shape[1] != 1:
-                return self
-            cells = int(np.clip(round(len(rows) ** (1 / 3)), 4, self.max_atoms))
-            self._edges = np.unique(np.quantile(rows[:, 0], np.arange(1, cells) / cells, method="lower"))
-            keys, inverse = _atoms(self._cells(rows))
-        ones = np.bincount(inverse, weights=labels, minlength=len(keys))
-        total = np.bincount(inverse, minlength=len(keys))
-        self._counts = {key: np.array([t - o, o]) for key, o, t in zip(keys, ones, total, strict=True)}
-        return self
-
-    def _cells(self, rows: Floats) -> Floats:
-        if self._edges is None:
-            return rows
-        return np.searchsorted(self._edges, rows[:, :1]).astype(np.float64)
-
-    def log_odds(self, outputs: Array) -> Floats:
-        """Return the estimated log-odds; 0 for an atom that was never seen."""
-        if not self._counts:
-            return np.zeros(len(outputs))
-        keys, inverse = _atoms(self._cells(np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)))
-        counts = np.array([self._counts.get(key, _UNSEEN) for key in keys]) + 0.5
-        return np.asarray(np.log(counts[:, 1] / counts[:, 0])[inverse])
-
-    def predict_proba(self, outputs: Array) -> Floats:
-        """Return the two estimated probabilities, shape (n, 2)."""
-        return probabilities(self.log_odds(outputs))
-
-
-_UNSEEN = np.zeros(2)
-
-
-def _atoms(rows: Floats) -> tuple[list[bytes], NDArray[np.intp]]:
-    """Return the distinct rows as keys, and for each row the position of its key."""
-    rows = np.ascontiguousarray(rows) + 0.0
-    if rows.shape[1] == 1:
-        values, inverse = np.unique(rows[:, 0], return_inverse=True)
-        return row_keys(values), inverse
-    packed = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    values, inverse = np.unique(packed, return_inverse=True)
-    return [value.tobytes() for value in values], inverse
-
-
 class Scored:
-    """Forecasts from the mechanism's ``score(outputs, pair)``: one number that keeps what tells the pair apart.
-
-    Args:
-        inner: The forecaster that learns from the score; the categorical one unless named.
-    """
+    """Forecasts from the mechanism's ``score(outputs, pair)``: one number that keeps what tells the pair apart."""
 
     name = "score"
 
-    def __init__(self, inner: Any = None) -> None:
-        self.inner = inner if inner is not None else Categorical()
-
-    def bind(self, mechanism: Any, pair: Pair) -> Self:
-        """Return the forecaster of one pair."""
-        bound = copy.copy(self)
-        bound.inner = copy.deepcopy(self.inner)
-        bound._score = lambda outputs: np.asarray(mechanism.score(outputs, pair))
-        return bound
-
-    def fit(self, outputs: Array, labels: Labels) -> Self:
-        """Fit the inner forecaster on the scores."""
-        self.inner.fit(self._score(outputs), labels)
-        return self
-
-    def log_odds(self, outputs: Array) -> Floats:
-        """Return the inner forecaster's log-odds at the scores."""
-        return np.asarray(self.inner.log_odds(self._score(outputs)))
-
-    def predict_proba(self, outputs: Array) -> Floats:
-        """Return the inner forecaster's probabilities at the scores, shape (n, 2)."""
-        return probabilities(self.log_odds(outputs))
-
-    _score: Any = None
+    def player(self, mechanism: Any, pair: Pair) -> Player:
+        """Return the player of one pair: it watches the scores alone."""
+        watcher = Watching("score: ", share=4.0).player(mechanism, pair)
+        watcher.look_through(lambda outputs: np.asarray(mechanism.score(outputs, pair)))
+        return watcher
 
 
 class Classifier:
@@ -197,18 +144,12 @@ class Classifier:
     Outputs are flattened to one row of features each. Until it has seen ``least`` calls with both coins, it abstains.
 
     Args:
-        estimator: A classifier with ``fit`` and ``predict_proba``; standardised logistic regression unless named.
+        estimator: A classifier with ``fit`` and ``predict_proba``.
         least: Calls before the first fit.
-        most: Fit on at most this many of the latest calls.
+        most: Fit on at most this many calls.
     """
 
-    def __init__(self, estimator: Any = None, *, least: int = 32, most: int = 50_000) -> None:
-        if estimator is None:
-            from sklearn.linear_model import LogisticRegression
-            from sklearn.pipeline import make_pipeline
-            from sklearn.preprocessing import StandardScaler
-
-            estimator = make_pipeline(StandardScaler(), LogisticRegression(C=1.0))
+    def __init__(self, estimator: Any, *, least: int = 32, most: int = 50_000) -> None:
         self.estimator = estimator
         self.least = least
         self.most = most
@@ -224,8 +165,8 @@ class Classifier:
     def fit(self, outputs: Array, labels: Labels) -> Self:
         """Refit if the data have doubled since the last fit."""
         if len(outputs) >= self._next and 0 < labels.sum() < len(labels):
-            recent = slice(-self.most, None)
-            self.estimator.fit(_features(outputs[recent]), labels[recent])
+            step = -(-len(outputs) // self.most)
+            self.estimator.fit(_features(outputs[::step]), labels[::step])
             self._next, self._fitted = 2 * len(outputs), True
         return self
 
@@ -241,20 +182,77 @@ class Classifier:
         return probabilities(self.log_odds(outputs))
 
 
+class Single:
+    """One forecaster as a player.
+
+    Args:
+        forecaster: With ``fit`` and ``log_odds``, or ``predict_proba`` alone, which is then taken as a ``Classifier``.
+    """
+
+    def __init__(self, forecaster: Any) -> None:
+        self.forecaster = forecaster if hasattr(forecaster, "log_odds") else Classifier(forecaster)
+        self.names: Sequence[str] = [getattr(self.forecaster, "name", type(self.forecaster).__name__)]
+        self.share = float(getattr(self.forecaster, "share", 1.0))
+        self._recent: list[tuple[Floats, Labels]] = []
+
+    def forecast(self, ones: Array, zeros: Array) -> list[Forecasts]:
+        """Return its log-odds of every call; an undefined one counts as abstaining."""
+        labels = np.repeat(np.array([1, 0], np.int8), [len(ones), len(zeros)])
+        odds = np.nan_to_num(
+            self.forecaster.log_odds(np.concatenate([ones, zeros])), nan=0.0, posinf=np.inf, neginf=-np.inf
+        )
+        self._recent = [*self._recent[-RECENT_BATCHES:], (odds[:RECENT_CALLS], labels[:RECENT_CALLS])]
+        return [Forecasts.of_calls(odds, labels) if len(odds) <= RECENT_CALLS else _counted(odds, labels)]
+
+    def learn(self, memory: Memory, *, stalled: bool) -> None:
+        """Fit it on the calls that are kept."""
+        if not getattr(self.forecaster, "calibrated", False):
+            self.forecaster.fit(*memory.labelled())
+
+    def rank(self, won: Floats, calls: int) -> None:
+        """Do nothing: there is but one."""
+
+    def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
+        """Draw the growth: who knows the law is asked for it, others are judged by how often they were right."""
+        if not self._recent:
+            return float("inf")
+        odds, labels = (np.concatenate(part) for part in zip(*self._recent, strict=True))
+        log_q, log_1q = log_cap(epsilon)
+        beyond = np.abs(odds) > epsilon
+        if getattr(self.forecaster, "calibrated", False):
+            sure = -np.logaddexp(0.0, -np.abs(odds)), -np.logaddexp(0.0, np.abs(odds))
+            with np.errstate(invalid="ignore"):
+                doubt = np.where(np.isfinite(odds), np.exp(sure[1]) * (sure[1] - log_1q), 0.0)
+            growth = np.where(beyond, np.exp(sure[0]) * (sure[0] - log_q) + doubt, 0.0)
+            return float(growth.mean() + rng.standard_normal() * growth.std() / np.sqrt(len(growth)))
+        right = int((beyond & ((odds > 0) == (labels == 1))).sum())
+        bets = int(beyond.sum())
+        p = np.clip(rng.beta(right + 0.5, bets - right + 0.5), 1e-12, 1 - 1e-12)
+        return float(
+            bets / len(odds) * (p * (np.log(p) - log_q) + (1 - p) * (np.log1p(-p) - log_1q)) * (np.log(p) > log_q)
+        )
+
+
+RECENT_BATCHES = 16
+RECENT_CALLS = 4096
+MANTISSA = np.int64(-1 << 43)
+"""Keeps nine bits of the mantissa of a double."""
 LARGEST_FEATURE = 1e30
+
+
+def _counted(odds: Floats, labels: Labels) -> Forecasts:
+    """Return forecasts rounded towards 0, by at most 0.2 %, so that few different ones are left to be counted."""
+    values, inverse = np.unique((odds.view(np.int64) & MANTISSA).view(np.float64), return_inverse=True)
+    ones, zeros = (np.bincount(inverse, weights=side, minlength=len(values)) for side in (labels, 1 - labels))
+    return Forecasts(values[None], np.asarray(ones, dtype=np.float64), np.asarray(zeros, dtype=np.float64))
 
 
 def _features(outputs: Array) -> Floats:
     """Return one row of finite numbers per output, shape (n, d); infinities become very large."""
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
-    return np.asarray(np.clip(rows, -LARGEST_FEATURE, LARGEST_FEATURE))
+    return np.asarray(np.nan_to_num(rows, nan=0.0, posinf=LARGEST_FEATURE, neginf=-LARGEST_FEATURE))
 
 
 def probabilities(log_odds: Floats) -> Floats:
     """Return the probabilities of coin 0 and coin 1, shape (n, 2)."""
     return np.stack([np.exp(-np.logaddexp(0.0, sign * log_odds)) for sign in (1, -1)], axis=1)
-
-
-def forecast(forecasters: Sequence[Any], outputs: Array) -> Floats:
-    """Return the log-odds of all forecasters, shape (K, n), with an undefined forecast taken as abstaining."""
-    return np.stack([np.nan_to_num(f.log_odds(outputs), nan=0.0, posinf=np.inf, neginf=-np.inf) for f in forecasters])

@@ -5,31 +5,56 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.allocation import Thompson
-from auditdp.betting.forecasters import bind, forecast
-from auditdp.betting.wealth import Floats, Wealth, log_factors
+from auditdp.betting.forecasters import Player, player
+from auditdp.betting.memory import Memory
+from auditdp.betting.watcher import Watcher
+from auditdp.betting.wealth import Floats, Wealth
 from auditdp.claims import Claim
 from auditdp.mechanism import Array, Mechanism, call
 
 Streams = Callable[[str, int], np.random.Generator]
 """Gives the generator for (purpose, batch number)."""
 
-FIRST_BATCH = 8
+FIRST_BATCH = 4
 BATCH_GROWTH = 0.1
-LARGEST_BATCH = 20_000
+LATE_GROWTH = 0.25
+MANY_CALLS = 20_000
+LARGEST_BATCH = 1 << 16
+LEADER = 1.0
+FIRST_RANKING = 20_000
+FAVOUR = 1.5
+BELIEF = 0.6
+
+
+@dataclass
+class Table:
+    """What happened on one pair: its players, what they remember, and what they won on every statement."""
+
+    pair: Pair
+    players: list[Player]
+    memory: Memory = field(default_factory=Memory)
+    won: Floats | None = None
+    ranked: int = FIRST_RANKING
+    bets: int = 0
+    right: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls of this pair."""
+        return self.memory.calls
 
 
 class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
-    Batches start at 8 calls and grow by a tenth of the calls of their pair, so that forecasters are never fitted on much
-    less than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
+    Batches start at 8 calls and grow by a tenth of the calls of their pair, so that forecasters never know much less
+    than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
 
     Args:
         mechanism: The mechanism; its calls must be independent (see ``auditdp.mechanism``).
@@ -52,92 +77,171 @@ class Game:
     ) -> None:
         self.mechanism = mechanism
         self.claim = claim
-        self.pairs = list(pairs)
         self.streams = streams
-        self.wealth = Wealth(claim, forecasters=len(forecasters), levels=levels)
-        self.bound = [[bind(f, mechanism, pair) for f in forecasters] for pair in self.pairs]
-        self.names = [getattr(f, "name", type(f).__name__) for f in self.bound[0]]
-        self.allocation = Thompson(len(self.pairs))
+        self.alpha = 0.05
+        self._batch = 0
+        self._like = call(mechanism, pairs[0].data, 8, streams("shape", 0))
+        self.forecasters = list(forecasters)
+        self.tables: list[Table] = []
+        for pair in pairs:
+            self.add(pair)
+        players = self.tables[0].players
+        shares = [p.share / len(p.names) for p in players for _ in p.names]
+        self.names = [name for p in players for name in p.names]
+        leads = len(shares) > 1 or levels is not None  # one alone has nobody to follow, but levels are for leaders only
+        self.wealth = Wealth(claim, shares=shares, leader=LEADER if leads else 0.0, levels=levels)
+        self._prior = np.log(np.asarray(shares))[:, None]
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
-        self.guesses = np.zeros((len(self.pairs), len(forecasters), 2), dtype=int)
-        self._seen: list[tuple[Array, NDArray[np.int8]] | None] = [None] * len(self.pairs)
-        self._like: Array | None = None
-        self._batch = 0
+
+    def add(self, pair: Pair) -> None:
+        """Add a pair to those that are played."""
+        players = [player(f, self.mechanism, pair) for f in self.forecasters]
+        for p in players:
+            if isinstance(p, Watcher):
+                p.open(self._like)
+        self.tables.append(Table(pair, players))
 
     def play(self, calls: int, *, alpha: float, stop_when_refuted: bool = False) -> None:
         """Play until ``calls`` calls have been made, or until the claim is refuted at ``alpha``."""
-        threshold = math.log(1 / alpha)
+        self.alpha = alpha
         while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
-            before = self.wealth.calls
-            path = self._play_batch(calls - before)
-            if self.refuted_at is None and (crossings := np.flatnonzero(path >= threshold)).size:
-                self.refuted_at = before + int(crossings[0]) + 1
+            self._play_batch(calls - self.wealth.calls)
+            if self.refuted_at is None and self.wealth.refuted(alpha):
+                self.refuted_at = self.wealth.calls
 
-    def _play_batch(self, most: int) -> Floats:
+    def _play_batch(self, most: int) -> None:
         rng = self.streams("game", self._batch)
+        table = self._choose(rng, most)
         self._batch += 1
-        chosen = self.allocation.choose(rng)
-        size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * self.allocation.calls[chosen])), LARGEST_BATCH, most)
-        pair, forecasters = self.pairs[chosen], self.bound[chosen]
-        labels, outputs = self._draw(pair, size, rng)
-        log_odds = forecast(forecasters, outputs)
-        path = self.wealth.bet(log_odds, labels)
-        self._tally(chosen, log_odds, labels)
-        if (seen := self._seen[chosen]) is not None:
-            outputs, labels = np.concatenate([seen[0], outputs]), np.concatenate([seen[1], labels])
-        self._seen[chosen] = (outputs, labels)
-        for forecaster in forecasters:
-            forecaster.fit(outputs, labels)
+        calls = min(table.calls, self.wealth.calls)  # a confirmation starts small on a pair that is well known
+        growth = BATCH_GROWTH if calls < MANY_CALLS else LATE_GROWTH
+        size = min(max(FIRST_BATCH, math.ceil(growth * calls)), LARGEST_BATCH, most)
+        ones, zeros = self.draw(table.pair, size, rng)
+        forecasts = [said for p in table.players for said in p.forecast(ones, zeros)]
+        leaders = None if table.won is None else np.argmax(table.won + self._prior, axis=0)
+        if leaders is not None:
+            self._tally(table, forecasts, int(leaders[self._claim_anchor]))
+        won = self.wealth.bet(forecasts, size, leaders)
+        table.memory.add(ones, zeros)
+        # Lately earned: a call counts with the square of its age's share, so that the price of learning is forgotten.
+        faded = 0.0 if table.won is None else table.won * (1 - size / table.calls) ** 2
+        table.won = won + faded
+        for p in table.players:
+            p.learn(table.memory, stalled=self.refuted_at is None)
+        if table.calls >= table.ranked:
+            self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
-        return path
 
-    def _draw(self, pair: Pair, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int8], Array]:
-        """Flip ``size`` fair coins and run the mechanism on the inputs they choose."""
-        labels = rng.integers(0, 2, size, dtype=np.int8)
-        outputs: Array | None = None
-        for side, data in ((1, pair.data), (0, pair.neighbour)):
-            chosen = labels == side
-            if not chosen.any():
-                continue
-            drawn = call(self.mechanism, data, int(chosen.sum()), rng, like=self._like)
-            self._like = drawn[:0]
-            if outputs is None:
-                outputs = np.empty((size, *drawn.shape[1:]), drawn.dtype)
-            outputs[chosen] = drawn
-        assert outputs is not None  # a batch has at least one call
-        return labels, outputs
+    def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Flip ``size`` fair coins, run the mechanism on the inputs they choose, and return the outputs by coin."""
+        heads = int(rng.binomial(size, 0.5))
+        ones = call(self.mechanism, pair.data, heads, rng, like=self._like)
+        return ones, call(self.mechanism, pair.neighbour, size - heads, rng, like=self._like)
 
-    def _tally(self, chosen: int, log_odds: Floats, labels: NDArray[np.int8]) -> None:
-        epsilon = self.claim.tangents()[0][0]
-        steps = log_factors(log_odds, labels, epsilon)
-        best = int(np.argmax(self.wealth.log_by_forecaster))
-        self.allocation.learn(chosen, steps[best])
-        bets = np.abs(log_odds) > epsilon
-        right = bets & ((log_odds > 0) == (labels == 1))
-        self.guesses[chosen] += np.stack([right.sum(axis=1), bets.sum(axis=1)], axis=1)
+    def _rank(self, table: Table) -> None:
+        """Tell the players who of them earns, against the claim and against the levels that the bound may reach next."""
+        assert table.won is not None  # a batch has been played
+        table.ranked = 2 * table.calls
+        step = self.wealth.tangents
+        frontier = self.wealth.anchor(self._frontier)
+        live = [self._claim_anchor, *range(frontier, len(self.wealth.anchors) * step, step)[:3]]
+        first = 0
+        for p in table.players:
+            p.rank(table.won[first : first + len(p.names), live], table.calls)
+            first += len(p.names)
+
+    def _choose(self, rng: np.random.Generator, remaining: int) -> Table:
+        """Return the pair to play next: Thompson sampling on what a call of each pair may earn.
+
+        Validity does not depend on the choice, because every bet is placed before its coin is known. Every pair is
+        played once. Then every other batch is for the claim, as long as it may be refuted within the remaining calls, and
+        the rest for the lowest level that the bound has not reached.
+        """
+        fresh = [table for table in self.tables if not table.calls]
+        if fresh:
+            return fresh[0]
+        if len(self.tables) == 1:
+            return self.tables[0]
+        if not self.wealth.refuted(self.alpha) and self._batch % 2 == 0:
+            draws = self._draws(self.wealth.position, rng)
+            if np.max(draws) * remaining > math.log(1 / self.alpha) - min(self.wealth.log_wealth, 0.0):
+                return self._best(draws, rng)
+        return self._best(self._draws(self._frontier, rng), rng)
+
+    def _draws(self, position: int, rng: np.random.Generator) -> Floats:
+        """Draw what a call of each pair may earn against a level.
+
+        The pair that was played most is favoured: what the forecasters know of one pair is lost on another.
+        """
+        epsilon = self.claim.at(float(self.wealth.levels[position])).tangents()[0][0]
+        anchor = self.wealth.anchor(position)
+        believed = rng.random() < BELIEF  # the law that a mechanism states may not be the law that it draws from
+        draws = np.array([self._plausible(table, anchor, epsilon, believed, rng) for table in self.tables])
+        draws[np.argmax([table.calls for table in self.tables])] *= FAVOUR
+        return draws
+
+    def _best(self, draws: Floats, rng: np.random.Generator) -> Table:
+        return self.tables[int(rng.choice(np.flatnonzero(draws == np.max(draws))))]
+
+    def _plausible(self, table: Table, anchor: int, epsilon: float, believed: bool, rng: np.random.Generator) -> float:
+        """Draw what a call of a pair may earn: by the first player, who knows the law if any does, or by the others."""
+        assert table.won is not None  # every pair has been played
+        draws, first = [], 0
+        for p in table.players:
+            won = table.won[first : first + len(p.names), anchor]
+            first += len(p.names)
+            leading = int(np.argmax(won)) if won.max() > 0 else None
+            draws.append(p.plausible_growth(epsilon, rng, leading))
+        return draws[0] if believed else max(draws[1:], default=draws[0])
 
     @property
-    def best_pair(self) -> int:
-        """Index of the pair whose calls earn most."""
-        return int(np.argmax(self.allocation.growth))
+    def _frontier(self) -> int:
+        """Position of the lowest level that the bound has not reached."""
+        return min(self.wealth.crossed(self.alpha), len(self.wealth.levels) - 1)
 
     @property
-    def best_forecaster(self) -> int:
-        """Index of the forecaster with the largest wealth against the claim."""
-        return int(np.argmax(self.wealth.log_by_forecaster))
+    def _claim_anchor(self) -> int:
+        """Where the leaders against the claim are chosen."""
+        return self.wealth.anchor(self.wealth.position)
+
+    def _tally(self, table: Table, forecasts: Sequence[Any], leader: int) -> None:
+        """Count how often the leader bet against the claim, and was right."""
+        for said in forecasts:
+            if leader < len(said.log_odds):
+                odds = said.log_odds[leader]
+                beyond = np.abs(odds) > self.claim.tangents()[0][0]
+                right = np.where(odds > 0, said.ones, said.zeros)
+                table.right += round(float(right[beyond].sum()))
+                table.bets += round(float((said.ones + said.zeros)[beyond].sum()))
+                return
+            leader -= len(said.log_odds)
+
+    @property
+    def best(self) -> Table:
+        """The pair that has earned most against the claim."""
+        return max(self.tables, key=self.earned)
+
+    def earned(self, table: Table) -> float:
+        """Log wealth that the best forecaster of a pair won there against the claim."""
+        return -math.inf if table.won is None else float(table.won[:, self._claim_anchor].max())
+
+    @property
+    def best_forecaster(self) -> str:
+        """Name of the forecaster with the largest wealth against the claim."""
+        return str(self.names[int(np.argmax(self.wealth.log_by_forecaster))])
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone, with new randomness, no wealth, and what was learned so far."""
         fresh = copy.copy(self)
-        k = self.best_pair
-        fresh.pairs, fresh.bound = [self.pairs[k]], [self.bound[k]]
-        fresh._seen = [self._seen[k]]
-        fresh.streams = streams
-        fresh.wealth = Wealth(self.claim, forecasters=len(self.names))
-        fresh.allocation = Thompson(1)
-        fresh.path, fresh.refuted_at, fresh._batch = [(0, 0.0)], None, 0
-        fresh.guesses = np.zeros((1, len(self.names), 2), dtype=int)
+        table = copy.copy(self.best)
+        table.bets = table.right = 0
+        if table.won is not None:
+            table.won = table.won[:, self._claim_anchor : self._claim_anchor + self.wealth.tangents]
+        fresh.tables = [table]
+        fresh.streams, fresh._batch = streams, 0
+        fresh.wealth = self.wealth.fresh()
+        fresh.path, fresh.refuted_at = [(0, 0.0)], None
         return fresh
 
 

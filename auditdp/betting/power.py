@@ -19,27 +19,27 @@ POWER = 0.9
 HIGHEST_LEVEL = 64.0
 
 
-def detectable_level(claim: Claim, *, calls: int, alpha: float, forecasters: int, white_box: bool) -> tuple[float, str]:
+def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, white_box: bool) -> tuple[float, str]:
     """Return the smallest level refuted with probability at least .9, and the alternative it is about.
 
     The calls are those that the best pair got: with several pairs, what was spent on the others shows nothing.
 
-    For (epsilon, delta) claims, with one exact forecaster among ``forecasters`` that share the wealth equally, the
-    wealth after all calls is at least its bets' share, so the binomial tail below is a lower bound on the power.
-    Without a white-box forecaster, the price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky &
-    Trofimov 1981), is added; then, and for Gaussian DP (normal approximation), the level is an estimate.
+    For (epsilon, delta) claims, with one exact forecaster that has a share of the wealth, the wealth after all calls is
+    at least what its bets make of that share, so the binomial tail below is a lower bound on the power. Without a
+    white-box forecaster, the price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky & Trofimov 1981), is
+    added; then, and for Gaussian DP (normal approximation), the level is an estimate.
 
     Args:
         claim: The claim that was not refuted.
         calls: Calls that were spent on one pair.
         alpha: The level of the test.
-        forecasters: Size of the mixture.
-        white_box: Whether one of them knew the law.
+        share: The share of the wealth that the forecaster in question has from the start.
+        white_box: Whether it knows the law.
 
     Returns:
         The level (infinite if even the largest that is considered, 64, is beyond the budget) and its description.
     """
-    needed = math.log(1 / alpha) + math.log(forecasters)
+    needed = math.log(1 / alpha) - math.log(share)
     if not white_box:
         needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
     gaussian = isinstance(claim, GaussianDP)
@@ -68,7 +68,7 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
                 - calls * math.log1p(f * delta * math.exp(-epsilon))
                 for f in FRACTIONS
             ]
-        wealth = logsumexp(bets, axis=0) - math.log(2 * len(FRACTIONS))
+        wealth = logsumexp(bets, axis=0) - math.log(len(FRACTIONS))
     enough = np.flatnonzero(wealth >= needed)
     return float(binom.sf(enough[0] - 1, calls, math.exp(log_p))) if enough.size else 0.0
 
@@ -76,7 +76,7 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
 def _gaussian_power(claim: Claim, mu: float, calls: int, needed: float) -> float:
     """Normal approximation of the same for the best single (tangent, fraction) against Gaussian noise."""
     tangents = claim.tangents()
-    needed += math.log(2 * len(FRACTIONS) * len(tangents))
+    needed += math.log(len(FRACTIONS) * len(tangents))
     best = 0.0
     for epsilon, delta in tangents:
         right, wrong = norm.cdf(mu / 2 - epsilon / mu), norm.cdf(-mu / 2 - epsilon / mu)

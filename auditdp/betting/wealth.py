@@ -18,25 +18,33 @@ forecaster does, whichever pair is played next and whenever the game stops, and 
 outside the cap. *Theorem.* For 0 <= λ <= 1, E[1 + λ(f-1) | past] <= 1 + λδ/E. *Proof.* Every (ε, δ)-DP pair is a
 post-processing of "with probability δ reveal b, else an ε-DP pair" (Kairouz, Oh & Viswanath 2015, Theorem 3.1). On the
 second branch E[f] <= 1 by the theorem above, on the first f <= sup f = 1/q = 1 + 1/E. ∎ So each factor is divided by
-1 + λδ/E. Betting everything (λ = 1) is best when δ = 0; the wealth against a claim with δ > 0 is the average over
-several λ, and over soft bets (g as the forecast says) and hard ones (g = 1 as soon as the forecast leaves the cap,
-which is the event that attains δ(ε)).
+1 + λδ/E. Betting everything (λ = 1) with g as the forecast says is best when δ = 0; against a claim with δ > 0 the
+bets are hard, g = 1 as soon as the forecast leaves the cap (the event that attains δ(ε)), and the wealth is the average
+over several λ.
 
-**Mixtures.** An average of such wealths is again one. Wealth is averaged over forecasters, over λ, over soft and hard,
-and over the (ε, δ) tangents of a curve claim.
+**Mixtures.** An average of such wealths is again one. Wealth is averaged, with weights fixed beforehand, over
+forecasters, over λ, and over the (ε, δ) tangents of a curve claim; and with *leaders*, who before every batch follow the
+forecaster that has lately earned most on the pair that is played (a choice made from the past, so their wealth is one
+more supermartingale). Leaders differ in when they start: what is lost while forecasters learn cannot weigh on those who
+come later.
+
+**Batches.** Within a batch all forecasts come from earlier batches, so the wealth after it depends only on how many calls
+of either coin got each forecast. Bets are therefore counted, not listed, and the wealth is looked at between batches.
 
 **The lower bound.** The same forecasts are also bet against the claim at every level of a grid (levels of ε, or of μ).
 A level is *crossed* when the wealth against it has reached 1/α, and ε_L is the largest level such that it and all below
 it are crossed. If the truth is ε*, ε_L >= ε* needs the smallest level >= ε* to be crossed, which has probability at
 most α. The claim is one of the levels, so "ε_L >= claim" is the very event that makes a verdict VIOLATED, and one α
-covers both statements. Below the claim's level the wealth is the average of the bets at that level and at the claim's:
-a pair that is ε-DP also satisfies the weaker claim, so this is valid, and rare events that only the claim's cap
-isolates do not break the chain.
+covers both statements. Below the claim's level the wealth is a fifth of that level's own and four fifths of the claim's: a
+pair that is ε-DP also satisfies the weaker claim, so this is valid; and when the claim is crossed, the levels below it
+follow almost at once, even if rare events that only the claim's cap isolates did it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,6 +58,36 @@ FRACTIONS = (0.1, 0.25, 0.5, 1.0)
 ROUNDING_SLACK = 1e-9
 GRID_RATIO = 1.01
 GRID_LIMITS = (1e-3, 64.0)
+ANCHORS = 8
+CLAIM_SHARE = 0.8
+STARTS = {0: 0.5, 1_000: 0.1, 10_000: 0.1, 100_000: 0.1, 1_000_000: 0.1, 10_000_000: 0.1}
+"""After how many calls each leader starts, and its part of what all of them have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """What several forecasters say of one batch, with the coins: each forecast once, and how often it was made.
+
+    Attributes:
+        log_odds: Log-odds of coin 1, possibly infinite, shape (forecasters, m).
+        ones: How many calls with coin 1 got each of the m forecasts, shape (m,).
+        zeros: The same for coin 0, shape (m,).
+    """
+
+    log_odds: Floats
+    ones: Floats
+    zeros: Floats
+
+    @classmethod
+    def of_calls(cls, log_odds: Floats, labels: NDArray[np.int8]) -> Forecasts:
+        """Return the forecasts of single calls: ``log_odds`` of shape (forecasters, n), ``labels`` of shape (n,)."""
+        ones = np.asarray(labels, dtype=float)
+        return cls(np.atleast_2d(log_odds), ones, 1 - ones)
+
+    @classmethod
+    def abstaining(cls, forecasters: int) -> Forecasts:
+        """Return no forecast at all, which counts as abstaining."""
+        return cls(np.zeros((forecasters, 0)), np.zeros(0), np.zeros(0))
 
 
 def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
@@ -64,13 +102,6 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     grid = claim.level * ratio ** steps.astype(float)
     grid[down] = claim.level
     return np.asarray(grid)
-
-
-def log_mean_exp(values: Floats) -> Floats:
-    """Return ln of the mean of e^values along the first axis."""
-    if len(values) == 1:
-        return np.asarray(values[0])
-    return np.asarray(np.logaddexp.reduce(values, axis=0) - math.log(len(values)))
 
 
 def log_cap(epsilon: Any) -> tuple[Any, Any]:
@@ -89,143 +120,201 @@ def beyond_rounding(epsilon: Any) -> Any:
     return epsilon * (1 + ROUNDING_SLACK) + ROUNDING_SLACK
 
 
-def log_truth(log_odds: Floats, labels: NDArray[np.int8]) -> tuple[NDArray[np.bool_], Floats]:
-    """Return whether each forecast leans the right way, and the log probability that it gave to the coin's side."""
-    signed = np.where(labels == 1, log_odds, -log_odds)
-    return signed > 0, -np.logaddexp(0.0, -signed)
-
-
-def log_factors(log_odds: Floats, labels: NDArray[np.int8], epsilon: float) -> Floats:
-    """Return ln f of each call for a pure claim: 0 where the forecast stays within the cap.
-
-    Args:
-        log_odds: Forecast log-odds of b = 1, shape (..., n), possibly infinite.
-        labels: The coins, shape (n,), 0 or 1.
-        epsilon: The claimed epsilon, in nats.
-    """
-    right, log_p = log_truth(log_odds, labels)
-    log_q, log_1q = log_cap(epsilon)
-    return np.asarray(np.where(np.abs(log_odds) > epsilon, log_p - np.where(right, log_q, log_1q), 0.0))
-
-
 class Wealth:
-    """The wealth of several forecasters against a claim, and against the same claim at every level of a grid.
+    """The wealth of several forecasters and of their leaders, against a claim at every level of a grid.
+
+    Forecasters bet against the claim itself; against the other levels only leaders bet. Who leads is decided at anchors,
+    every ``ANCHORS``-th level, the claim's among them, and holds up to the next.
 
     Args:
         claim: The claim that is played against.
-        forecasters: How many forecasters bet side by side; their wealths are averaged.
-        levels: Increasing levels for the lower bound, the claim's among them; None keeps only the claim's wealth.
+        shares: Positive prior weights of the forecasters, shape (K,); they are normalised.
+        leader: Prior weight of all leaders beside them in the bets against the claim; 0 for none.
+        levels: Increasing levels for the lower bound, the claim's among them; None for the claim's alone.
+
+    Attributes:
+        calls: Calls so far.
+        position: Index of the claim's level.
+        anchors: Indices of the levels at which leaders are chosen.
+        tangents: How many (epsilon, delta) statements each level has.
     """
 
-    def __init__(self, claim: Claim, *, forecasters: int, levels: Floats | None = None) -> None:
+    def __init__(
+        self, claim: Claim, *, shares: Sequence[float] = (1.0,), leader: float = 0.0, levels: Floats | None = None
+    ) -> None:
         self.claim = claim
-        self.forecasters = forecasters
+        self.shares, self.leader = shares, leader
+        self.levels = np.array([claim.level]) if levels is None else levels
+        self.position = int(np.flatnonzero(self.levels == claim.level)[0])
+        self.anchors = np.arange(self.position % ANCHORS, len(self.levels), ANCHORS)
         self.calls = 0
-        self._tangents = claim.tangents()
-        self._pure = all(delta == 0 for _, delta in self._tangents)
-        components = 1 if self._pure else 2 * len(FRACTIONS)
-        self._log = np.zeros((forecasters, len(self._tangents), components))
-        self.levels = levels
-        self.highest = 0.0
-        if levels is not None:
-            self._position = int(np.flatnonzero(levels == claim.level)[0])
-            self._points = np.array([claim.at(float(level)).tangents() for level in levels])  # (G, T, 2)
-            shape = (len(levels),) if self._pure else (len(levels), self._points.shape[1], len(FRACTIONS))
-            self._grid = np.zeros((forecasters, *shape))
-            self._grid_highest = np.zeros(len(levels))
+        points = np.array([claim.at(float(level)).tangents() for level in self.levels])  # (G, T, 2)
+        self.tangents = points.shape[1]
+        self._pure = not points[..., 1].any()
+        self._fractions = (1.0,) if self._pure else FRACTIONS
+        self._grid = _Statements(points.reshape(-1, 2))
+        self._at_anchors = _Statements(points[self.anchors].reshape(-1, 2))
+        self._at_claim = _Statements(points[self.position])
+        # At a level bet the leaders of the anchor just below: there they still win where only a little more is true.
+        below = np.maximum(np.searchsorted(self.anchors, np.arange(len(self.levels)), side="right") - 1, 0)
+        self._anchor = (below[:, None] * self.tangents + np.arange(self.tangents)).ravel()
+        total = sum(shares) + leader
+        self._log_shares = np.log(np.asarray(shares, dtype=float) / total)
+        self._log_leader = math.log(leader / total) if leader > 0 else -math.inf
+        self._log_starts = np.log(list(STARTS.values()))
+        self._log = np.zeros((len(shares), self.tangents, len(self._fractions)))
+        self._led = np.zeros((len(STARTS), len(self.levels) * self.tangents, len(self._fractions)))
+        self._current = np.zeros(len(self.levels))
+        self._highest = np.zeros(len(self.levels))
+
+    def anchor(self, position: int) -> int:
+        """Return the first statement of the anchor that decides who leads at a level, given by its position."""
+        return int(self._anchor[position * self.tangents])
+
+    def fresh(self) -> Wealth:
+        """Return the same bets against the claim alone, with nothing won yet."""
+        return Wealth(self.claim, shares=self.shares, leader=self.leader)
 
     @property
     def log_wealth(self) -> float:
         """Log wealth against the claim, averaged over all bets."""
-        return float(log_mean_exp(self._log.ravel()))
+        return float(self._current[self.position])
 
     @property
     def log_by_forecaster(self) -> Floats:
-        """Log wealth against the claim of each forecaster alone, shape (forecasters,)."""
-        return log_mean_exp(self._log.reshape(self.forecasters, -1).T)
+        """Log wealth against the claim of each forecaster alone, shape (K,)."""
+        return _log_mean_exp(self._log)
 
-    def bet(self, log_odds: Floats, labels: NDArray[np.int8]) -> Floats:
-        """Bet on a batch of calls and return the log wealth against the claim after each of them.
+    def bet(self, forecasts: Sequence[Forecasts], calls: int, leaders: NDArray[np.intp] | None = None) -> Floats:
+        """Bet on a batch of calls.
 
         Args:
-            log_odds: Forecasts from earlier batches only, shape (forecasters, n).
-            labels: The coins, shape (n,).
+            forecasts: What all K forecasters said of the batch, in order, from earlier batches only. Each may leave calls
+                out, if which ones does not depend on their coins.
+            calls: Calls in the batch.
+            leaders: Who leads at every anchor and tangent, chosen from earlier batches, shape (anchors * tangents,).
+
+        Returns:
+            The log wealth that each of them would have won at every anchor and tangent, shape (K, anchors * tangents):
+            what the next leaders are chosen from.
         """
-        steps = np.stack([self._increments(log_odds, labels, *tangent) for tangent in self._tangents], axis=1)
-        paths = self._log[..., None] + np.cumsum(steps, axis=-1)  # (K, T, C, n)
-        self._log = paths[..., -1]
-        path = log_mean_exp(paths.reshape(-1, paths.shape[-1]))
-        self.highest = max(self.highest, float(path.max()))
-        self.calls += len(labels)
-        if self.levels is not None:
-            self._bet_on_grid(log_odds, labels)
-        return path
+        sizes = [f.log_odds.shape for f in forecasts]
+        who = np.repeat(np.arange(sum(k for k, _ in sizes)), np.repeat([m for _, m in sizes], [k for k, _ in sizes]))
+        odds = np.concatenate([f.log_odds.ravel() for f in forecasts])
+        ones = np.concatenate([np.tile(f.ones, len(f.log_odds)) for f in forecasts])
+        zeros = np.concatenate([np.tile(f.zeros, len(f.log_odds)) for f in forecasts])
+        count = len(self._log)
+        self._log += self._factors(self._at_claim, who, odds, ones, zeros, count, self._fractions)
+        if leaders is not None:
+            started = self.calls >= np.array(list(STARTS))
+            leading, column = leaders[self._anchor], np.arange(len(self._anchor))
+            ends = np.searchsorted(who, np.arange(count + 1))
+            for k in np.unique(leading):
+                part = slice(ends[k], ends[k + 1])
+                won = self._factors(self._grid, 0 * who[part], odds[part], ones[part], zeros[part], 1, self._fractions)[
+                    0
+                ]
+                self._led[np.ix_(started, column[leading == k])] += won[leading == k]
+        self.calls += calls
+        self._look()
+        middle = self._fractions[len(self._fractions) // 2]
+        return self._factors(self._at_anchors, who, odds, ones, zeros, count, (middle,))[..., 0]
 
-    def _increments(self, log_odds: Floats, labels: NDArray[np.int8], epsilon: float, delta: float) -> Floats:
-        """Log factors of every bet against one (epsilon, delta), shape (K, components, n)."""
-        soft = log_factors(log_odds, labels, epsilon)
+    def _factors(
+        self,
+        statements: _Statements,
+        who: NDArray[np.intp],
+        odds: Floats,
+        ones: Floats,
+        zeros: Floats,
+        count: int,
+        fractions: Sequence[float],
+    ) -> Floats:
+        """Return the log factors that ``count`` forecasters win against statements, shape (count, statements, fractions).
+
+        By counting: a forecast bets against the statements whose cap it exceeds, and those are the first in their order.
+        """
+        right, wrong = np.where(odds > 0, ones, zeros), np.where(odds > 0, zeros, ones)
+        epsilon, shrink = statements.epsilon, np.exp(-statements.epsilon)
         if self._pure:
-            return soft[:, None, :]
-        right, _ = log_truth(log_odds, labels)
-        gain = np.where(np.abs(log_odds) > beyond_rounding(epsilon), np.where(right, math.exp(-epsilon), -1.0), 0.0)
-        with np.errstate(divide="ignore"):
-            bets = [np.log1p(f * move) for move in (np.expm1(soft), gain) for f in FRACTIONS]
-        price = np.log1p(np.array(FRACTIONS) * delta * math.exp(-epsilon))
-        return np.asarray(np.stack(bets, axis=1) - np.tile(price, 2)[None, :, None])
+            with np.errstate(invalid="ignore"):
+                lost = np.where(wrong > 0, wrong * np.logaddexp(0.0, np.abs(odds)), 0.0)
+            logs = -lost - right * np.log1p(np.exp(-np.abs(odds)))
+            won, n_right, n_wrong = statements.tally(who, odds, (logs, right, wrong), count)
+            log_q, log_1q = log_cap(epsilon)
+            return np.asarray(won - n_right * log_q - n_wrong * log_1q)[..., None]
+        n_right, n_wrong = statements.tally(who, odds, (right, wrong), count)
+        calls = np.bincount(who, weights=ones + zeros, minlength=count)[:, None]
+        factors = []
+        for fraction in fractions:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                lost = np.where(n_wrong > 0, n_wrong * np.log1p(-fraction), 0.0)
+            price = np.log1p(fraction * statements.delta * shrink)
+            factors.append(n_right * np.log1p(fraction * shrink) + lost - calls * price)
+        return np.stack(factors, axis=-1)
 
-    def _bet_on_grid(self, log_odds: Floats, labels: NDArray[np.int8]) -> None:
-        """Add a batch to the wealth at every level, by counting: only forecasts beyond a level's cap bet there."""
-        thresholds = self._points[..., 0].ravel()  # (G*T,), the epsilon of each statement
-        if not self._pure:
-            thresholds = beyond_rounding(thresholds)
-        right, log_p = log_truth(log_odds, labels)
-        order = np.argsort(thresholds)
-        for k in range(self.forecasters):
-            # A forecast bets against the statements with epsilon < |log-odds|: the first `beyond` in sorted order.
-            beyond = np.searchsorted(thresholds[order], np.abs(log_odds[k]), side="left")
-            size = len(thresholds)
+    def _look(self) -> None:
+        """Average all wealth per level, and remember the highest that it has been."""
+        starts, levels = len(STARTS), len(self.levels)
+        led = _log_mean_exp(self._led.reshape(starts * levels, -1)).reshape(starts, levels)
+        wealth = _log_sum_exp(led + self._log_starts[:, None])
+        claim, below = self.position, np.s_[: self.position]
+        at_claim = _log_sum_exp((self.log_by_forecaster + self._log_shares)[:, None])[0]
+        wealth[claim] = np.logaddexp(wealth[claim] + self._log_leader, at_claim)
+        wealth[below] = np.logaddexp(wealth[below] + math.log(1 - CLAIM_SHARE), wealth[claim] + math.log(CLAIM_SHARE))
+        self._current = wealth
+        self._highest = np.maximum(self._highest, wealth)
 
-            def tally(weights: Floats, beyond: NDArray[np.intp] = beyond, size: int = size) -> Floats:
-                totals = np.bincount(beyond, weights=weights, minlength=size + 1)
-                sums = np.cumsum(totals[::-1])[::-1][1:]  # sums[i] = total over forecasts with beyond > i
-                unsorted = np.empty(size)
-                unsorted[order] = sums
-                return np.asarray(unsorted.reshape(self._points.shape[:2]))
-
-            n_right, n_wrong = tally(right[k].astype(float)), tally((~right[k]).astype(float))
-            epsilon, delta = self._points[..., 0], self._points[..., 1]
-            if self._pure:
-                log_q, log_1q = log_cap(epsilon)
-                self._grid[k] += (tally(log_p[k]) - n_right * log_q - n_wrong * log_1q)[:, 0]
-                continue
-            for c, f in enumerate(FRACTIONS):
-                loss = math.log1p(-f) if f < 1 else -math.inf
-                with np.errstate(invalid="ignore"):
-                    wrong = np.where(n_wrong > 0, n_wrong * loss, 0.0)
-                shrink = np.exp(-epsilon)
-                self._grid[k, ..., c] += n_right * np.log1p(f * shrink) + wrong
-                self._grid[k, ..., c] -= len(labels) * np.log1p(f * delta * shrink)
-        wealth = log_mean_exp(np.moveaxis(self._grid, 1, 0).reshape(len(self._grid_highest), -1).T)
-        wealth[self._position] = self.log_wealth
-        below = np.s_[: self._position]
-        wealth[below] = np.logaddexp(wealth[below], self.log_wealth) - math.log(2)
-        self._grid_highest = np.maximum(self._grid_highest, wealth)
-        self._grid_highest[self._position] = max(self._grid_highest[self._position], self.highest)
-        self._grid_highest[below] = np.maximum(self._grid_highest[below], self.highest - math.log(2))
-
-    def lower_bound(self, alpha: float) -> float:
-        """Return ε_L at confidence 1 - alpha: 0 where not even the smallest level is crossed.
+    def crossed(self, alpha: float) -> int:
+        """Return how many levels, counted from the smallest, have been crossed without a gap.
 
         Rounding goes towards "the claim looks true": a level counts as crossed only 1e-9 above ln(1/alpha).
         """
-        if self.levels is None:
-            raise ValueError("this wealth keeps no grid of levels")
-        crossed = self._grid_highest >= math.log(1 / alpha) + ROUNDING_SLACK
-        length = len(crossed) if crossed.all() else int(np.argmin(crossed))
-        return float(self.levels[length - 1]) if length else 0.0
+        crossed = self._highest >= math.log(1 / alpha) + ROUNDING_SLACK
+        return len(crossed) if crossed.all() else int(np.argmin(crossed))
+
+    def lower_bound(self, alpha: float) -> float:
+        """Return ε_L at confidence 1 - alpha: 0 where not even the smallest level is crossed."""
+        count = self.crossed(alpha)
+        return float(self.levels[count - 1]) if count else 0.0
 
     def refuted(self, alpha: float) -> bool:
-        """Return whether the claim is refuted: ε_L reached it, or, without a grid, its own wealth reached 1/alpha."""
-        if self.levels is None:
-            return self.highest >= math.log(1 / alpha) + ROUNDING_SLACK
-        return self.lower_bound(alpha) >= self.claim.level
+        """Return whether the claim is refuted: ε_L reached it."""
+        return self.crossed(alpha) > self.position
+
+
+class _Statements:
+    """A list of (epsilon, delta) statements, ordered for counting.
+
+    Args:
+        points: Their epsilon and delta, shape (S, 2).
+    """
+
+    def __init__(self, points: Floats) -> None:
+        self.epsilon, self.delta = points[:, 0], points[:, 1]
+        thresholds = beyond_rounding(self.epsilon) if self.delta.any() else self.epsilon
+        order = np.argsort(thresholds, kind="stable")
+        self._thresholds, self._rank = thresholds[order], np.argsort(order, kind="stable")
+
+    def tally(self, who: NDArray[np.intp], odds: Floats, weights: Sequence[Floats], count: int) -> tuple[Floats, ...]:
+        """Sum each of the weights over the forecasts of each forecaster that lie beyond each cap: (count, S) each."""
+        size = len(self.epsilon) + 1
+        beyond = who * size + np.searchsorted(self._thresholds, np.abs(odds), side="left")
+        totals = [np.bincount(beyond, weights=w, minlength=count * size).reshape(count, size) for w in weights]
+        # After this, column i + 1 holds the total over the forecasts that lie beyond i + 1 caps or more.
+        sums = (np.cumsum(total[:, ::-1], axis=1)[:, ::-1][:, 1:] for total in totals)
+        return tuple(np.ascontiguousarray(s[:, self._rank]) for s in sums)
+
+
+def _log_mean_exp(values: Floats) -> Floats:
+    """Return ln of the mean of e^values over all axes but the first."""
+    flat = values.reshape(len(values), -1)
+    return flat[:, 0] if flat.shape[1] == 1 else np.asarray(_log_sum_exp(flat.T) - math.log(flat.shape[1]))
+
+
+def _log_sum_exp(values: Floats) -> Floats:
+    """Return ln of the sum of e^values along the first axis."""
+    highest = np.max(values, axis=0)
+    highest[~np.isfinite(highest)] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.asarray(highest + np.log(np.exp(values - highest).sum(axis=0)))

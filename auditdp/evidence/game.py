@@ -15,6 +15,7 @@ from typing import Any
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, Streams, checked_pairs
+from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth import level_grid
 from auditdp.claims import Claim, GaussianDP, PureDP
@@ -25,6 +26,9 @@ from auditdp.results import Counterexample, Evidence, Verdict
 CONFIRMATION_ALPHA = 0.05
 CONFIRMATION_FACTOR = 4
 CONFIRMATION_LEAST = 1_000
+MOST_LISTED = 12
+SEARCH_SHARE = 10
+"""A tenth of the calls goes into the search for pairs."""
 
 
 def play_game(
@@ -37,6 +41,7 @@ def play_game(
     streams: Streams,
     forecasters: Sequence[Any] | None = None,
     pairs: Sequence[Pair] | None = None,
+    search: bool = True,
     stop_when_refuted: bool = False,
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
@@ -46,10 +51,13 @@ def play_game(
         claim: What it promises.
         adjacency: Which inputs are neighbours; every pair that is played is checked against it.
         alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
-        calls: Calls of the mechanism for discovery; a finding spends up to four times its calls more to be confirmed.
+        calls: Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed
+            and made small.
         streams: Randomness by (purpose, batch).
         forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
         pairs: The pairs to play, if not ``adjacency.pairs()``.
+        search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
+            generates any and no pairs are given.
         stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
 
     Raises:
@@ -61,10 +69,11 @@ def play_game(
         raise AdjacencyError(f"{adjacency.name}: lists no pairs to play")
     check_independence(mechanism, chosen[0].data, streams("independence", 0))
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
-    levels = level_grid(claim)
-    game = Game(mechanism, claim, chosen, templates, streams, levels=levels)
-    game.play(calls, alpha=alpha, stop_when_refuted=stop_when_refuted)
-    details = _details(game, alpha)
+    search = search and pairs is None and can_search(adjacency)
+    game = Game(mechanism, claim, chosen, templates, streams, levels=level_grid(claim))
+    spent = propose(game, adjacency, calls // SEARCH_SHARE) if search else 0
+    game.play(calls - spent, alpha=alpha, stop_when_refuted=stop_when_refuted)
+    details = _details(game, alpha) | {"search_calls": spent}
     common: dict[str, Any] = {
         "kind": "game",
         "assumptions": [
@@ -77,84 +86,97 @@ def play_game(
     }
     symbol = "μ" if isinstance(claim, GaussianDP) else "ε"
     bound = f"{symbol} ≥ {common['epsilon_lower']:.4g} with confidence {1 - alpha:.6g}"
+    used = game.wealth.calls + spent
     if not game.wealth.refuted(alpha):
         level, alternative = _detectable(game, alpha)
         details |= {"detectable_epsilon": level, "detectable_alternative": alternative}
         return Evidence(
             verdict=Verdict.NOT_REFUTED,
             statement=(
-                f"{game.wealth.calls:,} calls did not refute the claim ({bound}); this budget would have refuted "
+                f"{used:,} calls did not refute the claim ({bound}); this budget would have refuted "
                 f"{alternative} {level:.4g} nine times in ten"
             ),
-            calls=game.wealth.calls,
+            calls=used,
             **common,
         )
-    confirmed = _confirm(game, streams, details)
-    fresh = details["confirmation"]["calls"]
+    fresh = _confirm(game, streams, "confirmation")
+    used += fresh.wealth.calls
+    details["confirmation"] = _confirmation(fresh)
     seen = f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show {bound}"
-    if not confirmed:
+    if not fresh.wealth.refuted(CONFIRMATION_ALPHA):
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
-            statement=f"{seen}, but {fresh:,} calls on fresh randomness did not confirm it",
-            calls=game.wealth.calls + fresh,
+            statement=f"{seen}, but {fresh.wealth.calls:,} calls on fresh randomness did not confirm it",
+            calls=used,
             **common,
         )
+    statement = f"{seen}; confirmed on fresh randomness in {fresh.wealth.calls:,} calls"
+    if search and not stop_when_refuted:
+        small, spent = smaller(game, adjacency, CONFIRMATION_ALPHA)
+        used += spent
+        if small is not None:
+            again = _confirm(small, streams, "confirmation of the smallest pair")
+            used += again.wealth.calls
+            if again.wealth.refuted(CONFIRMATION_ALPHA):
+                fresh = again
+                details["smallest"] = {"pair": str(fresh.best.pair), "calls": spent} | _confirmation(fresh)
     return Evidence(
-        verdict=Verdict.VIOLATED,
-        statement=f"{seen}; confirmed on fresh randomness in {fresh:,} calls",
-        calls=game.wealth.calls + fresh,
-        counterexample=_counterexample(game, details),
-        **common,
+        verdict=Verdict.VIOLATED, statement=statement, calls=used, counterexample=_counterexample(fresh), **common
     )
 
 
 def _details(game: Game, alpha: float) -> dict[str, Any]:
     """Return what the report plots and lists of a game."""
-    wealth = zip(game.names, game.wealth.log_by_forecaster, strict=True)
-    played = zip(game.pairs, game.allocation.calls, game.allocation.growth, strict=True)
+    wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)
     return {
         "wealth_path": [[n, w] for n, w in game.path],
         "threshold": math.log(1 / alpha),
-        "refuted_at": game.refuted_at if game.wealth.refuted(alpha) else None,
-        "forecasters": [{"name": name, "log_wealth": float(w)} for name, w in wealth],
-        "pairs": [{"pair": str(pair), "calls": int(n), "growth": float(g)} for pair, n, g in played],
+        "refuted_at": game.refuted_at,
+        "forecasters": [{"name": name, "log_wealth": w} for w, name in wealth[:MOST_LISTED]],
+        "forecasters_played": len(game.names),
+        "pairs": [
+            {"pair": str(t.pair), "calls": t.calls, "growth": game.earned(t) / max(t.calls, 1)} for t in game.tables
+        ],
         "confirmation": None,
     }
 
 
 def _detectable(game: Game, alpha: float) -> tuple[float, str]:
     """Return the smallest level that the calls of the best-played pair would have refuted nine times in ten."""
+    white_box = game.names[0] == LikelihoodRatio.name
+    shares = game.wealth.shares
     return detectable_level(
         game.claim,
-        calls=int(game.allocation.calls.max()),
+        calls=max(table.calls for table in game.tables),
         alpha=alpha,
-        forecasters=len(game.names),
-        white_box=LikelihoodRatio.name in game.names,
+        share=(shares[0] if white_box else min(shares)) / (sum(shares) + game.wealth.leader),
+        white_box=white_box,
     )
 
 
-def _confirm(game: Game, streams: Streams, details: dict[str, Any]) -> bool:
-    """Replay the best pair on fresh randomness, with its own alpha, and record what happened."""
-    fresh = game.confirmation(lambda purpose, batch: streams(f"confirmation {purpose}", batch))
+def _confirm(game: Game, streams: Streams, purpose: str) -> Game:
+    """Replay the best pair on fresh randomness, with its own alpha, and return the game that was played."""
+    fresh = game.confirmation(lambda kind, batch: streams(f"{purpose} {kind}", batch))
     budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
     fresh.play(budget, alpha=CONFIRMATION_ALPHA, stop_when_refuted=True)
-    confirmed = fresh.wealth.refuted(CONFIRMATION_ALPHA)
-    right, bets = (int(count) for count in fresh.guesses[0, fresh.best_forecaster])
-    details["confirmation"] = {
+    return fresh
+
+
+def _confirmation(fresh: Game) -> dict[str, Any]:
+    """Return what happened on fresh randomness."""
+    return {
         "calls": fresh.wealth.calls,
         "log_e_value": fresh.wealth.log_wealth,
         "alpha": CONFIRMATION_ALPHA,
-        "confirmed": confirmed,
-        "bets": bets,
-        "right": right,
+        "confirmed": fresh.wealth.refuted(CONFIRMATION_ALPHA),
+        "bets": fresh.best.bets,
+        "right": fresh.best.right,
     }
-    return confirmed
 
 
-def _counterexample(game: Game, details: dict[str, Any]) -> Counterexample:
-    """Spell the finding out: the pair, and how often the forecaster was right on fresh calls."""
-    fresh = details["confirmation"]
-    claim, name = game.claim, game.names[game.best_forecaster]
+def _counterexample(fresh: Game) -> Counterexample:
+    """Spell the finding out: the pair, and how often the leading forecaster was right on fresh calls."""
+    claim, table = fresh.claim, fresh.best
     epsilon, delta = claim.tangents()[0]
     if isinstance(claim, GaussianDP):
         allowed = f"at most {(1 + delta) / 2:.2%} of all calls, and less among its surest"
@@ -162,10 +184,10 @@ def _counterexample(game: Game, details: dict[str, Any]) -> Counterexample:
         allowed = f"{PureDP(epsilon).posterior_cap():.2%}"
         allowed += "" if delta == 0 else f", and on δ = {delta:.3g} of all calls anything"
     return Counterexample(
-        pair=str(game.pairs[game.best_pair]),
+        pair=str(table.pair),
         explanation=(
-            f"On {fresh['calls']:,} fresh calls the {name} forecaster bet {fresh['bets']:,} times on which of the two "
-            f"inputs was used and was right {fresh['right']:,} times "
-            f"({fresh['right'] / max(fresh['bets'], 1):.2%}); the claim allows {allowed}"
+            f"On {fresh.wealth.calls:,} fresh calls the forecasters ({fresh.best_forecaster} earned most) bet "
+            f"{table.bets:,} times on which of the two inputs was used and were right {table.right:,} times "
+            f"({table.right / max(table.bets, 1):.2%}); the claim allows {allowed}"
         ),
     )

@@ -2,7 +2,9 @@
 
 The limit is the expected number of calls of the best sequential test at level and power .95 (Wald 1945): 2,783 for
 randomised response at 1.1 against a claim of 1, 128 at 1.5, and ln 20 / ln(1 + 1/e) = 9.6 without noise. Medians lie
-lower than means.
+lower than means, but wealth is looked at between batches only, and a late batch has a fifth of all calls. The bars lie a
+fifth (white box) to a half (black box, fewer repeats) above what was measured: the medians are deterministic, but differ
+where scikit-learn's or numpy's results do.
 """
 
 import math
@@ -13,6 +15,7 @@ import pytest
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, Verdict
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
+from auditdp.betting.watcher import Watching
 from auditdp.judgement import Settings, run_audit
 from auditdp.randomness import stream
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
@@ -40,6 +43,92 @@ def median_calls(mechanism, claim, forecasters, *, most, repeats, pairs=(PAIR,))
     return float(np.median(calls))
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "most_calls", "repeats"),
+    [(1.1, 3_500, 101), (1.5, 150, 201), (2.0, 50, 201), (math.inf, 16, 51)],
+)
+def test_calls_with_the_true_posterior(epsilon, most_calls, repeats):
+    median = median_calls(Response(epsilon), PureDP(1.0), [LikelihoodRatio()], most=30_000, repeats=repeats)
+    assert median <= most_calls, f"median {median} calls for randomised response {epsilon} against a claim of 1"
+
+
+class Secret:
+    """Two parity bits of a hidden bit: neither coordinate tells anything, both together do (randomised response 2)."""
+
+    def __call__(self, data, size, *, rng):
+        first = rng.integers(0, 2, size, dtype=np.int8)
+        return np.stack([first, first ^ Response(2.0)(data, size, rng=rng)], axis=1)
+
+
+class OneOfMany:
+    """One bit in two hundred moves, by randomised response at 2; the others are fair coins."""
+
+    def __call__(self, data, size, *, rng):
+        bits = rng.integers(0, 2, (size, 200), dtype=np.int8)
+        bits[:, 137] = Response(2.0)(data, size, rng=rng)
+        return bits
+
+
+PLANTED = {
+    "response 1.5": (Response(1.5), PureDP(1.0), 165, 420),
+    "no noise": (Response(math.inf), PureDP(1.0), 16, 30),
+    "Laplace 1.5": (LaplaceMechanism(1 / 1.5), PureDP(1.0), 260, 950),
+    "delta 5 times": (LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.01), 430, 2_000),
+    "epsilon 1.5 times": (LeakyResponse(1.5, 0.01), ApproxDP(1.0, 0.01), 175, 400),
+    "Gaussian 1.5": (GaussianMechanism(1 / 1.5), GaussianDP(1.0), 320, 700),
+}
+"""A mechanism, the claim that it breaks, and the most calls that the median game may take with and without its law."""
+
+
+@pytest.mark.parametrize(("mechanism", "claim", "white", "black"), PLANTED.values(), ids=PLANTED)
+def test_planted_violations_are_found(mechanism, claim, white, black):
+    median = median_calls(mechanism, claim, default_forecasters(mechanism), most=10 * white, repeats=61)
+    assert median <= white, f"median {median} calls for {mechanism.name} against {claim}"
+    median = median_calls(mechanism, claim, [Watching()], most=10 * black, repeats=31)
+    assert median <= black, f"median {median} calls for {mechanism.name}, law hidden, against {claim}"
+    # What learning costs: a black box takes at most five times the calls of the true posterior alone.
+    posterior = median_calls(mechanism, claim, [LikelihoodRatio()], most=10 * white, repeats=61)
+    assert median <= 5 * posterior, f"median {median} calls for {mechanism.name}, {posterior} with the true posterior"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "most_calls"), [(Secret(), 300), (OneOfMany(), 300)], ids=["parity", "one of 200"]
+)
+def test_what_no_single_coordinate_or_only_one_shows_is_found(mechanism, most_calls):
+    median = median_calls(mechanism, PureDP(1.0), default_forecasters(mechanism), most=5_000, repeats=11)
+    assert median <= most_calls, f"median {median} calls"
+
+
+class Fifty:
+    """Randomised response that leaks more for one of fifty pairs."""
+
+    def respond(self, data):
+        which, bit = divmod(data, 2)
+        return Response(1.5 if which == 37 else 1.0), bit
+
+    def __call__(self, data, size, *, rng):
+        response, bit = self.respond(data)
+        return response(bit, size, rng=rng)
+
+    def distribution(self, data):
+        response, bit = self.respond(data)
+        return response.distribution(bit)
+
+
+FIFTY = [Pair(2 * k + 1, 2 * k, f"pair {k}") for k in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("forecasters", "most_calls", "repeats"),
+    [([LikelihoodRatio()], 500, 21), (default_forecasters(Fifty()), 550, 7), ([Watching()], 9_000, 3)],
+    ids=["posterior", "default", "black box"],
+)
+def test_the_pair_that_leaks_is_found_among_fifty(forecasters, most_calls, repeats):
+    """One pair at 1.5 against a claim of 1; playing all of them in turn would need 50 times 128 calls with the posterior."""
+    median = median_calls(Fifty(), PureDP(1.0), forecasters, most=12_000, repeats=repeats, pairs=FIFTY)
+    assert median <= most_calls, f"median {median} calls"
+
+
 class Hidden:
     """A mechanism whose law is hidden."""
 
@@ -50,62 +139,19 @@ class Hidden:
         return self.mechanism(data, size, rng=rng)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "most_calls", "repeats"),
-    [(1.1, 2_800, 401), (1.5, 150, 401), (2.0, 45, 401), (math.inf, 14, 101)],
-)
-def test_calls_with_the_true_posterior(epsilon, most_calls, repeats):
-    median = median_calls(Response(epsilon), PureDP(1.0), [LikelihoodRatio()], most=30_000, repeats=repeats)
-    assert median <= most_calls, f"median {median} calls for randomised response {epsilon} against a claim of 1"
-
-
-def test_calls_of_a_black_box():
-    mechanism = Hidden(Response(1.5))
-    median = median_calls(mechanism, PureDP(1.0), default_forecasters(mechanism), most=5_000, repeats=201)
-    assert median <= 400, f"median {median} calls for randomised response 1.5 against a claim of 1, law hidden"
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "claim", "most_calls"),
-    [
-        (LaplaceMechanism(1 / 1.5), PureDP(1.0), 250),
-        (LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.01), 1_500),
-        (LeakyResponse(1.5, 0.01), ApproxDP(1.0, 0.01), 400),
-        (GaussianMechanism(1 / 1.5), GaussianDP(1.0), 600),
-    ],
-    ids=str,
-)
-def test_planted_violations_are_found(mechanism, claim, most_calls):
-    median = median_calls(mechanism, claim, [LikelihoodRatio()], most=10 * most_calls, repeats=101)
-    assert median <= most_calls, f"median {median} calls for {mechanism.name} against {claim}"
-
-
-def test_the_pair_that_leaks_is_found_among_fifty():
-    """Fifty pairs, one of them at 1.5 against a claim of 1; playing them in turn would need 50 times 128 calls."""
-
-    class Fifty:
-        """Randomised response that leaks more for one of the pairs."""
-
-        def respond(self, data):
-            which, bit = divmod(data, 2)
-            return Response(1.5 if which == 37 else 1.0), bit
-
-        def __call__(self, data, size, *, rng):
-            response, bit = self.respond(data)
-            return response(bit, size, rng=rng)
-
-        def distribution(self, data):
-            response, bit = self.respond(data)
-            return response.distribution(bit)
-
-    pairs = [Pair(2 * k + 1, 2 * k, f"pair {k}") for k in range(50)]
-    median = median_calls(Fifty(), PureDP(1.0), [LikelihoodRatio()], most=20_000, repeats=51, pairs=pairs)
-    assert median <= 2_000, f"median {median} calls"
-
-
-def test_the_lower_bound_approaches_the_truth():
-    for mechanism in (Response(2.0), LaplaceMechanism(0.5), Hidden(Response(2.0))):
-        audit = Audit(mechanism, PureDP(1.0), AnyValues((0, 1)), evidence=["game"])
+@pytest.mark.parametrize("forecasters", [None, [LikelihoodRatio()]], ids=["default", "posterior alone"])
+def test_the_lower_bound_approaches_the_truth(forecasters):
+    hidden = [Hidden(Response(2.0))] if forecasters is None else []
+    for mechanism in (Response(2.0), LaplaceMechanism(0.5), *hidden):
+        audit = Audit(mechanism, PureDP(1.0), AnyValues((0, 1)), evidence=["game"], forecasters=forecasters)
         result = run_audit(audit, Settings(ALPHA, 50_000, 0, "tightness"))
         assert result.verdict is Verdict.VIOLATED
         assert 1.85 <= result.epsilon_lower <= 2.0
+
+
+def test_a_claim_that_holds_is_bounded_from_below_too():
+    for forecasters in (None, [LikelihoodRatio()]):
+        audit = Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), evidence=["game"], forecasters=forecasters)
+        result = run_audit(audit, Settings(ALPHA, 50_000, 0, "below"))
+        assert result.verdict is Verdict.NOT_REFUTED
+        assert 0.42 <= result.epsilon_lower <= 0.5

@@ -10,12 +10,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import auditdp
 from auditdp.adjacency import AnyValues, EdgeLDP, Pair
 from auditdp.assertion import assert_private
 from auditdp.audit import Audit, audit, data_file
-from auditdp.betting.forecasters import Categorical
+from auditdp.betting.watcher import Watching
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.collection import collect
 from auditdp.errors import AdjacencyError, CollectionError, ConfigurationError, MechanismError, PrivacyViolation, Skip
@@ -316,8 +317,10 @@ def test_assert_private_takes_adjacencies_and_forecasters():
         return np.where(rng.random((size, len(data))) < 0.7, data, 1 - data).astype(np.int8)
 
     assert assert_private(respond, PureDP(1.0), EdgeLDP(4), calls=500).verdict is Verdict.NOT_REFUTED
-    result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[Categorical()])
-    assert [f["name"] for f in result.evidence[0].details["forecasters"]] == ["categorical"]
+    result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[GaussianNB()])
+    assert [f["name"] for f in result.evidence[0].details["forecasters"]] == ["gaussian n b"]
+    result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[Watching()])
+    assert result.evidence[0].details["forecasters_played"] > len(result.evidence[0].details["forecasters"]) > 1
 
 
 def test_assert_private_passes_on_what_is_wrong_with_the_arguments():
@@ -333,6 +336,20 @@ def test_an_infinite_output_is_audited():
         return np.where(outputs > 3, np.inf, outputs)
 
     assert assert_private(clipped, PureDP(1.0), [(0.0, 1.0)], calls=300).verdict is Verdict.NOT_REFUTED
+
+
+def test_an_answer_that_is_not_given_is_audited():
+    """NaN means "no number here", which tells something if it depends on the data."""
+
+    def withheld(data, size, *, rng):
+        return np.where(rng.random(size) < (0.6 if data else 0.1), np.nan, rng.random(size))
+
+    def fair(data, size, *, rng):
+        return np.where(rng.random(size) < 0.3, np.nan, rng.random(size))
+
+    assert assert_private(fair, PureDP(1.0), [(0, 1)], calls=300).verdict is Verdict.NOT_REFUTED
+    with pytest.raises(PrivacyViolation):
+        assert_private(withheld, PureDP(0.5), [(0, 1)], calls=5_000)
 
 
 def declared(**options):

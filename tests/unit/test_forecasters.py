@@ -7,20 +7,23 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from auditdp.adjacency import Pair
+from auditdp.betting.cells import VARIANTS
 from auditdp.betting.forecasters import (
-    Categorical,
     Classifier,
     LikelihoodRatio,
     Scored,
-    bind,
+    Single,
     default_forecasters,
-    forecast,
+    player,
     probabilities,
 )
+from auditdp.betting.memory import Memory
+from auditdp.betting.watcher import Watcher, Watching
 from auditdp.laws import FiniteLaw
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
@@ -44,74 +47,19 @@ def shifted(size, shift=2.0, width=None, seed=0):
     return random.normal(size=(size, width)) + shift * labels[:, None], labels
 
 
-def test_the_categorical_forecast_is_krichevsky_trofimov():
-    forecaster = Categorical().fit(np.array([5, 5, 5, 7, 7]), coins(1, 1, 0, 0, 0))
-    expected = [math.log(2.5 / 1.5), math.log(0.5 / 2.5), 0.0]
-    assert forecaster.log_odds(np.array([5, 7, 9])).tolist() == pytest.approx(expected)
-    assert forecaster.predict_proba(np.array([5]))[0].tolist() == pytest.approx([1.5 / 4, 2.5 / 4])
-
-
-def test_the_categorical_forecast_counts_rows_of_vectors():
-    outputs = np.array([[0, 1], [1, 0], [0, 1]])
-    forecaster = Categorical().fit(outputs, coins(1, 0, 1))
-    expected = [math.log(2.5 / 0.5), math.log(0.5 / 1.5), 0.0]
-    assert forecaster.log_odds(np.array([[0, 1], [1, 0], [1, 1]])).tolist() == pytest.approx(expected)
-
-
-def test_atoms_agree_whatever_the_type_and_the_sign_of_zero():
-    forecaster = Categorical().fit(np.array([0.0, -0.0, 1.0]), coins(1, 1, 0))
-    assert forecaster.log_odds(np.array([0, 1])).tolist() == forecaster.log_odds(np.array([False, True])).tolist()
-    assert forecaster.log_odds(np.array([-0.0]))[0] == pytest.approx(math.log(2.5 / 0.5))
-    rows = Categorical().fit(np.array([[0.0, 1.0], [-0.0, 1.0]]), coins(1, 1))
-    assert rows.log_odds(np.array([[-0.0, 1.0]]))[0] == pytest.approx(math.log(2.5 / 0.5))
-
-
-def test_before_anything_is_seen_everybody_abstains():
+def test_before_anything_is_seen_a_classifier_abstains():
     outputs = np.arange(5.0)
-    for forecaster in (Categorical(), Classifier()):
-        assert forecaster.log_odds(outputs).tolist() == [0.0] * 5
-        assert (forecaster.predict_proba(outputs) == 0.5).all()
+    forecaster = Classifier(LogisticRegression())
+    assert forecaster.log_odds(outputs).tolist() == [0.0] * 5
+    assert (forecaster.predict_proba(outputs) == 0.5).all()
 
 
-def test_a_refit_forgets_the_previous_counts():
-    forecaster = Categorical().fit(np.array([1, 1]), coins(1, 1))
-    forecaster.fit(np.array([2, 2]), coins(0, 0))
-    assert forecaster.log_odds(np.array([1]))[0] == 0.0
-
-
-def test_many_distinct_numbers_are_cut_into_cells():
-    outputs, labels = shifted(1000)
-    forecaster = Categorical().fit(outputs, labels)
-    grid = np.linspace(-6, 8, 2001)
-    odds = forecaster.log_odds(grid)
-    assert len(np.unique(odds)) <= 10  # the cube root of 1,000
-    assert odds[0] < -1
-    assert odds[-1] > 1
-    # The forecast of a cell is the estimate from the coins in it.
-    cell = forecaster.log_odds(outputs) == odds[-1]
-    ones = labels[cell].sum()
-    assert odds[-1] == pytest.approx(math.log((ones + 0.5) / (cell.sum() - ones + 0.5)))
-
-
-def test_sixty_four_numbers_are_still_atoms_and_sixty_five_are_not():
-    labels = np.ones(65, np.int8)
-    assert len(np.unique(Categorical().fit(np.arange(64), labels[:64]).log_odds(np.arange(64) + 0.5))) == 1
-    assert (Categorical().fit(np.arange(65), labels).log_odds(np.arange(65) + 0.5) > 0).any()
-
-
-def test_many_distinct_vectors_are_left_to_others():
-    outputs, labels = shifted(200, width=3)
-    forecaster = Categorical().fit(outputs, labels)
-    assert (forecaster.log_odds(outputs) == 0).all()
-
-
-def test_infinite_outputs_do_not_break_the_forecasters_that_are_played_by_default():
-    """The guard of every call lets infinities pass, so whoever learns from outputs must too."""
+def test_outputs_that_are_infinite_or_no_number_do_not_break_a_classifier():
+    """The guard of every call lets them pass, so whoever learns from outputs must take them."""
     outputs, labels = shifted(200)
-    outputs[::7], outputs[::11] = math.inf, -math.inf
-    for forecaster in (Categorical(), Classifier()):
-        forecaster.fit(outputs, labels)
-        assert not np.isnan(forecaster.log_odds(outputs)).any()
+    outputs[::7], outputs[::11], outputs[::13] = math.inf, -math.inf, math.nan
+    forecaster = Classifier(LogisticRegression()).fit(outputs, labels)
+    assert not np.isnan(forecaster.log_odds(outputs)).any()
 
 
 def test_the_likelihood_ratio_is_the_true_posterior():
@@ -139,27 +87,41 @@ def test_binding_leaves_the_template_alone():
     one, two = template.bind(Response(1.0), PAIR), template.bind(Response(2.0), PAIR.swapped())
     assert one.log_odds(coins(1))[0] == pytest.approx(1.0)
     assert two.log_odds(coins(1))[0] == pytest.approx(-2.0)
-    template = Categorical()
-    bind(template, Response(1.0), PAIR).fit(coins(1), coins(1))
-    assert template.log_odds(coins(1))[0] == 0.0
 
 
-def test_the_score_is_what_the_scored_forecaster_sees():
-    class Summed:
-        def __call__(self, data, size, *, rng):
-            return rng.normal(size=(size, 50)) + data
+def test_a_player_is_made_afresh_for_every_pair():
+    for template in (LikelihoodRatio(), Watching(), LogisticRegression(), Classifier(GaussianNB())):
+        one, two = player(template, Response(1.0), PAIR), player(template, Response(1.0), PAIR.swapped())
+        assert one is not two
+        assert isinstance(one, Watcher if isinstance(template, Watching) else Single)
+    assert one.forecaster.estimator is not two.forecaster.estimator
 
-        def score(self, outputs, pair):
-            return np.round(outputs.sum(axis=1) * (pair.data - pair.neighbour))
 
-    outputs = np.array([[1.0, 1.0], [0.0, 0.0], [2.0, 0.0]])
-    template = Scored()
-    forecaster = bind(template, Summed(), PAIR).fit(outputs, coins(1, 0, 1))
-    assert forecaster.log_odds(np.array([[0.0, 2.0], [5.0, -5.0]])).tolist() == pytest.approx(
-        [math.log(5), -math.log(3)]
-    )
-    other = bind(template, Summed(), PAIR.swapped())
-    assert other.log_odds(outputs).tolist() == [0.0] * 3
+class Summed:
+    """Fifty noisy numbers whose sum is all that tells."""
+
+    def __call__(self, data, size, *, rng):
+        return rng.normal(size=(size, 50)) + data
+
+    def score(self, outputs, pair):
+        return np.round(outputs.sum(axis=1) * (pair.data - pair.neighbour))
+
+
+def test_the_score_is_all_that_the_scored_forecaster_sees():
+    scored = player(Scored(), Summed(), PAIR)
+    scored.open(np.zeros((8, 50)))
+    assert {name.split(",")[0] for name in scored.names} == {"score: value", "score: fingerprint"}
+    memory = Memory()
+    ones, zeros = np.zeros((8, 50)), np.zeros((8, 50))
+    ones[:, 0], zeros[:, 7] = 3.0, -2.0
+    memory.add(ones, zeros)
+    scored.learn(memory, stalled=True)
+    new = np.zeros((1, 50))
+    new[0, 30:33] = 1.0  # another vector with the sum 3
+    said = scored.forecast(new, zeros[:1])
+    fine = VARIANTS.index("cells")
+    counted = sorted(zip(said[0].log_odds[fine], said[0].ones, said[0].zeros, strict=True))
+    assert counted == [(pytest.approx(-math.log(17)), 0, 1), (pytest.approx(math.log(17)), 1, 0)]  # ln(8.5/0.5)
 
 
 class Recording:
@@ -194,11 +156,11 @@ def test_a_classifier_needs_both_coins():
     assert forecaster.log_odds(outputs)[0] == 0.0
 
 
-def test_a_classifier_is_fitted_on_the_latest_calls():
+def test_a_classifier_is_fitted_on_every_third_call_where_there_are_three_times_as_many_as_it_takes():
     outputs, labels = shifted(100, width=2)
     recording = Recording()
     Classifier(recording, most=40).fit(outputs, labels)
-    assert recording.fits == [((40, 2), int(labels[-40:].sum()))]
+    assert recording.fits == [((34, 2), int(labels[::3].sum()))]
 
 
 def test_a_classifier_flattens_outputs():
@@ -210,8 +172,16 @@ def test_a_classifier_flattens_outputs():
 
 def test_logistic_regression_learns_which_side_is_which():
     outputs, labels = shifted(2000, shift=1.0)
-    odds = Classifier().fit(outputs, labels).log_odds(np.array([-1.0, 0.5, 2.0]))
+    odds = Classifier(LogisticRegression()).fit(outputs, labels).log_odds(np.array([-1.0, 0.5, 2.0]))
     assert odds == pytest.approx([-1.5, 0.0, 1.5], abs=0.35)  # the truth is y - 1/2
+
+
+def test_a_classifier_is_called_by_its_last_step():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    assert Classifier(LogisticRegression()).name == "logistic regression"
+    assert Classifier(make_pipeline(StandardScaler(), LogisticRegression())).name == "logistic regression"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +190,7 @@ def test_logistic_regression_learns_which_side_is_which():
     ids=lambda e: type(e).__name__,
 )
 def test_classifiers_of_scikit_learn_plug_in_with_a_fresh_copy_for_every_pair(estimator):
-    one, two = bind(estimator, Response(1.0), PAIR), bind(estimator, Response(1.0), PAIR)
+    one, two = (player(estimator, Response(1.0), PAIR).forecaster for _ in range(2))
     outputs, labels = shifted(400)
     one.fit(outputs, labels)
     assert (one.log_odds(np.array([-3.0, 5.0])) * [-1, 1] > 0.5).all()
@@ -237,13 +207,9 @@ def test_what_is_played_unless_an_audit_says_otherwise():
         def score(self, outputs, pair):
             return outputs
 
-    assert (
-        names(Response(1.0))
-        == names(LaplaceMechanism(1.0))
-        == ["likelihood ratio", "categorical", "logistic regression"]
-    )
-    assert names(Score()) == ["score", "categorical", "logistic regression"]
-    assert names(lambda: 0) == ["categorical", "logistic regression"]
+    assert names(Response(1.0)) == names(LaplaceMechanism(1.0)) == ["likelihood ratio", "watcher"]
+    assert names(Score()) == ["score", "watcher"]
+    assert names(lambda: 0) == ["watcher"]
 
 
 def test_probabilities_are_the_logistic_function_without_rounding_away_the_small_one():
@@ -253,16 +219,48 @@ def test_probabilities_are_the_logistic_function_without_rounding_away_the_small
     assert both[:, 0] == pytest.approx(expit(-odds), rel=1e-14)
 
 
-def test_forecast_stacks_and_takes_what_is_not_a_number_as_abstaining():
-    class Says:
-        def __init__(self, value):
-            self.value = value
+class Says:
+    """Says one thing of everything."""
 
-        def log_odds(self, outputs):
-            return np.full(len(outputs), self.value)
+    def __init__(self, value):
+        self.value = value
+        self.fitted = 0
 
-    said = forecast([Says(math.nan), Says(math.inf), Says(-math.inf), Says(0.3)], np.zeros(2))
-    assert said.tolist() == [[0.0] * 2, [math.inf] * 2, [-math.inf] * 2, [0.3] * 2]
+    def fit(self, outputs, labels):
+        self.fitted += 1
+
+    def log_odds(self, outputs):
+        return np.full(len(outputs), self.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "taken"), [(math.nan, 0.0), (math.inf, math.inf), (-math.inf, -math.inf), (0.3, 0.3)]
+)
+def test_what_is_not_a_number_counts_as_abstaining(value, taken):
+    (said,) = Single(Says(value)).forecast(np.zeros(2), np.zeros(1))
+    assert said.log_odds.tolist() == [[taken] * 3]
+    assert (said.ones.tolist(), said.zeros.tolist()) == ([1, 1, 0], [0, 0, 1])
+
+
+def test_one_forecaster_learns_from_all_that_is_kept_unless_it_knows_the_law():
+    memory, says = Memory(), Says(0.0)
+    memory.add(np.ones(3), np.zeros(2))
+    Single(says).learn(memory, stalled=True)
+    assert says.fitted == 1
+    says.calibrated = True
+    Single(says).learn(memory, stalled=True)
+    assert says.fitted == 1
+
+
+def test_who_knows_the_law_says_what_a_call_earns():
+    """Randomised response at 2 earns p ln(p/q) + (1-p) ln((1-p)/(1-q)) a call against 1, and nothing against 2."""
+    single = player(LikelihoodRatio(), Response(2.0), PAIR)
+    assert single.plausible_growth(1.0, rng(), None) == math.inf
+    single.forecast(coins(1, 1, 0, 1), coins(0, 1, 0, 0))
+    p, q = expit(2.0), expit(1.0)
+    growth = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+    assert single.plausible_growth(1.0, rng(), None) == pytest.approx(growth)
+    assert single.plausible_growth(2.0 + 1e-9, rng(), None) == 0.0
 
 
 def test_the_white_box_forecaster_of_a_leaky_law_is_sure_of_what_is_revealed():

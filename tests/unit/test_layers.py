@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("auditdp", "mechanisms", "gnn", "audits")
+PACKAGES = ("auditdp", "mechanisms", "gnn", "audits", "benchmarks")
 
 # A package on the left imports nothing of what is listed on the right.
 FORBIDDEN = {
-    "auditdp": ("mechanisms", "gnn", "audits", "tests", "torch", "torch_geometric", "opacus"),
-    "mechanisms": ("gnn", "audits", "tests", "torch", "torch_geometric", "opacus"),
-    "gnn": ("audits", "tests"),
-    "audits": ("tests",),
+    "auditdp": ("mechanisms", "gnn", "audits", "benchmarks", "tests", "torch", "torch_geometric", "opacus"),
+    "mechanisms": ("gnn", "audits", "benchmarks", "tests", "torch", "torch_geometric", "opacus"),
+    "gnn": ("audits", "benchmarks", "tests"),
+    "audits": ("benchmarks", "tests"),
+    "benchmarks": ("tests",),
 }
 NOT_FOR_MECHANISMS = {"assertion", "audit", "cli", "collection", "evidence", "judgement", "report", "runner", "testing"}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
@@ -26,18 +27,22 @@ ROOMS = {
     "randomness": set(),
     "claims": GROUND,
     "results": set(),
-    "mechanism": GROUND,
+    "traces": GROUND,
+    "mechanism": {*GROUND, "traces"},
     "laws": {*GROUND, "mechanism"},
     "adjacency": {*GROUND, "mechanism"},
     "config": GROUND,
-    "betting": CORE - {"results"},
+    "bounds": {"errors", "results"},
+    "search": {*GROUND, "mechanism", "adjacency"},
+    "betting": {*CORE, "search"} - {"results"},
     "accountants": CORE,
-    "evidence": {*CORE, "betting", "accountants"},
+    "evidence": {*CORE, "betting", "search", "accountants"},
     "audit": {*CORE, "betting", "accountants", "evidence"},
     "collection": {"errors", "audit"},
     "judgement": {*CORE, "audit", "betting", "accountants", "evidence"},
     "assertion": {*CORE, "audit", "judgement"},
-    "runner": {*CORE, "audit", "collection", "judgement", "config"},
+    "mutation": {*CORE, "search", "audit", "evidence", "judgement"},
+    "runner": {*CORE, "audit", "collection", "judgement", "mutation", "config"},
     "baseline": {"errors", "results"},
     "report": {"results", "claims", "errors"},
     "testing": {*CORE, "audit", "judgement"},
@@ -48,6 +53,8 @@ ROOMS = {
         "collection",
         "judgement",
         "accountants",
+        "bounds",
+        "mutation",
         "config",
         "runner",
         "baseline",

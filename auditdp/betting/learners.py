@@ -1,0 +1,251 @@
+"""Learned views: one number per output that is learned from earlier calls, for what needs many coordinates at once.
+
+What a learner makes up must not be mistaken for odds. So it is trained on half of the calls that are kept, and its view is
+cut into cells with the counts of the other half and of all calls after it; while calls are few, each half is counted as the
+other one sees it, and the view is then learned from both. Cheap learners start early, a heavy one late and only if the claim
+still stands.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.betting.wealth import Floats
+from auditdp.mechanism import Array
+
+Labels = NDArray[np.int8]
+FOR_QUANTILES = 8192
+STEPS = 8
+LARGEST = 1e30
+
+
+class Learner(Protocol):
+    """Learns one number per output.
+
+    Attributes:
+        name: What reports call it.
+        start: It is first trained when so many calls have been seen, and again whenever they have doubled.
+        heavy: Whether it is trained only as long as the claim has not been refuted without it.
+        blind: Whether it ignores the coins.
+        most: Rows that it is trained on at most.
+    """
+
+    name: str
+    start: int
+    heavy: bool
+    blind: bool
+    most: int
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Learn from rows of shape (n, d) and their coins; return the view."""
+
+
+def learners_for(width: int) -> list[Learner]:
+    """Return the learners for outputs of ``width`` numbers."""
+    if width < 2:
+        return []
+    screens: list[Learner] = [Screen(rank) for rank in range(4)] if width > 32 else []
+    return [*screens, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
+
+
+class Screen:
+    """Looks at one coordinate of a long output: the one whose means differ most, counting from ``rank`` 0."""
+
+    start = 16
+    heavy = False
+    blind = False
+    most = 1 << 16
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.name = f"telling coordinate {rank + 1}"
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Rank coordinates by their standardised difference of means."""
+        direction, *_ = _direction(rows, labels)
+        chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
+        return lambda rows: _finite(rows[:, chosen])
+
+
+class Above:
+    """How many coordinates, or differences of neighbouring ones, are above their medians: for noise on all of them.
+
+    Args:
+        what: "coordinates" or "differences".
+    """
+
+    start = 8
+    heavy = False
+    blind = True
+    most = 1 << 16
+
+    def __init__(self, what: str) -> None:
+        self.name = f"{what} above their medians"
+        self._differences = what == "differences"
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Find the medians."""
+        medians = np.median(self._part(_some(rows)), axis=0)
+        return lambda rows: np.asarray((self._part(rows) > medians).sum(axis=1), dtype=np.float64)
+
+    def _part(self, rows: Array) -> Floats:
+        return np.diff(_finite(rows), axis=1) if self._differences else _finite(rows)
+
+
+class Votes:
+    """Every coordinate, and every difference of neighbouring ones, votes for a coin by the side of its median that it is on.
+
+    Votes have the weight of their own evidence, with nothing fitted jointly: the quickest to learn where many coordinates
+    each say a little.
+    """
+
+    name = "votes"
+    start = 16
+    heavy = False
+    blind = False
+    most = 1 << 17
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Weigh each vote by how much more often the column is above its median under coin 1."""
+        columns = _columns(rows)
+        medians = [np.median(_some(column)) for column in columns]
+        above = np.stack([column > median for column, median in zip(columns, medians, strict=True)])
+        weights = above[:, labels == 1].mean(axis=1) - above[:, labels == 0].mean(axis=1)
+
+        def score(rows: Array) -> Floats:
+            votes = zip(_columns(rows), medians, weights, strict=True)
+            return np.asarray(sum((column > median) * weight for column, median, weight in votes))
+
+        return score
+
+
+class Linear:
+    """A linear score of coordinates and their differences: logistic regression, shrunk."""
+
+    name = "linear"
+    start = 64
+    heavy = False
+    blind = False
+    most = 1 << 17
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Fit a ridge logistic regression on standardised coordinates."""
+        columns = np.asarray(rows, dtype=np.float64).T
+        ends = [np.quantile(x[np.isfinite(x)], (0.01, 0.99)) if np.isfinite(x).any() else (0.0, 0.0) for x in columns]
+        low, high = np.clip(np.array(ends).T, -LARGEST, LARGEST)
+
+        def design(rows: Array) -> Floats:
+            missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros((len(rows), 0))
+            return np.hstack([np.clip(np.nan_to_num(np.asarray(rows, float)), low, high), missing])
+
+        x = design(rows)
+        centre, scale = x.mean(axis=0), x.std(axis=0) + 1e-12
+        weights = _regression((x - centre) / scale, labels, C=0.1) / scale
+        middle = float(centre @ weights)
+        # The last bits of a matrix product depend on how many rows there are; equal rows shall share a cell.
+        return lambda rows: np.round(design(rows) @ weights - middle, 9)
+
+
+class Additive:
+    """A sum of step functions, one of each coordinate and of each difference of neighbouring ones.
+
+    Laplace noise tells its two centres apart by a step, not by a slope: the log-likelihood ratio is constant outside the
+    centres. Steps lie at quantiles.
+    """
+
+    name = "additive"
+    start = 1024
+    heavy = False
+    blind = False
+    most = 1 << 19
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Fit a ridge logistic regression on the indicators of the cells of every column."""
+        from scipy.sparse import csr_matrix
+
+        columns = _columns(rows)
+        cuts = np.arange(1, STEPS) / STEPS
+        edges = [np.unique(np.quantile(_some(c), cuts, method="lower")) for c in columns]
+        offsets = np.cumsum([0, *(len(e) + 1 for e in edges)])
+        cells = np.stack(
+            [o + np.searchsorted(e, c) for c, e, o in zip(columns, edges, offsets[:-1], strict=True)], axis=1
+        )
+        ones = np.ones(cells.size)
+        x = csr_matrix((ones, cells.ravel(), np.arange(0, cells.size + 1, cells.shape[1])), (len(rows), offsets[-1]))
+        weights = _regression(x, labels, C=1.0)
+        tables = np.split(weights, offsets[1:-1])
+        # Columns without a say only cost time.
+        loudest = max(np.ptp(table) for table in tables)
+        telling = [j for j, table in enumerate(tables) if np.ptp(table) > loudest / 50]
+
+        def score(rows: Array) -> Floats:
+            columns, total = _columns(rows), np.zeros(len(rows))
+            for j in telling:
+                step = np.zeros(len(rows), np.int8)  # counting the few edges below is faster than searching among them
+                for edge in edges[j]:
+                    step += columns[j] > edge
+                total += tables[j][step]
+            return total
+
+        return score
+
+
+class Trees:
+    """Boosted trees, for what no sum over coordinates shows; slow, so late."""
+
+    name = "trees"
+    start = 8192
+    heavy = True
+    blind = False
+    most = 1 << 15
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Fit scikit-learn's histogram gradient boosting with few, shallow trees."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        model: Any = HistGradientBoostingClassifier(
+            max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=0, min_samples_leaf=40
+        )
+        model.fit(_finite(rows), labels)
+        return lambda rows: np.asarray(model.decision_function(_finite(rows)))
+
+
+def _some(values: Array) -> Array:
+    """Return enough of the values to know their quantiles, spread over all of them."""
+    return values[:: -(-len(values) // FOR_QUANTILES)]
+
+
+def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
+    """Return the weights of a ridge logistic regression, as far as some iterations go: a forecast needs no more."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.asarray(LogisticRegression(C=C, max_iter=60).fit(x, labels).coef_[0])
+
+
+def _direction(rows: Array, labels: Labels) -> tuple[Floats, Floats]:
+    """Return the standardised difference of the means of every coordinate, and the standard deviations."""
+    x = _finite(rows)
+    deviation = x.std(axis=0) + 1e-12
+    return (x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)) / deviation, deviation
+
+
+def _columns(rows: Array) -> Sequence[Floats]:
+    """Return the coordinates and, where they are few, the differences of neighbouring ones."""
+    x = np.ascontiguousarray(_finite(rows).T)
+    return [*x, *np.diff(x, axis=0)] if len(x) <= 32 else list(x)
+
+
+def _finite(rows: Array) -> Floats:
+    """Return finite numbers: infinities become very large, and "no number here" larger still."""
+    x = np.asarray(rows, dtype=np.float64)
+    if rows.dtype.kind != "f" or np.isfinite(x.sum()):
+        return x
+    return np.nan_to_num(x, nan=2 * LARGEST, posinf=LARGEST, neginf=-LARGEST)

@@ -1,0 +1,80 @@
+"""Views: what there is to look at in an output, one number per call.
+
+A scalar is looked at as it is. A vector is looked at coordinate by coordinate, by differences of neighbouring
+coordinates, by its sum, its extremes and where they are, and as a whole (its *fingerprint*, which tells equal rows from
+different ones). NaN means "no number here" (a query that was not answered, the padding of a short trace).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from auditdp.betting.wealth import Floats
+from auditdp.mechanism import Array
+
+MOST_COORDINATES = 32
+
+
+@dataclass(frozen=True)
+class View:
+    """One number per output: ``values(outputs)`` takes rows of shape (n, d) and returns shape (n,)."""
+
+    name: str
+    values: Callable[[Array], Floats]
+
+
+def as_rows(outputs: Array) -> Array:
+    """Return outputs with one row of numbers each, shape (n, d)."""
+    return np.ascontiguousarray(outputs).reshape(len(outputs), math.prod(outputs.shape[1:]))
+
+
+def views_of(outputs: Array) -> list[View]:
+    """Return the views of outputs that look like these: rows of shape (n, d)."""
+    width = outputs.shape[1]
+    if width == 0:
+        return []
+    if width == 1:
+        return [View("value", lambda rows: _floats(rows[:, 0]))]
+    views = [coordinate(j) for j in range(min(width, MOST_COORDINATES))]
+    if width <= MOST_COORDINATES:
+        views += [View(f"[{j + 1}] - [{j}]", _difference(j)) for j in range(width - 1)]
+    views += [
+        View("sum", lambda rows: rows.sum(axis=1, dtype=np.float64)),
+        View("largest", lambda rows: _floats(rows.max(axis=1))),
+        View("smallest", lambda rows: _floats(rows.min(axis=1))),
+        View("place of the largest", lambda rows: _floats(rows.argmax(axis=1))),
+        View("place of the smallest", lambda rows: _floats(rows.argmin(axis=1))),
+    ]
+    if outputs.dtype.kind == "f" and np.isnan(outputs).any():
+        views += [View("numbers", lambda rows: (~np.isnan(rows)).sum(axis=1).astype(np.float64))]
+    return views
+
+
+def coordinate(j: int) -> View:
+    """Return the view of one coordinate."""
+    return View(f"[{j}]", lambda rows: _floats(rows[:, j]))
+
+
+def _difference(j: int) -> Callable[[Array], Floats]:
+    return lambda rows: _floats(rows[:, j + 1]) - rows[:, j]
+
+
+def _floats(column: Array) -> Floats:
+    return np.asarray(column, dtype=np.float64)
+
+
+def fingerprint(rows: Array) -> Floats:
+    """Return a number per row that equal rows share, and different ones almost never do, shape (n,)."""
+    random = np.random.default_rng(0)
+    if rows.dtype.itemsize == 1:  # so many bits that the sum is exact in a double, whatever order it is taken in
+        weights = random.integers(1 << (45 - rows.shape[1].bit_length()), size=rows.shape[1]).astype(np.float64)
+        return np.asarray(rows.astype(np.float64) @ weights)
+    kind = np.float64 if rows.dtype.kind == "f" else np.int64  # a double would round large integers
+    bits = (np.ascontiguousarray(rows, dtype=kind) + 0).view(np.uint64)  # adding 0 makes -0.0 equal to 0.0
+    odd = random.integers(1 << 62, size=rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    mixed = (bits ^ (bits >> np.uint64(29))) * odd
+    return np.asarray(np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1), dtype=np.float64)

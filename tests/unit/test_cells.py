@@ -1,0 +1,232 @@
+"""Cells: how a line is cut, where every value falls, and what each estimator makes of the counts, against plain formulas."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from auditdp.betting.cells import (
+    CERTAIN,
+    COARSE,
+    FINEST,
+    MAX_ATOMS,
+    MOST_NAMES,
+    NESTED,
+    VARIANTS,
+    WARY,
+    Bank,
+    Cells,
+    Names,
+)
+
+NAN, INF = math.nan, math.inf
+numbers = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1.0, NAN, INF, -INF])
+
+
+def test_few_distinct_values_are_each_a_cell():
+    cells = Cells(np.array([7.0, 5.0, 7.0, 9.0]))
+    assert cells.count(np.array([5.0, 7.0, 7.0, 9.0])).tolist() == [1, 2, 1]
+    assert cells.count(np.array([-1.0, 6.0, 99.0])).tolist() == [1, 1, 1], "what is new joins the next value above"
+
+
+def test_so_many_distinct_values_are_atoms_and_one_more_is_cut_at_quantiles():
+    assert Cells(np.arange(float(MAX_ATOMS))).size == MAX_ATOMS
+    assert Cells(np.arange(float(MAX_ATOMS + 1))).size < MAX_ATOMS
+
+
+def test_zeros_of_either_sign_are_one_value():
+    cells = Cells(np.array([0.0, -0.0, 1.0]))
+    assert cells.size == 2
+    assert cells.count(np.array([-0.0, 0.0])).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("n", [100, 1_000, 10_000, 100_000])
+def test_cells_get_finer_with_more_values_and_towards_both_ends(n):
+    values = np.random.default_rng(0).normal(size=n)
+    cells = Cells(values)
+    counts = cells.count(values)
+    parts = int(np.clip(2 ** (np.log2(n) // 2.5), 4, FINEST))
+    assert counts.sum() == n
+    assert counts.min() >= 1
+    assert parts <= cells.size <= parts + 2 * math.log2(n)
+    middle = counts[len(counts) // 2]
+    assert middle == pytest.approx(n / parts, rel=0.5)
+    if n >= 1_000:
+        assert max(counts[0], counts[-1]) < middle / 4, "rare events have cells of their own"
+
+
+def test_what_is_no_number_has_a_cell_of_its_own_beyond_infinity():
+    values = np.array([1.0, NAN, INF, -INF, 2.0, NAN, INF])
+    assert Cells(values).count(values).tolist() == [1, 1, 1, 2, 2]
+    assert Cells(np.array([NAN, NAN])).count(np.array([NAN, 3.0, NAN])).tolist() == [1, 2]
+    assert Cells(np.array([1.0, 2.0])).count(np.array([NAN, 1.0])).tolist() == [1, 1], "never seen: the last cell"
+
+
+@given(st.lists(numbers, min_size=1, max_size=300), st.lists(numbers, max_size=50))
+def test_every_value_lies_in_one_cell_and_counting_agrees_with_looking_up(seen, new):
+    cells = Cells(np.array(seen))
+    assert len(cells.groups) == len(COARSE) + 1
+    for group in cells.groups:
+        assert group.shape == (cells.size,)
+        assert (np.diff(group) >= 0).all(), "coarse cells are made of neighbouring ones"
+    for values in (np.array(seen), np.array(new, dtype=float)):
+        index = cells.index(values)
+        assert cells.count(values).tolist() == np.bincount(index, minlength=cells.size).tolist()
+        edges = [-INF, *cells.edges, NAN]
+        for value, cell in zip(values, index, strict=True):
+            if not np.isnan(value):
+                assert cell == 0 or edges[cell] < value
+                assert cell == cells.size - 1 or value <= edges[cell + 1]
+            else:
+                assert cell == cells.size - 1
+
+
+def test_coarse_cells_are_about_halves_and_quarters():
+    values = np.random.default_rng(0).normal(size=4_000)
+    cells = Cells(values)
+    counts = cells.count(values)
+    for group, parts in zip(cells.groups, COARSE.values(), strict=False):
+        shares = np.bincount(group, weights=counts) / 4_000
+        assert len(shares) == parts
+        assert shares == pytest.approx(1 / parts, abs=0.05)
+
+
+def test_names_are_counted_exactly_and_strangers_last():
+    names = Names(np.array([3.0, 1.0, 3.0, 8.0]))
+    assert names.count(np.array([8.0, 3.0, 2.0, 3.0, 9.0, 0.0])).tolist() == [0, 2, 1, 3]
+    assert names.index(np.array([8.0, 3.0, 2.0, 9.0])).tolist() == [2, 1, 3, 3]
+    assert names.count(np.zeros(0)).tolist() == [0, 0, 0, 0]
+
+
+def test_the_most_frequent_names_are_kept():
+    rare, frequent = np.arange(MOST_NAMES + 50.0), np.repeat([7.5, 9.5], 3)
+    names = Names(np.concatenate([rare, frequent]))
+    assert names.size == MOST_NAMES + 1
+    assert names.count(frequent)[-1] == 0
+
+
+def plain(ones, zeros, prior=0.5):
+    return math.log((ones + prior) / (zeros + prior))
+
+
+def cautious(ones, zeros, errors=1.0):
+    """Wilson's interval for the share of ones, half a call of either coin added, and in it the odds nearest to 0."""
+    low, high = proportion_confint(ones + 0.5, ones + zeros + 1, alpha=2 * normal_tail(errors), method="wilson")
+    p = min(max(0.5, low), high)
+    return math.log(p / (1 - p))
+
+
+def normal_tail(z):
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def nested(ones, zeros):
+    """Odds of every cell with four calls more, divided as in the tail: it, its inner neighbour, and all further out."""
+    odds, size = [], len(ones)
+    for c in range(size):
+        tail = slice(0, c + 2) if 2 * c < size else slice(max(c - 1, 0), size)
+        share = (ones[tail].sum() + 0.5) / (ones[tail].sum() + zeros[tail].sum() + 1)
+        odds.append(math.log((ones[c] + NESTED * share) / (zeros[c] + NESTED * (1 - share))))
+    return odds
+
+
+def by_name(counts, group):
+    """What every variant has to say, cell by cell, from counts of shape (2, cells); variants as they are named."""
+    said = {}
+    for resolution, parts in zip([*COARSE, "cells"], group, strict=True):
+        zeros, ones = (np.bincount(parts, weights=side) for side in counts)
+        for how, estimate in {
+            "": plain,
+            ", cautious": cautious,
+            ", wary": lambda a, b: cautious(a, b, WARY),
+            ", certain": lambda a, b: plain(a, b, CERTAIN),
+            ", mirrored": None,
+            ", nested": None,
+        }.items():
+            if f"{resolution}{how}" not in VARIANTS:
+                continue
+            if how == ", nested":
+                table = nested(ones, zeros)
+            elif estimate is None:
+                table = [plain(ones[c] + zeros[-1 - c], zeros[c] + ones[-1 - c]) for c in range(len(ones))]
+            else:
+                table = [estimate(a, b) for a, b in zip(ones, zeros, strict=True)]
+            said[f"{resolution}{how}"] = [table[c] for c in parts]
+    return np.array([said[variant] for variant in VARIANTS])
+
+
+def test_every_variant_of_every_partition_is_the_plain_formula():
+    """Three partitions of different sizes in one bank: nobody's counts leak into another's forecasts."""
+    random = np.random.default_rng(1)
+    values = [random.normal(size=500), random.integers(0, 5, 500).astype(float), random.normal(size=90) ** 3]
+    partitions = [Cells(v) for v in values]
+    counts = [random.integers(0, 40, (2, cells.size)).astype(float) for cells in partitions]
+    batch = [random.integers(0, 4, (2, cells.size)).astype(float) for cells in partitions]
+    bank = Bank(partitions, np.hstack(counts))
+    for said, cells, seen, now in zip(bank.forecasts(np.hstack(batch)), partitions, counts, batch, strict=True):
+        assert said.ones.tolist() == now[1].tolist()
+        assert said.zeros.tolist() == now[0].tolist()
+        assert said.log_odds == pytest.approx(by_name(seen, cells.groups), abs=1e-9)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_the_surer_an_estimate_must_be_the_less_it_says_and_coins_can_be_exchanged(ones, zeros):
+    def said(one, zero):
+        cells = Cells(np.array([0.0]))
+        return dict(
+            zip(
+                VARIANTS,
+                Bank([cells], np.array([[zero], [one]], float)).forecasts(np.ones((2, 1)))[0].log_odds[:, 0],
+                strict=True,
+            )
+        )
+
+    odds, swapped = said(ones, zeros), said(zeros, ones)
+    assert 0 <= abs(odds["cells, wary"]) <= abs(odds["cells, cautious"]) <= abs(odds["cells"]) + 1e-12
+    assert abs(odds["cells"]) <= abs(odds["cells, certain"])
+    for variant in VARIANTS:
+        assert swapped[variant] == pytest.approx(-odds[variant], abs=1e-9)
+        assert odds[variant] * (ones - zeros) >= 0
+
+
+def test_before_anything_is_counted_everybody_abstains():
+    cells = Cells(np.arange(5.0))
+    assert (Bank([cells], np.zeros((2, cells.size))).forecasts(np.ones((2, cells.size)))[0].log_odds == 0).all()
+
+
+def test_nothing_is_said_of_names_that_were_not_seen():
+    names = Names(np.array([1.0, 2.0, 2.0]))
+    said = Bank([names], np.array([[0.0, 9.0, 50.0], [9.0, 0.0, 0.0]])).forecasts(np.ones((2, 3)))[0]
+    assert (said.log_odds[:, -1] == 0).all()
+    fine = said.log_odds[VARIANTS.index("cells")]
+    assert fine[:2].tolist() == pytest.approx([plain(9, 0), plain(0, 9)])
+    assert said.ones.tolist() == said.zeros.tolist() == [1, 1, 1], "every call is counted, whatever is said of it"
+
+
+def test_forecasts_do_not_depend_on_the_batch_they_are_about():
+    """Validity rests on it: the same counts say the same, whatever is asked."""
+    random = np.random.default_rng(2)
+    cells = Cells(random.normal(size=300))
+    bank = Bank([cells], random.integers(0, 30, (2, cells.size)).astype(float))
+    asked = [bank.forecasts(random.integers(0, 9, (2, cells.size)).astype(float))[0].log_odds for _ in range(3)]
+    assert (asked[0] == asked[1]).all()
+    assert (asked[0] == asked[2]).all()
+
+
+@pytest.mark.statistical
+def test_plausible_odds_are_drawn_from_their_posterior():
+    """Means of 4,000 draws of Beta(n1 + 1/2, n0 + 1/2), within six standard errors: at most 2e-9 each by normality."""
+    cells = Cells(np.arange(4.0))
+    counts = np.array([[9.0, 0.0, 3.0, 8.0], [1.0, 0.0, 3.0, 32.0]])
+    bank, rng = Bank([cells], counts), np.random.default_rng(0)
+    for variant, name in enumerate(VARIANTS):
+        group = cells.groups[[*COARSE, "cells"].index(name.split(",")[0])]
+        zeros, ones = (np.bincount(group, weights=side) for side in counts)
+        draws, shares = zip(*(bank.plausible(rng, 0, variant) for _ in range(4_000)), strict=True)
+        a, b = ones + 0.5, zeros + 0.5
+        error = np.sqrt(a * b / (a + b) ** 2 / (a + b + 1) / 4_000)
+        assert (abs(np.mean(draws, axis=0) - a / (a + b)) <= 6 * error).all(), name
+        assert shares[0] == pytest.approx((ones + zeros) / counts.sum())

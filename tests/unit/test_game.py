@@ -1,0 +1,412 @@
+"""The loop of the game: what is called, what is known when, who leads, which pair is played, and what a replay keeps."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from auditdp.adjacency import AnyValues, Neighbours, Pair
+from auditdp.betting import watcher as watcher_module
+from auditdp.betting.forecasters import LikelihoodRatio, Single, default_forecasters
+from auditdp.betting.game import Game
+from auditdp.betting.watcher import Watching
+from auditdp.betting.wealth import Wealth, level_grid
+from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.errors import AdjacencyError, MechanismError
+from auditdp.evidence.game import play_game
+from auditdp.randomness import stream
+from auditdp.results import Verdict
+from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
+
+PAIR = Pair(1, 0)
+CLAIM = PureDP(1.0)
+SHAPE = 8
+"""Outputs that a game draws before it begins, to see what they look like."""
+
+
+class Counting:
+    """A mechanism that counts its outputs."""
+
+    def __init__(self, function):
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, data, size, *, rng):
+        self.calls += size
+        return self.function(data, size, rng=rng)
+
+
+def streams(seed=0):
+    return lambda purpose, batch: stream(seed, "game", purpose, batch)
+
+
+def new_game(mechanism, claim=CLAIM, forecasters=None, *, pairs=(PAIR,), seed=0, levels=False):
+    chosen = default_forecasters(mechanism) if forecasters is None else forecasters
+    return Game(mechanism, claim, list(pairs), chosen, streams(seed), levels=level_grid(claim) if levels else None)
+
+
+PLAYED = {
+    "posterior": (Response(1.5), [LikelihoodRatio()], 1),
+    "default": (Response(1.5), None, 1),
+    "black box": (Response(1.5), [Watching()], 1),
+    "vectors": (lambda data, size, *, rng: rng.random((size, 3)), None, 1),
+    "five pairs": (Response(1.5), None, 5),
+}
+
+
+@pytest.mark.parametrize(("mechanism", "forecasters", "pairs"), PLAYED.values(), ids=PLAYED)
+@pytest.mark.parametrize("calls", [1, 7, 9, 200, 1_001])
+def test_as_many_calls_are_made_as_were_asked_for(mechanism, forecasters, pairs, calls):
+    counting = Counting(mechanism)
+    chosen = default_forecasters(mechanism) if forecasters is None else forecasters
+    game = Game(counting, PureDP(2.0), [Pair(1, 0, str(k)) for k in range(pairs)], _bound(chosen, mechanism), streams())
+    game.play(calls, alpha=0.05)
+    assert counting.calls - SHAPE == game.wealth.calls == calls
+    assert sum(table.calls for table in game.tables) == calls
+    assert game.path[-1] == (calls, game.wealth.log_wealth)
+    game.play(calls + 50, alpha=0.05)
+    assert game.wealth.calls == calls + 50
+
+
+class _Bound:
+    """A white-box forecaster that takes its law from somewhere else than the mechanism."""
+
+    name = "bound"
+
+    def __init__(self, template, mechanism):
+        self.template, self.mechanism = template, mechanism
+
+    def bind(self, mechanism, pair):
+        return self.template.bind(self.mechanism, pair)
+
+
+def _bound(forecasters, mechanism):
+    return [_Bound(f, mechanism) if isinstance(f, LikelihoodRatio) else f for f in forecasters]
+
+
+def test_calls_are_counted_when_every_view_sees_a_part(monkeypatch):
+    """A clean game of many calls, in which nobody earns and all views are handicapped."""
+    monkeypatch.setattr(watcher_module, "MANY_CALLS", 200)
+    counting = Counting(LaplaceMechanism(2.0))
+    game = new_game(counting, PureDP(30.0), forecasters=[Watching()])
+    game.tables[0].ranked = 100
+    game.play(1_500, alpha=0.05)
+    assert {look.every for look in game.tables[0].players[0]._looks} == {watcher_module.LATE_HANDICAP}
+    assert counting.calls - SHAPE == game.wealth.calls == 1_500
+
+
+def test_the_game_stops_at_its_refutation_or_plays_on():
+    game = new_game(Response(3.0))
+    game.play(5_000, alpha=0.05, stop_when_refuted=True)
+    assert game.refuted_at == game.wealth.calls < 5_000
+    at = game.refuted_at
+    game.play(600, alpha=0.05)
+    assert (game.refuted_at, game.wealth.calls) == (at, 600)
+
+
+class Diary:
+    """A forecaster that writes down what it was asked and what it had learned by then."""
+
+    name = "diary"
+
+    def __init__(self):
+        self.learned, self.asked = [], []
+
+    def bind(self, mechanism, pair):
+        return self
+
+    def fit(self, outputs, labels):
+        self.learned = sorted(zip(outputs.tolist(), labels.tolist(), strict=True))
+        return self
+
+    def log_odds(self, outputs):
+        self.asked.append((outputs.tolist(), self.learned))
+        return np.zeros(len(outputs))
+
+
+def test_a_batch_is_forecast_with_what_was_learned_before_it():
+    diary = Diary()
+    game = new_game(LaplaceMechanism(1.0), forecasters=[diary])
+    game.play(500, alpha=0.05)
+    before = []
+    for outputs, learned in diary.asked:
+        assert [output for output, _ in learned] == sorted(before)
+        assert not set(outputs) & set(before)
+        before += outputs
+    assert len(before) == 500
+
+
+class Says:
+    """A forecaster that says one thing."""
+
+    def __init__(self, value, name):
+        self.value, self.name = value, name
+
+    def fit(self, outputs, labels):
+        return self
+
+    def log_odds(self, outputs):
+        return np.full(len(outputs), self.value)
+
+
+def test_leaders_follow_who_has_won_most_on_this_pair_lately(monkeypatch):
+    """Recomputed from what was won before: faded by the square of the age's share, plus the log of the prior share."""
+    won, led = [], []
+    bet = Wealth.bet
+
+    def spy(self, forecasts, calls, leaders=None):
+        led.append(leaders)
+        won.append((bet(self, forecasts, calls, leaders), calls))
+        return won[-1][0]
+
+    monkeypatch.setattr(Wealth, "bet", spy)
+    game = new_game(Response(2.0), forecasters=[Says(1.4, "one"), Says(-1.4, "other"), LikelihoodRatio()], levels=True)
+    game.play(400, alpha=0.05)
+    assert led[0] is None
+    score, seen, prior = 0.0, 0, np.log([1.0, 1.0, LikelihoodRatio.share])[:, None]
+    for (gained, calls), leaders in zip(won, [*led[1:], None], strict=True):
+        seen += calls
+        score = gained + score * (1 - calls / seen) ** 2
+        if leaders is not None:
+            assert leaders.tolist() == np.argmax(score + prior, axis=0).tolist()
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Response(2.0), LaplaceMechanism(0.4), LeakyResponse(1.0, 0.3)], ids=lambda m: m.name
+)
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05)], ids=str)
+def test_the_seed_determines_everything(mechanism, claim):
+    def record(seed):
+        game = new_game(mechanism, claim, seed=seed, levels=True, pairs=[Pair(1, 0, str(k)) for k in range(3)])
+        game.play(400, alpha=0.05)
+        return game.path, game.wealth.lower_bound(0.05), [table.calls for table in game.tables], game.best_forecaster
+
+    assert record(0) == record(0)
+    assert record(0) != record(1)
+
+
+class OneOfMany:
+    """Randomised response that leaks more on one of the pairs (2k+1, 2k), and states its law if asked to."""
+
+    def __init__(self, leaking):
+        self.leaking = leaking
+
+    def __call__(self, data, size, *, rng):
+        return Response(2.5 if data // 2 == self.leaking else 1.0)(data % 2, size, rng=rng)
+
+
+class Stated(OneOfMany):
+    def distribution(self, data):
+        return Response(2.5 if data // 2 == self.leaking else 1.0).distribution(data % 2)
+
+
+@pytest.mark.parametrize(("kind", "calls"), [(Stated, 2_000), (OneOfMany, 4_000)], ids=["law stated", "black box"])
+def test_the_pair_that_shows_most_is_played_most_and_every_pair_once(kind, calls):
+    pairs = [Pair(2 * k + 1, 2 * k, str(k)) for k in range(12)]
+    game = new_game(kind(7), pairs=pairs)
+    game.play(calls, alpha=1e-9)
+    played = [table.calls for table in game.tables]
+    assert min(played) >= 4
+    assert np.argmax(played) == 7
+    assert played[7] > calls / 2
+    assert game.best.pair.name == "7"
+    assert all(0 <= table.right <= table.bets <= table.calls for table in game.tables)
+
+
+def test_a_pair_may_be_added_to_a_game_that_goes_on():
+    game = new_game(Stated(1), pairs=[PAIR])
+    game.play(100, alpha=1e-9)
+    game.add(Pair(3, 2))
+    game.play(600, alpha=1e-9)
+    assert [table.calls > 0 for table in game.tables] == [True, True]
+    assert (game.best.pair.data, game.best.pair.neighbour) == (3, 2)
+
+
+def test_a_sure_draw_of_what_a_call_may_earn_is_a_number():
+    """A beta draw may round to 0 or 1 exactly, where p ln p is none; nobody could be chosen by it."""
+
+    class Extreme:
+        def __init__(self, value):
+            self.value = value
+
+        def beta(self, a, b):
+            return self.value
+
+    single = Single(Says(2.0, "sure"))
+    single.forecast(np.ones(5), np.zeros(0))
+    for value in (0.0, 1.0):
+        assert math.isfinite(single.plausible_growth(1.0, Extreme(value), 0))
+
+
+def test_a_confirmation_is_a_fresh_game_of_what_was_learned():
+    game = new_game(Response(2.0), pairs=[PAIR, Pair(1, 0, "again")], levels=True)
+    game.play(2_000, alpha=0.05)
+    before = game.wealth.log_wealth, game.wealth.lower_bound(0.05), list(game.path)
+    fresh = game.confirmation(lambda purpose, batch: stream(1, "fresh", purpose, batch))
+    assert (fresh.wealth.log_wealth, fresh.wealth.calls, fresh.path, fresh.refuted_at) == (0.0, 0, [(0, 0.0)], None)
+    assert [table.pair for table in fresh.tables] == [game.best.pair]
+    assert (fresh.best.bets, fresh.best.right) == (0, 0)
+    fresh.play(1_000, alpha=0.05, stop_when_refuted=True)
+    assert fresh.wealth.refuted(0.05)
+    assert (game.wealth.log_wealth, game.wealth.lower_bound(0.05), game.path) == before
+    assert fresh.best.right <= fresh.best.bets <= fresh.wealth.calls
+
+
+def test_a_confirmation_of_a_true_claim_refutes_rarely():
+    """What was learned is no evidence: 200 replays at a tight claim, from games that never saw a violation."""
+    refuted = 0
+    for seed in range(200):
+        game = new_game(Response(1.0), forecasters=[Watching()], seed=seed)
+        game.play(60, alpha=0.05)
+        fresh = game.confirmation(lambda purpose, batch, seed=seed: stream(seed, "again", purpose, batch))
+        fresh.play(100, alpha=0.05, stop_when_refuted=True)
+        refuted += fresh.wealth.refuted(0.05)
+    assert refuted <= 10, f"{refuted} of 200 confirmed a true claim at alpha = .05"
+
+
+class Mean:
+    """A plain forecaster of one's own: fit and predict_proba, nothing else."""
+
+    def fit(self, outputs, labels):
+        self.middle = (outputs[labels == 1].mean() + outputs[labels == 0].mean()) / 2
+
+    def predict_proba(self, outputs):
+        p = np.where(outputs[:, 0] > self.middle, 0.95, 0.05)
+        return np.stack([1 - p, p], axis=1)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [Mean(), BernoulliNB(), LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())],
+    ids=lambda e: type(e).__name__,
+)
+def test_a_classifier_of_ones_own_is_a_forecaster(estimator):
+    game = new_game(Response(3.0), forecasters=[estimator], pairs=[PAIR, Pair(0, 1)], levels=True)
+    game.play(3_000, alpha=1e-6)
+    assert game.wealth.refuted(1e-6)
+    assert 1.0 <= game.wealth.lower_bound(1e-6) <= 3.0
+    assert not hasattr(estimator, "classes_")
+    assert not hasattr(estimator, "middle")
+    one, other = (table.players[0].forecaster.estimator for table in game.tables)
+    assert one is not other
+
+
+@pytest.mark.parametrize("forecasters", [[LikelihoodRatio()], None], ids=["alone", "default"])
+def test_a_forecaster_alone_has_a_lower_bound_on_either_side_of_the_claim(forecasters):
+    for truth, low in ((2.0, 1.6), (0.5, 0.3)):
+        game = new_game(Response(truth), forecasters=forecasters, levels=True)
+        game.play(20_000, alpha=0.01)
+        assert low <= game.wealth.lower_bound(0.01) <= truth
+
+
+NAN, INF = math.nan, math.inf
+WEIRD = {
+    "constant": lambda data, size, *, rng: np.zeros(size),
+    "no width": lambda data, size, *, rng: np.zeros((size, 0)),
+    "no width within": lambda data, size, *, rng: np.zeros((size, 3, 0), np.int8),
+    "large integers": lambda data, size, *, rng: 2**60 + rng.integers(0, 9, size),
+    "unsigned integers": lambda data, size, *, rng: rng.integers(2**63, 2**64 - 1, (size, 2), dtype=np.uint64),
+    "booleans": lambda data, size, *, rng: rng.random((size, 5)) < 0.5,
+    "no number": lambda data, size, *, rng: np.full((size, 3), NAN),
+    "one no number": lambda data, size, *, rng: np.full(size, NAN),
+    "often no number": lambda data, size, *, rng: np.where(rng.random((size, 3)) < 0.5, NAN, rng.random((size, 3))),
+    "infinite": lambda data, size, *, rng: np.where(rng.random((size, 2)) < 0.5, INF, -INF),
+    "three dimensions": lambda data, size, *, rng: rng.random((size, 2, 3)),
+    "column order": lambda data, size, *, rng: rng.random((3, size)).T,
+    "half precision": lambda data, size, *, rng: rng.normal(size=(size, 4)).astype(np.float16),
+    "long double": lambda data, size, *, rng: rng.normal(size=(size, 2)).astype(np.longdouble),
+    "nearly overflowing": lambda data, size, *, rng: np.where(rng.random((size, 40)) < 0.5, 1e308, -1e308),
+    "read only": lambda data, size, *, rng: np.broadcast_to(np.arange(3.0), (size, 3)),
+    "long": lambda data, size, *, rng: rng.random((size, 2_000)),
+}
+CLAIMS = [PureDP(1.0), PureDP(1e-6), PureDP(300.0), ApproxDP(1.0, 0.01), ApproxDP(1e-4, 0.9), GaussianDP(50.0)]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", WEIRD)
+def test_whatever_outputs_are_made_of_a_true_claim_stands(kind):
+    """Their laws do not depend on the input, so every claim is true; each refutes with probability at most 1e-6."""
+    for claim, calls in itertools.product(
+        [PureDP(0.5), ApproxDP(0.5, 0.01)], [1, 9, 150] if kind == "long" else [1, 9, 1_300]
+    ):
+        found = play_game(WEIRD[kind], claim, AnyValues((0, 1)), alpha=1e-6, calls=calls, streams=streams())
+        assert found.verdict is Verdict.NOT_REFUTED
+        assert found.calls == calls
+        assert found.epsilon_lower <= 0.5
+
+
+@pytest.mark.parametrize("claim", [*CLAIMS, GaussianDP(1e-5), ApproxDP(40.0, 0.0)], ids=str)
+def test_whatever_is_claimed_a_coin_does_not_refute_it(claim):
+    for mechanism in (
+        lambda data, size, *, rng: rng.random(size) < 0.5,
+        lambda data, size, *, rng: rng.normal(size=size),
+    ):
+        found = play_game(mechanism, claim, AnyValues((0, 1)), alpha=1e-6, calls=400, streams=streams())
+        assert found.verdict is Verdict.NOT_REFUTED
+        assert not math.isnan(found.log_e_value)
+
+
+LEAKING = {
+    "large integers": lambda data, size, *, rng: np.full((size, 2), 2**60) + data,
+    "no number": lambda data, size, *, rng: np.where(rng.random(size) < 0.1 + 0.8 * data, NAN, rng.random(size)),
+    "one of many bits": lambda data, size, *, rng: (
+        rng.integers(0, 2, (size, 40)) * ~((np.arange(40) == 17) & (data == 1))
+    ),
+    "the width that is used": lambda data, size, *, rng: np.where(
+        np.arange(6) < 2 + 2 * data, rng.random((size, 6)), NAN
+    ),
+    "infinity": lambda data, size, *, rng: np.where(rng.random(size) < 0.1 + 0.8 * data, INF, -INF),
+    "equal coordinates": lambda data, size, *, rng: rng.random((size, 1)) + data * np.array([0.0, 0.5]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", LEAKING)
+def test_a_leak_is_found_wherever_it_is(kind):
+    found = play_game(LEAKING[kind], PureDP(1.0), AnyValues((0, 1)), alpha=1e-3, calls=1_500, streams=streams())
+    assert found.verdict is Verdict.VIOLATED
+    assert found.details["confirmation"]["confirmed"]
+
+
+def test_what_cannot_be_played_is_an_error():
+    def game(mechanism, adjacency, **options):
+        return play_game(mechanism, PureDP(1.0), adjacency, alpha=0.05, calls=50, streams=streams(), **options)
+
+    with pytest.raises(AdjacencyError, match="no pairs to play"):
+        game(Response(1.0), AnyValues((0, 1)), pairs=[])
+    with pytest.raises(AdjacencyError):
+        game(Response(1.0), AnyValues((0, 1)), pairs=[Pair(0, 7)])
+    with pytest.raises(MechanismError, match="independent runs"):
+        game(lambda data, size, *, rng: np.full(size, rng.random()), Neighbours([(0, 1)]))
+
+
+def test_evidence_reports_what_happened():
+    found = play_game(Response(2.0), PureDP(1.0), AnyValues((0, 1)), alpha=0.01, calls=3_000, streams=streams())
+    details = found.details
+    assert found.verdict is Verdict.VIOLATED
+    assert found.calls == 3_000 + details["confirmation"]["calls"]
+    assert details["wealth_path"][0] == [0, 0.0]
+    assert details["wealth_path"][-1] == [3_000, found.log_e_value]
+    assert details["threshold"] == pytest.approx(math.log(100))
+    assert details["refuted_at"] <= 3_000
+    assert details["forecasters"][0]["log_wealth"] == max(f["log_wealth"] for f in details["forecasters"])
+    assert sum(pair["calls"] for pair in details["pairs"]) == 3_000
+    right, bets = (details["confirmation"][key] for key in ("right", "bets"))
+    assert f"bet {bets:,} times" in found.counterexample.explanation
+    assert right / bets > PureDP(1.0).posterior_cap()
+
+
+def test_a_gaussian_finding_is_told_in_its_own_terms():
+    found = play_game(
+        GaussianMechanism(0.5), GaussianDP(1.0), AnyValues((0, 1)), alpha=0.01, calls=3_000, streams=streams()
+    )
+    assert found.verdict is Verdict.VIOLATED
+    assert "μ ≥" in found.statement
+    assert "among its surest" in found.counterexample.explanation
+    # The total variation of 1-GDP is 2 Φ(1/2) - 1 = .3829, so one is right (1 + .3829)/2 = 69.15 % of the time.
+    assert "69.15%" in found.counterexample.explanation

@@ -1,0 +1,203 @@
+"""Pairs that nobody listed: those that are proposed, and the smallest that still shows a violation."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from auditdp.adjacency import AnyValues, EdgeLDP, Neighbours, Pair
+from auditdp.betting import pairs as module
+from auditdp.betting.forecasters import default_forecasters
+from auditdp.betting.game import Game
+from auditdp.betting.pairs import CALLS_PER_PAIR, MOST_PROPOSED, can_search, propose, smaller
+from auditdp.claims import PureDP
+from auditdp.errors import AdjacencyError
+from auditdp.evidence.game import play_game
+from auditdp.randomness import stream
+from auditdp.results import Verdict
+from auditdp.testing import Response
+
+LEAKING = 20
+CLAIM = PureDP(1.0)
+
+
+class Numbers:
+    """Numbers from 0 to 63 that differ by one; lists 0 and 1 alone."""
+
+    name = "numbers that differ by 1"
+
+    def check(self, pair):
+        if abs(pair.data - pair.neighbour) != 1:
+            raise AdjacencyError(f"not neighbours: {pair}")
+
+    def pairs(self):
+        return [Pair(0, 1)]
+
+    def exhaustive(self):
+        return None
+
+    def strategy(self):
+        return st.integers(0, 62).map(lambda k: Pair(k + 1, k))
+
+
+class Sometimes:
+    """Randomised response on the last bit, which leaks more for numbers from 20 on; it counts its calls."""
+
+    def __init__(self, leak=3.0):
+        self.leak = leak
+        self.calls = 0
+
+    def __call__(self, data, size, *, rng):
+        self.calls += size
+        return Response(self.leak if data >= LEAKING else 1.0)(data % 2, size, rng=rng)
+
+
+class Stated(Sometimes):
+    def distribution(self, data):
+        return Response(self.leak if data >= LEAKING else 1.0).distribution(data % 2)
+
+
+def new_game(mechanism, pairs=None, seed=0):
+    listed = Numbers().pairs() if pairs is None else pairs
+    return Game(
+        mechanism, CLAIM, listed, default_forecasters(mechanism), lambda purpose, batch: stream(seed, purpose, batch)
+    )
+
+
+def found(game):
+    return [(table.pair.data, table.pair.neighbour) for table in game.tables]
+
+
+@pytest.mark.parametrize("mechanism", [Sometimes(), Stated()], ids=["black box", "law stated"])
+def test_pairs_that_leak_are_proposed(mechanism):
+    game = new_game(mechanism)
+    spent = propose(game, Numbers(), 60 * CALLS_PER_PAIR)
+    assert 0 < spent <= 60 * CALLS_PER_PAIR
+    assert 1 < len(game.tables) <= 1 + MOST_PROPOSED
+    assert all(abs(a - b) == 1 for a, b in found(game))
+    assert len(set(map(frozenset, found(game)))) == len(game.tables), "no pair twice, whichever way round"
+    assert sum(min(pair) >= LEAKING for pair in found(game)) >= len(game.tables) - 2
+    assert [table.pair.name for table in game.tables[1:]] == ["found"] * (len(game.tables) - 1)
+
+
+def test_what_is_spent_is_what_was_called():
+    mechanism = Sometimes()
+    game = new_game(mechanism)
+    before = mechanism.calls
+    spent = propose(game, Numbers(), 20 * CALLS_PER_PAIR)
+    shapes = 8 * spent // CALLS_PER_PAIR
+    assert mechanism.calls - before == spent + shapes
+
+
+def test_proposals_are_determined_by_the_seed_and_are_no_evidence():
+    one, same = new_game(Sometimes()), new_game(Sometimes())
+    spent = [propose(game, Numbers(), 5_000) for game in (one, same)]
+    assert spent[0] == spent[1]
+    assert found(one) == found(same)
+    assert (one.wealth.calls, one.wealth.log_wealth, one.path) == (0, 0.0, [(0, 0.0)])
+
+
+def test_few_calls_are_not_spent_on_a_search():
+    game = new_game(Sometimes())
+    assert propose(game, Numbers(), module.FEWEST_EXAMPLES * CALLS_PER_PAIR - 1) == 0
+    assert len(game.tables) == 1
+
+
+def test_where_there_is_something_to_search():
+    assert can_search(Numbers())
+    assert can_search(EdgeLDP(nodes=30))
+    assert not can_search(Neighbours([(0, 1)]))
+    assert not can_search(AnyValues((0, 1)))  # both of its pairs are listed
+
+
+def refuted(pair, mechanism):
+    game = new_game(mechanism, pairs=[pair])
+    game.play(5_000, alpha=0.05, stop_when_refuted=True)
+    assert game.refuted_at
+    return game
+
+
+def test_the_smallest_pair_that_shows_it_is_found_and_played():
+    game = refuted(Pair(61, 60), Sometimes(leak=6.0))
+    small, spent = smaller(game, Numbers(), 0.05)
+    assert small is not None
+    assert spent > 0
+    assert small.refuted_at is not None
+    (table,) = small.tables
+    assert LEAKING <= table.pair.data < 61
+    fresh = small.confirmation(lambda purpose, batch: stream(9, purpose, batch))
+    fresh.play(2_000, alpha=0.05, stop_when_refuted=True)
+    assert fresh.wealth.refuted(0.05)
+
+
+def test_a_pair_that_is_smallest_already_stays():
+    class Alone(Numbers):
+        def strategy(self):
+            return st.just(Pair(61, 60))
+
+    assert smaller(refuted(Pair(61, 60), Sometimes()), Alone(), 0.05)[0] is None
+
+
+def test_a_search_for_small_pairs_that_would_cost_too_much_is_left_out(monkeypatch):
+    game = refuted(Pair(61, 60), Sometimes())
+    monkeypatch.setattr(module, "MOST_CALLS_TO_SHRINK", 1_000)
+    assert smaller(game, Numbers(), 0.05) == (None, 0)
+
+
+def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest_pair():
+    mechanism = Sometimes(leak=6.0)
+    evidence = play_game(
+        mechanism, CLAIM, Numbers(), alpha=1e-3, calls=30_000, streams=lambda purpose, batch: stream(1, purpose, batch)
+    )
+    assert evidence.verdict is Verdict.VIOLATED
+    assert evidence.details["search_calls"] > 0
+    assert 1.0 <= evidence.epsilon_lower <= 6.0
+    played = 64 + 8  # to see whether calls are independent, and what outputs look like
+    probes = evidence.details["search_calls"] // CALLS_PER_PAIR
+    assert evidence.calls <= mechanism.calls <= evidence.calls + played + 8 * (probes + 2 * module.SHRINK_EXAMPLES)
+    smallest = evidence.details["smallest"]
+    assert evidence.counterexample.pair == smallest["pair"]
+    assert smallest["confirmed"]
+
+
+@pytest.mark.parametrize("options", [{"pairs": [Pair(0, 1)]}, {"search": False}], ids=["given pairs", "no search"])
+def test_nothing_is_searched_where_pairs_are_given_or_nobody_asks(options):
+    evidence = play_game(
+        Sometimes(),
+        CLAIM,
+        Numbers(),
+        alpha=1e-3,
+        calls=5_000,
+        streams=lambda purpose, batch: stream(1, purpose, batch),
+        **options,
+    )
+    assert evidence.verdict is Verdict.NOT_REFUTED
+    assert evidence.details["search_calls"] == 0
+    assert [pair["pair"] for pair in evidence.details["pairs"]] == [str(Pair(0, 1))]
+
+
+def test_pairs_that_are_not_adjacent_are_never_scored():
+    class Wrong(Numbers):
+        def strategy(self):
+            return st.just(Pair(0, 5))
+
+    with pytest.raises(AdjacencyError, match="not neighbours"):
+        propose(new_game(Sometimes()), Wrong(), 5_000)
+
+
+def test_a_list_of_neighbours_can_be_searched():
+    """One list of 30 where only the last cell is not noisy; the pairs that are listed differ in the first."""
+
+    def respond(data, size, *, rng):
+        noisy = np.where(rng.random((size, len(data))) < 0.7, data, 1 - data).astype(np.int8)
+        noisy[:, -1] = data[-1]
+        return noisy
+
+    evidence = play_game(
+        respond,
+        CLAIM,
+        EdgeLDP(nodes=12),
+        alpha=1e-3,
+        calls=60_000,
+        streams=lambda purpose, batch: stream(1, purpose, batch),
+    )
+    assert evidence.verdict is Verdict.VIOLATED
