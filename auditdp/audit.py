@@ -6,7 +6,7 @@ import ast
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,10 @@ from auditdp.errors import CollectionError, ConfigurationError, Skip, did_you_me
 from auditdp.evidence.estimation import Promise, Unbiased, VarianceAtMost
 
 DATA_VARIABLE = "AUDITDP_DATA"
+KINDS = ("exact", "game", "sensitivity", "support")
+"""Kinds of evidence about a privacy claim, as they are gathered: what says most about the claim comes first."""
+DEFAULT_KINDS = ("exact", "game", "sensitivity")
+"""Those that are gathered where they apply, unless an audit names its own."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,18 @@ class Audit:
         pairs: For a privacy claim: an adjacency such as ``EdgeLDP(nodes=8)``, or pairs (data, neighbour).
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
         controls: Mechanisms that break the claim on purpose. Each kind of evidence must refute each of them with the
-            budget that the mechanism had; one that survives makes the audit INCONCLUSIVE.
+            budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
+            and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes.
         play: Pairs for the game where they are not those that the adjacency lists.
-        evidence: Kinds of evidence to gather, of 'game' and 'exact'; all that apply unless named.
+        evidence: Kinds of evidence to gather, of 'exact', 'game', 'sensitivity' and 'support'; all that apply unless
+            named, except 'support', which looks at the last bits of floating-point outputs and refutes nearly every
+            textbook implementation.
         forecasters: Forecasters for the game; chosen automatically unless named.
         calls: Calls of the game, instead of the budget's.
-        exhaustive: Whether exact evidence enumerates all pairs where it can; False looks at the played ones only.
+        exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
+            or searches; False looks at the played ones only.
         figure: ``figure(rng) -> dict`` with a scatter plot for the report.
+        equivalent_mutants: Why mutants of the mechanism keep the claim, by name or shell pattern, for ``auditdp mutate``.
 
     Raises:
         CollectionError: If the arguments do not fit together.
@@ -54,6 +63,7 @@ class Audit:
     calls: int | None = None
     exhaustive: bool = True
     figure: Callable[[np.random.Generator], dict[str, Any]] | None = None
+    equivalent_mutants: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.is_promise and not self.inputs:
@@ -61,8 +71,8 @@ class Audit:
         if not self.is_promise and self.pairs is None:
             raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
         for kind in self.evidence or ():
-            if kind not in ("game", "exact"):
-                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, ('game', 'exact'))}")
+            if kind not in KINDS:
+                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, KINDS)}")
         if self.calls is not None and self.calls < 1:
             raise CollectionError(f"expected calls >= 1, got calls={self.calls!r}")
 

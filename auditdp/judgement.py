@@ -13,13 +13,16 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import as_adjacency
-from auditdp.audit import Audit
+from auditdp.audit import DEFAULT_KINDS, Audit
 from auditdp.betting.game import Streams
 from auditdp.claims import GaussianDP
 from auditdp.errors import CollectionError
 from auditdp.evidence.estimation import Unbiased, VarianceAtMost, estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_game
+from auditdp.evidence.query import has_query
+from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
+from auditdp.evidence.support import support_evidence
 from auditdp.mechanism import as_mechanism, name_of
 from auditdp.randomness import stream
 from auditdp.results import AuditResult, ClaimRecord, ControlResult, Evidence, Verdict
@@ -57,7 +60,7 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     started, cpu = time.perf_counter(), time.process_time()
-    evidence = _gather(built, built.mechanism, settings, "mechanism")
+    evidence = gather(built, built.mechanism, settings, "mechanism")
     if built.figure is not None:
         figure = built.figure(settings.streams("figure")("figure", 0))
         evidence[-1] = replace(evidence[-1], details={**evidence[-1].details, **figure})
@@ -84,7 +87,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     )
 
 
-def _gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool = False) -> list[Evidence]:
+def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool = False) -> list[Evidence]:
     """Run every applicable kind of evidence on one mechanism; the game against a control stops when it is refuted."""
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
     calls = built.calls if built.calls is not None else settings.calls
@@ -94,7 +97,9 @@ def _gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, c
             estimation_evidence(adapted, built.claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)
         ]
     adjacency = as_adjacency(built.pairs)
-    kinds = built.evidence if built.evidence is not None else ("exact", "game")
+    kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
+    bets = [kind for kind in kinds if kind in ("game", "support")]
+    alpha = settings.alpha / max(len(bets), 1)  # each kind that bets has its own share of the audit's alpha
     found: list[Evidence] = []
     if "exact" in kinds and has_exact_law(mechanism):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
@@ -104,7 +109,7 @@ def _gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, c
             adapted,
             built.claim,
             adjacency,
-            alpha=settings.alpha,
+            alpha=alpha,
             calls=calls,
             streams=streams,
             forecasters=built.forecasters,
@@ -112,17 +117,38 @@ def _gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, c
             stop_when_refuted=control,
         )
         found.append(game)
+    if "support" in kinds:
+        bits = support_evidence(
+            adapted,
+            built.claim,
+            adjacency,
+            alpha=alpha,
+            calls=calls,
+            streams=streams,
+            pairs=built.play,
+            stop_when_refuted=control,
+        )
+        found.append(bits)
+    if "sensitivity" in kinds and has_query(mechanism):
+        examples = EXAMPLES if built.exhaustive else 0
+        found.append(sensitivity_evidence(mechanism, adjacency, streams=streams, pairs=built.play, examples=examples))
     if not found:
         raise CollectionError(
-            f"no evidence can be gathered: {name_of(mechanism)} states no law for evidence={list(kinds)}; add 'game'"
+            f"no evidence can be gathered: {name_of(mechanism)} states no law or query for evidence={list(kinds)}; "
+            "add 'game'"
         )
     return found
 
 
 def _control(built: Audit, twin: Any, settings: Settings, number: int) -> ControlResult:
-    """Audit a broken twin as the mechanism was audited; each kind of evidence must refute it, or it has survived."""
-    evidence = _gather(built, twin, settings, f"control {number}", control=True)
-    blind = [e for e in evidence if e.verdict is not Verdict.VIOLATED]
+    """Audit a broken twin as the mechanism was audited; each kind of evidence must refute it, or it has survived.
+
+    Evidence of sensitivity or of the support is blind to the size of the noise, so it has to refute a control only where
+    nothing else was gathered.
+    """
+    evidence = gather(built, twin, settings, f"control {number}", control=True)
+    judging = [e for e in evidence if e.kind not in ("sensitivity", "support")] or evidence
+    blind = [e for e in judging if e.verdict is not Verdict.VIOLATED]
     return ControlResult(
         name=name_of(twin),
         verdict=blind[0].verdict if blind else Verdict.VIOLATED,
@@ -140,6 +166,8 @@ def _conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -
     by_kind = {e.kind: e.verdict for e in evidence}
     if by_kind.get("game") is Verdict.VIOLATED and by_kind.get("exact") is Verdict.CERTIFIED:
         summary += "; the stated law is certified, so the code does not draw from the law that it states"
+    if by_kind.get("sensitivity") is Verdict.VIOLATED and by_kind.get("exact") is Verdict.CERTIFIED:
+        summary += "; the stated law is certified, so it is not the law of noise that is calibrated as declared"
     surviving = [control.name for control in controls if control.verdict is not Verdict.VIOLATED]
     if surviving:
         return Verdict.INCONCLUSIVE, (
