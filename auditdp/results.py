@@ -128,6 +128,60 @@ class ControlResult:
     epsilon_lower: Number | None = None
 
 
+class Fate(StrEnum):
+    """What became of a mutant, a broken twin that was derived from the mechanism."""
+
+    KILLED = "killed"
+    """The audit's evidence refuted the claim for it."""
+    REJECTED = "rejected"
+    """The harness refused its outputs; counts as killed."""
+    SURVIVED = "survived"
+    """Nothing refuted it, and nothing shows that it keeps the claim."""
+    EQUIVALENT = "equivalent"
+    """It keeps the claim, for the reason given; does not count."""
+    INVALID = "invalid"
+    """It crashes, so nobody could overlook it; does not count."""
+
+
+@dataclass(frozen=True)
+class MutantResult:
+    """A mutant and what became of it, with the evidence, or the argument."""
+
+    name: str
+    operator: str
+    description: str
+    fate: Fate
+    statement: str = ""
+    calls: int = 0
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """How an audit did against the mutants of its mechanism.
+
+    Attributes:
+        mutants: Every mutant.
+        unread: Functions of the mechanism that were not mutated: no source is at hand, or their values are cached.
+    """
+
+    mutants: list[MutantResult] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    def of(self, *fates: Fate) -> list[MutantResult]:
+        """Return the mutants with one of these fates."""
+        return [mutant for mutant in self.mutants if mutant.fate in fates]
+
+    @property
+    def killed(self) -> int:
+        """How many mutants were killed or rejected."""
+        return len(self.of(Fate.KILLED, Fate.REJECTED))
+
+    @property
+    def counted(self) -> int:
+        """How many mutants count: those that are neither equivalent nor invalid."""
+        return self.killed + len(self.of(Fate.SURVIVED))
+
+
 @dataclass(frozen=True)
 class AuditResult:
     """Everything one audit found out. ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``."""
@@ -151,6 +205,7 @@ class AuditResult:
     controls: list[ControlResult] = field(default_factory=list)
     counterexample: Counterexample | None = None
     reproduce: str = ""
+    mutation: Mutation | None = None
 
     @property
     def surviving_controls(self) -> list[str]:

@@ -3,7 +3,7 @@
 import sys
 import traceback
 
-from auditdp.cli import inspect, replay, run, selftest  # noqa: F401 - importing them registers their commands
+from auditdp.cli import bounds, inspect, mutate, replay, run, selftest  # noqa: F401 - importing them registers their commands
 from auditdp.cli.common import CRASHED, USAGE, app, say
 from auditdp.errors import AuditError
 

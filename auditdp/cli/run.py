@@ -39,7 +39,7 @@ from auditdp.cli.common import (
 from auditdp.config import Configuration, load
 from auditdp.errors import ConfigurationError
 from auditdp.report import FORMATS, render, terminal
-from auditdp.results import AuditResult, RunRecord, Verdict
+from auditdp.results import AuditResult, Fate, RunRecord, Verdict
 from auditdp.runner.execute import execute
 from auditdp.runner.plan import Plan, make_plan
 from auditdp.runner.record import DEFAULT_LOG, Log, header, read_log, resumable
@@ -70,6 +70,9 @@ def run(
     log_path: Annotated[Path, typer.Option("--log", help="Log of the run.")] = DEFAULT_LOG,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False,
     fail_on: Annotated[FailOn, typer.Option(help="Also fail on inconclusive audits (exit code 4).")] = FailOn.none,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Also audit broken twins derived from each mechanism.")
+    ] = False,
 ) -> None:
     """Collect audits, run them, and report what was found."""
     configuration = load(Path.cwd())
@@ -80,7 +83,7 @@ def run(
         if seed is None:
             seed = read_log(log_path).root_seed if resume else configuration.seed
         root_seed = seed if seed is not None else secrets.randbelow(2**32)
-        plan = _plan(configuration, paths, keyword, parameters, root_seed, alpha, budget, timeout, data)
+        plan = _plan(configuration, paths, keyword, parameters, root_seed, alpha, budget, timeout, data, mutants)
         if not plan.tasks and not plan.failures:
             places = _where(paths, configuration, keyword)
             say(f"no audits found; expected audit_*.py files with @audit functions in {places}")
@@ -143,6 +146,7 @@ def _plan(
     budget: str,
     timeout: float | None,
     data: str,
+    mutants: bool,
 ) -> Plan:
     """Return the plan from options, with the project's configuration where an option is not given."""
     return make_plan(
@@ -155,6 +159,7 @@ def _plan(
         timeout=timeout,
         default_timeout=configuration.timeout or None,
         data=_data_folder(data or configuration.data),
+        mutants=mutants,
     )
 
 
@@ -213,7 +218,7 @@ def _publish(record: RunRecord, reports: Iterable[tuple[str, Path]], output: str
 
 
 def _exit_code(record: RunRecord, fail_on: FailOn) -> int:
-    if any(result.is_finding for result in record.results):
+    if any(result.is_finding or (result.mutation and result.mutation.of(Fate.SURVIVED)) for result in record.results):
         return FOUND
     if any(result.verdict is Verdict.ERROR for result in record.results):
         return CRASHED
@@ -249,6 +254,7 @@ def _arguments(
         "timeout": limit,
         "timeout_for_all": for_all,
         "data": task.data if task else "",
+        "mutants": bool(task and task.mutants),
     }
 
 

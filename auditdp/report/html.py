@@ -24,6 +24,8 @@ from auditdp.report.standing import (
     audited_claims,
     by_standing,
     detectable,
+    mutants_by_fate,
+    mutation_score,
     named,
     reasons,
     role,
@@ -126,6 +128,7 @@ def report(record: RunRecord) -> str:
             headings=HEADINGS,
             overview=Markup(overview) if overview else None,
             claims=audited_claims(record),
+            mutated=any(result.mutation is not None for result in record.results),
             purposes=alpha_by_purpose(record.alpha_ledger),
             total_alpha=sum(entry.alpha for entry in record.alpha_ledger),
             plot_styles=Markup(style_sheet()),
@@ -171,7 +174,13 @@ def _environment() -> Environment:
         "paragraphs": _paragraphs,
         "plain": _plain,
     }
-    environment.globals |= {"interval": numbers.interval, "named": named, "role": role}
+    environment.globals |= {
+        "interval": numbers.interval,
+        "mutants_by_fate": mutants_by_fate,
+        "mutation_score": mutation_score,
+        "named": named,
+        "role": role,
+    }
     return environment
 
 

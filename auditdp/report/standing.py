@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from auditdp.report.numbers import as_float, count, level, number, symbol
-from auditdp.results import AuditResult, ControlResult, LedgerEntry, RunRecord, Verdict
+from auditdp.results import AuditResult, ControlResult, Fate, LedgerEntry, Mutation, RunRecord, Verdict
 
 
 class Standing(StrEnum):
@@ -88,6 +88,26 @@ def detectable(result: AuditResult) -> str:
             against = f" ({alternative})" if alternative else ""
             return f"{symbol(result.claim)} = {number(smallest)}{against}"
     return ""
+
+
+def mutation_score(*mutations: Mutation) -> str:
+    """Return how many mutants were killed of those that count, and how many do not count."""
+    killed, counted = sum(m.killed for m in mutations), sum(m.counted for m in mutations)
+    left = {fate: sum(len(m.of(fate)) for m in mutations) for fate in (Fate.EQUIVALENT, Fate.INVALID)}
+    unread = sum(len(m.unread) for m in mutations)
+    rest = [f"{n:,} {fate}" for fate, n in left.items() if n]
+    rest += [f"{count(unread, 'function')} not mutated"] if unread else []
+    return f"{killed:,} of {counted:,} killed" + (f" ({', '.join(rest)})" if rest else "")
+
+
+def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
+    """Return (fate, reason, names) of the mutants with one fate and reason; of those that are gone, without the reason."""
+    groups: dict[tuple[Fate, str], list[str]] = {}
+    for fate in (Fate.SURVIVED, Fate.EQUIVALENT, Fate.REJECTED, Fate.KILLED, Fate.INVALID):
+        for mutant in mutation.of(fate):
+            statement = "" if fate in (Fate.KILLED, Fate.INVALID) else mutant.statement
+            groups.setdefault((fate, statement), []).append(mutant.name)
+    return [(fate, statement, names) for (fate, statement), names in groups.items()]
 
 
 def audited_claims(record: RunRecord) -> int:

@@ -19,6 +19,7 @@ from auditdp.report.standing import (
     audited_claims,
     by_standing,
     detectable,
+    mutation_score,
     named,
     standing,
     surviving,
@@ -26,7 +27,7 @@ from auditdp.report.standing import (
 )
 from auditdp.report.text import printable
 from auditdp.report.wording import CLEAN_RUN
-from auditdp.results import AuditResult, Counterexample, RunRecord, Verdict
+from auditdp.results import AuditResult, Counterexample, Fate, RunRecord, Verdict
 
 WIDTH = 100
 INDENT = 4
@@ -69,6 +70,7 @@ def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH) -> st
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return the counts, how alpha was split, the root seed and revision, and what a clean run means."""
     groups = by_standing(record)
+    mutations = [result.mutation for result in record.results if result.mutation is not None]
     audits = count(len(record.results), "audit")
     title = f"{audits} of {count(audited_claims(record), 'privacy claim')} in {duration(record.seconds)}"
     if record.status != "complete":
@@ -81,6 +83,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
         text.append(f"{0:>{INDENT + 2}}  findings\n", style="bold green")
     rows = [
         ("verdicts", _verdict_counts(record)),
+        *([("mutants", mutation_score(*mutations))] if mutations else []),
         ("alpha", _alpha(record)),
         ("root seed", str(record.root_seed)),
         ("revision", record.revision or "unknown"),
@@ -129,6 +132,10 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         smallest = detectable(result)
         sentence = f"this budget would have refuted {smallest} nine times in ten" if smallest else result.summary
         notes.append(("power", sentence, ""))
+    if result.mutation is not None:
+        survivors = result.mutation.of(Fate.SURVIVED)
+        notes.append(("mutants", mutation_score(result.mutation), "yellow" if survivors else "green"))
+        notes.extend(("survivor", f"{mutant.name}: {mutant.statement}", "yellow") for mutant in survivors)
     if finding or result.verdict is Verdict.VIOLATED:
         notes.extend(_command(result))
     return notes

@@ -19,6 +19,7 @@ from auditdp.audit import DATA_VARIABLE, Declared
 from auditdp.collection import collect
 from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, run_audit
+from auditdp.mutation.score import mutation
 from auditdp.results import RESULT, AuditResult, Verdict
 from auditdp.runner.plan import BUDGETS, Task
 
@@ -44,6 +45,9 @@ def run_task(task: Task) -> AuditResult:
             built, parameters = declared.build(task.overrides)
             settings = Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id)
             result = run_audit(built, settings)
+            if task.mutants and result.verdict is not Verdict.VIOLATED:  # else every mutant is refuted as well
+                exact = any(evidence.kind == "exact" for evidence in result.evidence)
+                result = replace(result, mutation=mutation(built, settings, exact=exact))
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except (Exception, SystemExit, Timeout) as error:

@@ -35,6 +35,7 @@ class Task:
     budget: str
     timeout: float | None
     data: str = ""
+    mutants: bool = False
 
     @property
     def reproduce(self) -> str:
@@ -42,6 +43,7 @@ class Task:
         words = ["auditdp", "run", self.id, "--seed", str(self.root_seed), "--alpha", repr(self.alpha)]
         words += ["--budget", self.budget]
         words += [word for name, value in self.overrides.items() for word in ("-P", f"{name}={value}")]
+        words += ["--mutants"] * self.mutants
         return shlex.join(words)
 
 
@@ -149,6 +151,7 @@ def make_plan(
     timeout: float | None = None,
     default_timeout: float | None = None,
     data: str = "",
+    mutants: bool = False,
 ) -> Plan:
     """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
 
@@ -162,6 +165,7 @@ def make_plan(
         timeout: Seconds per audit, whatever an audit declares.
         default_timeout: Seconds for audits that declare none.
         data: Folder of data files.
+        mutants: Whether the mutants of each mechanism are audited as well.
 
     Raises:
         ConfigurationError: If a setting cannot be used.
@@ -196,6 +200,7 @@ def make_plan(
             budget=budget,
             timeout=next((t for t in (timeout, d.timeout, default_timeout) if t is not None), None),
             data=data,
+            mutants=mutants,
         )
         for d in declared
     ]

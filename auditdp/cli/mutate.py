@@ -1,0 +1,52 @@
+"""``auditdp mutate``: would the audits notice if their mechanisms were broken?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from auditdp.cli.common import Data, Keyword, Paths, app
+from auditdp.cli.run import run
+from auditdp.report import FORMATS
+from auditdp.runner.record import DEFAULT_LOG
+
+
+@app.command()
+def mutate(
+    paths: Paths = None,
+    keyword: Keyword = "",
+    parameters: Annotated[list[str] | None, typer.Option("-P", help="name=value: a parameter of the audits.")] = None,
+    workers: Annotated[str, typer.Option("-n", help="Worker processes: a number, or auto.")] = "1",
+    seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
+    budget: Annotated[str, typer.Option(help="quick, standard or thorough.", show_default="standard")] = "",
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds per audit and its mutants.", show_default="600")
+    ] = None,
+    data: Data = "",
+    report: Annotated[list[str] | None, typer.Option(help="format=PATH, such as html=report.html; repeatable.")] = None,
+    output: Annotated[str, typer.Option("--format", help=f"Standard output: {', '.join(FORMATS)}.")] = "terminal",
+    log_path: Annotated[Path, typer.Option("--log", help="Log of the run.")] = DEFAULT_LOG,
+    resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False,
+) -> None:
+    """Run the audits, and play each against broken twins derived from its mechanism; exit code 1 if one survives.
+
+    The same as ``auditdp run --mutants``. A survivor is a fault that the audit does not see at this budget, or one that
+    does not break the claim, which the audit may argue in ``equivalent_mutants={name: argument}``.
+    """
+    run(
+        paths,
+        keyword,
+        parameters,
+        workers=workers,
+        seed=seed,
+        budget=budget,
+        timeout=timeout,
+        data=data,
+        report=report,
+        output=output,
+        log_path=log_path,
+        resume=resume,
+        mutants=True,
+    )

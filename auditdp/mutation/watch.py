@@ -1,0 +1,137 @@
+"""A generator that watches where a mechanism draws.
+
+The mechanism is not touched: it is handed a generator on the same stream that tells a listener of every draw and of the
+place in the code that asks for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from auditdp.mechanism import PerCall, as_mechanism
+
+Key = tuple[tuple[CodeType, int], ...]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of a mechanism, about to happen.
+
+    Attributes:
+        method: The generator's method.
+        arguments: Its positional arguments.
+        keywords: Its keyword arguments.
+        perform: Draws with other arguments in place of those.
+        key: Where in the code it is.
+        size: Independent runs that the call draws for, along the first axis; None where a call is one run.
+        earlier: State of the bit generator before the first draw of this method in this call; None if this is that one.
+        generator: The generator that draws.
+    """
+
+    method: str
+    arguments: Sequence[Any]
+    keywords: dict[str, Any]
+    perform: Callable[..., Any]
+    key: Key
+    size: int | None
+    earlier: Any
+    generator: np.random.Generator
+
+    def argument(self, position: int, name: str, default: Any = None) -> Any:
+        """Return an argument, given by position or by name."""
+        return self.arguments[position] if position < len(self.arguments) else self.keywords.get(name, default)
+
+    def with_argument(self, position: int, name: str, value: Any) -> Any:
+        """Draw with one argument replaced."""
+        arguments, keywords = list(self.arguments), dict(self.keywords)
+        if position < len(arguments):
+            arguments[position] = value
+        else:
+            keywords[name] = value
+        return self.perform(*arguments, **keywords)
+
+    def as_is(self) -> Any:
+        """Draw as the mechanism asks."""
+        return self.perform(*self.arguments, **self.keywords)
+
+
+class Watched(np.random.Generator):
+    """A generator on the stream of another one that hands every draw to a listener, which performs or spoils it."""
+
+    def __init__(self, rng: np.random.Generator, listener: Callable[[Draw], Any], size: int | None) -> None:
+        super().__init__(rng.bit_generator)
+        self._listener = listener
+        self._size = size
+        self._first: dict[str, Any] = {}
+        self._inside = False
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        """Return children that are watched as well."""
+        children = np.random.Generator(self.bit_generator).spawn(n_children)
+        return [Watched(child, self._listener, self._size) for child in children]
+
+    def _draw(self, method: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        perform = functools.partial(getattr(np.random.Generator, method), self)
+        if self._inside:  # numpy draws for a draw
+            return perform(*arguments, **keywords)
+        earlier = self._first.get(method)
+        if earlier is None:
+            self._first[method] = self.bit_generator.state
+        self._inside = True
+        try:
+            return self._listener(Draw(method, arguments, keywords, perform, _key(), self._size, earlier, self))
+        finally:
+            self._inside = False
+
+
+def _watch(method: str) -> Callable[..., Any]:
+    def draw(self: Watched, *arguments: Any, **keywords: Any) -> Any:
+        return self._draw(method, arguments, keywords)
+
+    return draw
+
+
+METHODS = tuple(
+    name
+    for name in dir(np.random.Generator)
+    if not name.startswith("_") and name != "spawn" and callable(getattr(np.random.Generator, name))
+)
+for _method in METHODS:
+    setattr(Watched, _method, _watch(_method))
+
+
+def _enter(run: Callable[..., Any], *arguments: Any, rng: np.random.Generator) -> Any:
+    """Call a mechanism; the frames above this one are its own."""
+    return run(*arguments, rng=rng)
+
+
+def _key() -> Key:
+    """Where the code of the mechanism is at, from the function that draws outwards."""
+    frame, found = sys._getframe(), []
+    while frame is not None and frame.f_code is not _enter.__code__:
+        if frame.f_code.co_filename != __file__:
+            found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back  # type: ignore[assignment]
+    return tuple(found)
+
+
+def watched_call(
+    mechanism: Any, data: Any, size: int, rng: np.random.Generator, listener: Callable[[Draw], Any]
+) -> Any:
+    """Call a mechanism so that a listener gets every draw."""
+    adapted = as_mechanism(mechanism)
+    if not isinstance(adapted, PerCall):
+        return _enter(adapted, data, size, rng=Watched(rng, listener, size))
+    single = adapted.function
+
+    def one(data: Any, rng: np.random.Generator) -> Any:
+        return _enter(single, data, rng=Watched(rng, listener, None))
+
+    return PerCall(one)(data, size, rng=rng)

@@ -1,0 +1,220 @@
+"""What becomes of mutants: killed, rejected, surviving, equivalent or invalid, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from auditdp import AnyValues, Audit, Neighbours, Pair, PureDP, Unbiased
+from auditdp.errors import CollectionError
+from auditdp.judgement import Settings
+from auditdp.laws import LaplaceLaw
+from auditdp.mutation.score import mutation
+from auditdp.results import Fate, MutantResult, Mutation
+from auditdp.testing import LaplaceMechanism, Response
+
+SETTINGS = Settings(alpha=1e-6, calls=3_000, root_seed=5, key="mutation")
+
+
+def judged(audit, *, exact=False, settings=SETTINGS):
+    """Fates by name, after checking that every mutant has one and says why."""
+    result = mutation(audit, settings, exact=exact)
+    assert all(mutant.statement and mutant.description for mutant in result.mutants)
+    return {mutant.name: mutant for mutant in result.mutants}, result
+
+
+def one(mutants, part):
+    (found,) = [mutant for name, mutant in mutants.items() if part in name]
+    return found
+
+
+def test_an_audit_with_teeth_kills_all_that_count():
+    mutants, result = judged(Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1))))
+    assert (result.killed, result.counted, result.of(Fate.SURVIVED)) == (9, 9, [])
+    assert one(mutants, "noise halved").statement.startswith("game: ")
+    assert one(mutants, "noise halved").calls > 0
+
+
+def test_what_ignores_its_input_is_equivalent_and_what_crashes_is_invalid():
+    mutants, result = judged(Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0))))
+    pure_noise = one(mutants, "→ rng.laplace(scale=self.scale, size=size)")
+    assert pure_noise.fate is Fate.EQUIVALENT
+    assert "does not depend on the input, in all 256 runs" in pure_noise.statement
+    scalar = one(mutants, "size=size) → data")
+    assert (scalar.fate, scalar.calls) == (Fate.INVALID, 0)
+    assert "returned shape ()" in scalar.statement
+    assert result.killed == result.counted == len(mutants) - 2
+
+
+@dataclass(frozen=True)
+class TwoBits:
+    """Randomised response on two bits."""
+
+    epsilon: float
+    name: str = "TwoBits"
+
+    def __call__(self, data, size, *, rng):
+        keep = 1 / (1 + np.exp(-self.epsilon))
+        first = data[0] ^ (rng.random(size) >= keep)
+        second = data[1] ^ (rng.random(size) >= keep)
+        return np.stack([first, second], axis=1).astype(np.int8)
+
+
+BOTH = [Pair((1, 0), (0, 0)), Pair((0, 1), (0, 0))]
+
+
+def test_a_blind_audit_does_not_kill_what_it_does_not_play():
+    seeing = Audit(TwoBits(1.0), PureDP(1.0), Neighbours(BOTH))
+    assert mutation(seeing, SETTINGS).of(Fate.SURVIVED) == []
+    mutants, _ = judged(replace(seeing, play=BOTH[:1]))
+    assert one(mutants, "noise left out: draw 1,").fate is Fate.KILLED
+    ignoring = one(mutants, "data[1] ^ (rng.random(size) >= keep) → rng.random(size) >= keep")
+    assert ignoring.statement.startswith("it on each pair either does what the mechanism does or does not depend")
+    assert one(mutants, "noise left out: draw 2,").fate is Fate.SURVIVED
+
+
+def test_an_audit_of_inputs_that_do_not_differ_in_what_matters_kills_nothing():
+    """The mechanism looks at the second bit alone, and only the first one is played."""
+
+    def second(data, size, *, rng):
+        return (data[1] ^ (rng.random(size) >= 1 / (1 + np.exp(-1.0)))).astype(np.int8)
+
+    _, result = judged(Audit(second, PureDP(1.0), Neighbours(BOTH), play=BOTH[:1]))
+    assert result.killed == 0
+    assert result.counted > 3
+
+
+def test_a_fault_that_shows_only_on_inputs_that_are_not_played_survives_and_the_input_is_named():
+    def clipped(data, size, *, rng):
+        return min(data, 1) + rng.laplace(size=size)
+
+    pairs = Neighbours([(0, 1), (0, 3)])
+    mutants, _ = judged(Audit(clipped, PureDP(1.0), pairs, play=[Pair(0, 1)]))
+    survivor = one(mutants, "clip left out")
+    assert survivor.fate is Fate.SURVIVED
+    assert "no played pair tells it from the mechanism, but this one does: " in survivor.statement
+    assert survivor.statement.endswith(("0 | 3", "3 | 0"))
+    mutants, _ = judged(Audit(clipped, PureDP(1.0), pairs))
+    assert one(mutants, "clip left out").fate is Fate.KILLED
+    mutants, _ = judged(Audit(clipped, PureDP(1.0), Neighbours([(0, 1)])))
+    assert one(mutants, "clip left out").fate is Fate.EQUIVALENT
+    assert "it does what the mechanism does, in all " in one(mutants, "clip left out").statement
+
+
+@dataclass(frozen=True)
+class Generous:
+    """Laplace noise of twice the scale that is claimed, with its law."""
+
+    epsilon: float
+    name: str = "Generous"
+
+    @property
+    def scale(self):
+        return 2 / self.epsilon
+
+    def __call__(self, data, size, *, rng):
+        return data + rng.laplace(scale=self.scale, size=size)
+
+    def laplace(self, data):
+        return LaplaceLaw(np.array([float(data)]), np.array([self.scale]))
+
+
+def test_broken_code_that_states_a_certified_law_is_equivalent():
+    audit = Audit(Generous(1.0), PureDP(1.0), AnyValues((0, 1)))
+    mutants, _ = judged(audit, exact=True)
+    for part in ("parameter doubled: epsilon", "Generous.scale: 2 / self.epsilon → 2", "Generous.scale: self.epsilon"):
+        assert one(mutants, part).fate is Fate.EQUIVALENT
+        assert "states is certified: Exact ε = 1" in one(mutants, part).statement or "→ 2" in part
+    # The law does not know what the call does to the noise, so it is no argument.
+    assert one(mutants, "noise halved").fate is Fate.SURVIVED
+    assert one(mutants, "parameter halved in Generous.__call__").fate is Fate.SURVIVED
+    without, _ = judged(replace(audit, evidence=("game",)))
+    assert one(without, "parameter doubled: epsilon").fate is Fate.SURVIVED
+
+
+def test_a_survivor_whose_law_breaks_the_claim_is_said_to():
+    few = replace(SETTINGS, calls=16)
+    mutants, _ = judged(Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0))), exact=True, settings=few)
+    survivor = one(mutants, "parameter halved: scale")
+    assert survivor.fate is Fate.SURVIVED
+    assert "exact evidence would see it" in survivor.statement
+    assert "Exact ε = 2" in survivor.statement
+
+
+def test_an_audit_of_exact_evidence_alone_kills_nothing():
+    _, result = judged(Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)), evidence=("exact",)), exact=True)
+    assert (result.killed, len(result.of(Fate.SURVIVED))) == (0, 9)
+    assert "no evidence that runs the mechanism" in result.of(Fate.SURVIVED)[0].statement
+
+
+def sharing(data, size, *, rng):
+    fresh = True
+    noise = rng.laplace(size=size if fresh else 1)
+    return data + noise * np.ones(size)
+
+
+def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
+    mutants, result = judged(Audit(sharing, PureDP(1.0), AnyValues((0.0, 1.0))))
+    rejected = one(mutants, "condition ignored in sharing: size if fresh else 1 → 1")
+    assert (rejected.fate, rejected.calls) == (Fate.REJECTED, 0)
+    assert "must return independent runs" in rejected.statement
+    assert rejected in result.of(Fate.REJECTED)
+    assert result.killed == len(result.of(Fate.KILLED, Fate.REJECTED))
+
+
+class WithArguments(Audit):
+    """An audit that argues which mutants keep the claim."""
+
+    equivalent_mutants: dict[str, str] = {}  # noqa: RUF012
+
+
+def arguing(arguments, **settings):
+    audit = WithArguments(**{"mechanism": Generous(1.0), "claim": PureDP(1.0), "pairs": AnyValues((0, 1))} | settings)
+    object.__setattr__(audit, "equivalent_mutants", arguments)
+    return audit
+
+
+def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
+    argument = "half of noise that is twice too large is enough"
+    mutants, _ = judged(arguing({"noise halved: *": argument}, evidence=("game",)))
+    mutant = one(mutants, "noise halved")
+    assert (mutant.fate, mutant.statement) == (Fate.EQUIVALENT, argument)
+    assert mutant.calls == SETTINGS.calls  # it was played all the same
+
+
+def test_an_argument_that_the_evidence_refutes_does_not_save_the_mutant():
+    mutants, _ = judged(arguing({"noise left out: *": "surely"}, evidence=("game",)))
+    mutant = one(mutants, "noise left out")
+    assert mutant.fate is Fate.KILLED
+    assert mutant.statement.endswith("the audit's argument that it is equivalent is wrong: surely")
+
+
+def test_an_argument_about_no_mutant_is_refused():
+    with pytest.raises(CollectionError, match="no mutant is called 'noise halved: draw 9'"):
+        judged(arguing({"noise halved: draw 9": "gone"}, evidence=("game",)))
+
+
+def test_promises_about_estimates_are_held_against_faults_of_the_code_alone():
+    def shifted(data, size, *, rng):
+        return data + 5.0 + rng.normal(size=size) - 5.0
+
+    audit = Audit(shifted, Unbiased(lambda data: data, margin=0.5), inputs={"two": [2.0]})
+    mutants, result = judged(audit)
+    assert not any(mutant.operator.startswith("noise") for mutant in result.mutants)
+    assert one(mutants, "5.0 + rng.normal(size=size) → data + 5.0").fate is Fate.INVALID
+    assert one(mutants, "- 5.0 → data + 5.0 + rng.normal(size=size)").fate is Fate.KILLED
+    assert one(mutants, "data + 5.0 → data").statement.startswith("estimation: ")
+
+
+def test_the_outcome_depends_on_the_audit_and_its_seed_alone():
+    audit = Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)))
+    assert mutation(audit, SETTINGS) == mutation(audit, SETTINGS)
+
+
+def test_the_score_counts_what_is_neither_equivalent_nor_invalid():
+    fates = [Fate.KILLED, Fate.KILLED, Fate.REJECTED, Fate.SURVIVED, Fate.EQUIVALENT, Fate.INVALID]
+    result = Mutation([MutantResult(f"m{k}", "kind", "what", fate) for k, fate in enumerate(fates)])
+    assert (result.killed, result.counted) == (3, 4)
+    assert [mutant.name for mutant in result.of(Fate.SURVIVED)] == ["m3"]
