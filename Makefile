@@ -1,11 +1,12 @@
 PYTHON ?= python3
 SEED ?= 20240229
 BUDGET ?= standard
+BENCH ?= all
 WORKERS ?= auto
 DATA ?= $(or $(AUDITDP_DATA),$(wildcard ../shared/data))
 BIN := .venv/bin
 
-.PHONY: audit test lint format report selftest wheel clean
+.PHONY: audit test lint format report bench selftest wheel clean
 
 audit: .venv/ready  ## audit every mechanism; leaves reports/index.html and reports/run.json
 	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
@@ -25,6 +26,11 @@ format: .venv/ready  ## rewrite files in the project's format
 
 report: .venv/ready  ## render the report of the last run again
 	$(BIN)/auditdp report -f html -o reports/index.html
+
+bench: .venv/ready  ## measure the auditor against the numbers to beat; leaves reports/bench.html and reports/bench.json
+	test -e .venv/peers || { $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]' \
+		&& touch .venv/peers; } || echo "the peers are not installed; the benchmark goes on without them"
+	$(BIN)/python -m benchmarks $(BENCH) --seed $(SEED)
 
 selftest: .venv/ready  ## prove that this installation finds what is broken
 	$(BIN)/auditdp selftest

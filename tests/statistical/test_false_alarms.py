@@ -1,0 +1,51 @@
+"""The benchmark's table of false alarms, with fewer repeats: no case alarms more often than alpha allows."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from auditdp.randomness import stream
+from benchmarks.alarms import ALPHA, NULLS, Overconfident, cases, view
+from benchmarks.alarms import _game as play
+
+pytestmark = pytest.mark.statistical
+
+REPEATS = {"game": 250, "lower bound": 100, "estimation": 300, "recorded data": 500}
+SLOW = ("watcher", "score", "classifier", "mixture")
+SLOW_REPEATS = 40
+"""Of games whose forecasters learn: they abstain for most of so short a game."""
+FALSE_FAILURE = 1e-6
+
+
+def repeats_of(kind, name):
+    return SLOW_REPEATS if kind == "game" and name.endswith(SLOW) else REPEATS[kind]
+
+
+def most(repeats):
+    """More alarms than this have probability below 1e-6 for a test of size alpha."""
+    return int(binom.isf(FALSE_FAILURE, repeats, ALPHA))
+
+
+CASES = [(kind, name) for kind, checks in cases().items() for name in checks]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{kind}: {name}" for kind, name in CASES])
+def test_tight_true_claims_are_refuted_at_most_alpha_of_the_time(kind, name):
+    repeats = repeats_of(kind, name)
+    alarms = cases()[kind][name](repeats, stream(1, kind, name))
+    assert alarms <= most(repeats), (
+        f"{alarms} of {repeats} at alpha = {ALPHA}; by chance with probability {FALSE_FAILURE:g}"
+    )
+
+
+def test_an_auditor_without_a_cap_would_be_caught(monkeypatch):
+    """Guards the guard: the same overconfident bets against a claim that the mechanism breaks do refute."""
+    null = NULLS["randomised response"]
+    monkeypatch.setitem(NULLS, "false", type(null)(null.believed, null.claim, null.believed))
+    assert play("false", "overconfident", SLOW_REPEATS, np.random.default_rng(1)) > most(SLOW_REPEATS)
+
+
+def test_every_kind_of_statistical_evidence_is_there():
+    assert set(cases()) == {"game", "lower bound", "estimation", "recorded data"}
+    assert Overconfident.name in {name.rpartition(", ")[2] for name in cases()["game"]}
+    assert view({}).bars[0].met is None
