@@ -72,6 +72,7 @@ def _stack(outputs: Sequence[Any]) -> Array | None:
     except ValueError:  # ragged
         return None
     alike = len({(array.shape, array.dtype) for array in arrays}) == 1 and arrays[0].dtype.kind in "biuf"
+    alike = alike and bool(arrays[0].size)  # empty lists may be followed by others
     return np.stack(arrays) if alike else None
 
 

@@ -145,7 +145,7 @@ class Game:
         table.ranked = 2 * table.calls
         step = self.wealth.tangents
         frontier = self.wealth.anchor(self._frontier)
-        live = [self._claim_anchor, *range(frontier, len(self.wealth.anchors) * step, step)[:3]]
+        live = [self._claim_anchor, *range(max(frontier - step, 0), len(self.wealth.anchors) * step, step)[:4]]
         first = 0
         for p in table.players:
             p.rank(table.won[first : first + len(p.names), live], table.calls)

@@ -27,6 +27,7 @@ FEW_ROWS = 1 << 14
 SOON, LATE = 1.5, 2.0
 FINEST_FROM = 10_000
 WHOLE = 5
+TELLING = 3.0
 HANDICAP = 8
 LATE_HANDICAP = 64
 MANY_CALLS = 500_000
@@ -61,6 +62,7 @@ class _Look:
     names: bool = False
     cells: Cells | None = None
     every: int = 1
+    left: bool = False
 
     def count(self, rows: Array) -> NDArray[np.intp]:
         """Return how many of the rows lie in each cell."""
@@ -202,8 +204,13 @@ class Watcher:
             return
         self._next = math.ceil((SOON if memory.calls < FEW_ROWS else LATE) * memory.calls)
         sides = self._rows(memory.zeros), self._rows(memory.ones)
+        before = {id(look): part for look, part in self._parts()}
         counts, self._cut = [], []
         for look in self._looks:
+            if look.left and id(look) in before:
+                counts.append(before[id(look)])
+                self._cut.append(look)
+                continue
             if look.learner is None:
                 assert look.values is not None  # only learned views start without
                 values = look.values(sides[0]), look.values(sides[1])
@@ -222,8 +229,16 @@ class Watcher:
         few = everything.shape[1] > 1 and len(np.unique(fingerprint(everything))) <= most
         self._alphabet = _Alphabet(everything, self._cut) if few else None
 
+    def _parts(self) -> list[tuple[_Look, Floats]]:
+        """Return the views that are cut, with the counts in their cells."""
+        if self._bank is None:
+            return []
+        return [(look, self._bank.counts[:, part]) for look, part in zip(self._cut, self._bank.slices, strict=True)]
+
     def rank(self, won: Floats, calls: int) -> None:
         """Let only the best views see whole batches, and the others an eighth, or less once there are many calls.
+
+        Views that earn clearly less than another are left as they are, not learned or cut again.
 
         Args:
             won: Log wealth that every forecaster won on this pair lately, shape (forecasters, statements).
@@ -234,6 +249,8 @@ class Watcher:
         for place, k in enumerate(np.argsort(behind, kind="stable")):
             others = HANDICAP if calls < MANY_CALLS else LATE_HANDICAP
             self._looks[k].every = 1 if place < WHOLE and (np.isfinite(behind[k]) or calls < MANY_CALLS) else others
+            heavy = self._looks[k].learner is not None and self._looks[k].learner.heavy
+            self._looks[k].left = bool(best.max() > TELLING and behind[k] > (0 if heavy else TELLING))
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
         """Draw odds that the counts leave plausible and return what they would earn.

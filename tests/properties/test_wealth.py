@@ -115,13 +115,6 @@ def test_more_delta_than_was_claimed_pays(epsilon, delta, times):
     assert expectation(claim, epsilon, delta, [math.inf, -math.inf, math.inf, -math.inf]).max() > 1
 
 
-def initial(wealth):
-    """The wealth against every level before the first bet: above the claim only leaders have any."""
-    leading = wealth.leader / (sum(wealth.shares) + wealth.leader)
-    below = np.where(wealth.levels < wealth.claim.level, (leading + 1) / 2, leading)
-    return np.where(wealth.levels == wealth.claim.level, 1.0, below)
-
-
 CLAIMS = [PureDP(0.5), PureDP(2.0), ApproxDP(1.0, 0.1), ApproxDP(0.2, 0.4), GaussianDP(0.8)]
 TRUTHS = [(0.5, 0.0), (2.0, 0.0), (1.0, 0.1), (0.2, 0.4), None]
 
@@ -139,7 +132,7 @@ def gaussian_bits(mu):
 
 
 def expected_wealth(claim, possible, seed, grid, *, calls=3, peek=False):
-    """The expected wealth against every level after whole games, over everything that may happen.
+    """The expected wealth against every level after whole games, over everything that may happen; it begins at 1.
 
     Three forecasters answer as they like, differently after every history; leaders follow whoever has won most, as in the
     game, or, if they ``peek``, whoever wins most in the very batch.
@@ -158,7 +151,7 @@ def expected_wealth(claim, possible, seed, grid, *, calls=3, peek=False):
             won = new if won is None else new + 0.5 * np.maximum(won, -1e3)
             history += [coin, y]
         total = total + math.prod(p for p, _, _ in path) * np.exp(wealth._current)
-    return total, initial(wealth)
+    return total
 
 
 @pytest.mark.parametrize(("claim", "truth"), list(zip(CLAIMS, TRUTHS, strict=True)), ids=map(str, CLAIMS))
@@ -168,17 +161,16 @@ def test_whole_games_with_leaders_gain_nothing_at_any_true_level(claim, truth, s
     possible = gaussian_bits(0.8) if truth is None else outcomes(*truth)
     grid = level_grid(claim, ratio=2.5)
     with patch.object(module, "STARTS", {0: 0.5, 1: 0.3, 2: 0.2}), patch.object(module, "ANCHORS", 2):
-        expected, begun = expected_wealth(claim, possible, seed, grid)
-        true = grid >= claim.level
-        assert (expected[true] <= begun[true] * (1 + 1e-9)).all()
+        expected = expected_wealth(claim, possible, seed, grid)
+        assert (expected[grid >= claim.level] <= 1 + 1e-9).all()
 
 
 def test_a_leader_who_peeks_is_found_out():
     """Guards the guard: leaders chosen from the batch they bet on would gain."""
     claim, grid = PureDP(0.5), level_grid(PureDP(0.5), ratio=2.5)
     with patch.object(module, "STARTS", {0: 1.0}), patch.object(module, "ANCHORS", 2):
-        expected, begun = expected_wealth(claim, outcomes(0.5, 0.0), 0, grid, calls=2, peek=True)
-        assert expected[grid == claim.level] > begun[grid == claim.level] * 1.01
+        expected = expected_wealth(claim, outcomes(0.5, 0.0), 0, grid, calls=2, peek=True)
+        assert expected[grid == claim.level] > 1.01
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.2])
@@ -188,8 +180,8 @@ def test_levels_below_the_claim_are_true_levels_too(delta, seed):
     claim, truth = (PureDP(2.0), 0.5) if delta == 0 else (ApproxDP(2.0, delta), 0.5)
     grid = np.array([0.1, 0.25, 0.5, 0.8, 1.2, 2.0, 3.0])
     with patch.object(module, "STARTS", {0: 0.6, 2: 0.4}), patch.object(module, "ANCHORS", 2):
-        expected, begun = expected_wealth(claim, outcomes(truth, delta), seed, grid)
-        assert (expected[grid >= truth] <= begun[grid >= truth] * (1 + 1e-9)).all()
+        expected = expected_wealth(claim, outcomes(truth, delta), seed, grid)
+        assert (expected[grid >= truth] <= 1 + 1e-9).all()
 
 
 @settings(max_examples=60)

@@ -57,7 +57,9 @@ def test_dictionaries_are_read_in_the_order_of_their_keys():
     assert list(leaves({"a": 1})) != list(leaves({"b": 1}))
 
 
-@pytest.mark.parametrize("output", [object(), 1j, {1, 2}, print, np.complex128(1)], ids=repr)
+@pytest.mark.parametrize(
+    "output", [object(), 1j, {1, 2}, print, np.complex128(1)], ids=lambda output: type(output).__name__
+)
 def test_what_cannot_be_read_is_named(output):
     with pytest.raises(MechanismError, match=f"of type {type(output).__name__}"):
         list(leaves([1, output]))

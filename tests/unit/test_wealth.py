@@ -9,7 +9,16 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from auditdp.betting import wealth as module
-from auditdp.betting.wealth import FRACTIONS, GRID_LIMITS, ROUNDING_SLACK, Forecasts, Wealth, level_grid, log_cap
+from auditdp.betting.wealth import (
+    CLAIM_SHARE,
+    FRACTIONS,
+    GRID_LIMITS,
+    ROUNDING_SLACK,
+    Forecasts,
+    Wealth,
+    level_grid,
+    log_cap,
+)
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
 CLAIMS = [
@@ -88,12 +97,16 @@ class Slow:
 
     def now(self):
         weights = np.array(list(STARTS.values()))
-        led = self.leader * weights @ self.led.reshape(*self.led.shape[:2], -1).mean(axis=2)
+        led = weights @ self.led.reshape(*self.led.shape[:2], -1).mean(axis=2)
         by_forecaster = self.own.reshape(len(self.own), -1).mean(axis=1)
-        at_claim = float(self.shares @ by_forecaster) + led[self.levels.index(self.claim.level)]
+        at_claim = float(self.shares @ by_forecaster) + self.leader * led[self.levels.index(self.claim.level)]
         return np.array(
             [
-                at_claim if level == self.claim.level else (own + at_claim) / 2 if level < self.claim.level else own
+                at_claim
+                if level == self.claim.level
+                else (1 - CLAIM_SHARE) * own + CLAIM_SHARE * at_claim
+                if level < self.claim.level
+                else own
                 for level, own in zip(self.levels, led, strict=True)
             ]
         )
