@@ -156,7 +156,7 @@ class Watcher:
     @property
     def names(self) -> Sequence[str]:
         """Every view with every variant of reading its cells."""
-        return [f"{self.prefix}{look.name}, {variant}" for look in self._looks for variant in VARIANTS]
+        return [f"{self.prefix}{look.name} in {variant}" for look in self._looks for variant in VARIANTS]
 
     def open(self, like: Array) -> None:
         """Choose the views, from outputs of an independent call that look like those to come."""

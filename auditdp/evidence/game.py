@@ -186,7 +186,7 @@ def _counterexample(fresh: Game) -> Counterexample:
     return Counterexample(
         pair=str(table.pair),
         explanation=(
-            f"On {fresh.wealth.calls:,} fresh calls the forecasters ({fresh.best_forecaster} earned most) bet "
+            f"On {fresh.wealth.calls:,} fresh calls the forecasters (best: {fresh.best_forecaster}) bet "
             f"{table.bets:,} times on which of the two inputs was used and were right {table.right:,} times "
             f"({table.right / max(table.bets, 1):.2%}); the claim allows {allowed}"
         ),
