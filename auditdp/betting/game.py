@@ -53,7 +53,7 @@ class Table:
 class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
-    Batches start at 8 calls and grow by a tenth of the calls of their pair, so that forecasters never know much less
+    Batches start at 4 calls and grow by a tenth of the calls of their pair, later by a quarter, so that forecasters never know much less
     than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
 
     Args:
@@ -88,8 +88,7 @@ class Game:
         players = self.tables[0].players
         shares = [p.share / len(p.names) for p in players for _ in p.names]
         self.names = [name for p in players for name in p.names]
-        leads = len(shares) > 1 or levels is not None  # one alone has nobody to follow, but levels are for leaders only
-        self.wealth = Wealth(claim, shares=shares, leader=LEADER if leads else 0.0, levels=levels)
+        self.wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
         self._prior = np.log(np.asarray(shares))[:, None]
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
