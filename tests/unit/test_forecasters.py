@@ -110,7 +110,7 @@ class Summed:
 def test_the_score_is_all_that_the_scored_forecaster_sees():
     scored = player(Scored(), Summed(), PAIR)
     scored.open(np.zeros((8, 50)))
-    assert {name.split(",")[0] for name in scored.names} == {"score: value", "score: fingerprint"}
+    assert {name.split(" in ")[0] for name in scored.names} == {"score: value", "score: fingerprint"}
     memory = Memory()
     ones, zeros = np.zeros((8, 50)), np.zeros((8, 50))
     ones[:, 0], zeros[:, 7] = 3.0, -2.0

@@ -195,7 +195,7 @@ def test_scores_are_never_asked_for_nothing():
         return np.full(len(rows), rows.max())
 
     watcher, memory = opened("vector", prepare=score), Memory()
-    assert {name.split(",")[0] for name in watcher.names} == {"value", "fingerprint"}
+    assert {name.split(" in ")[0] for name in watcher.names} == {"value", "fingerprint"}
     for ones, zeros in [
         (np.ones((3, 3)), np.ones((0, 3))),
         (np.ones((0, 3)), np.ones((20, 3))),
