@@ -6,11 +6,15 @@ WORKERS ?= auto
 DATA ?= $(or $(AUDITDP_DATA),$(wildcard ../shared/data))
 BIN := .venv/bin
 
-.PHONY: audit test lint format report bench selftest wheel clean
+.PHONY: audit mutate test lint format report bench selftest wheel clean
 
 audit: .venv/ready  ## audit every mechanism; leaves reports/index.html and reports/run.json
 	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
 		--report html=reports/index.html --report json=reports/run.json
+
+mutate: .venv/ready  ## would the audits notice if their mechanisms were broken? leaves reports/mutation.html and .json
+	$(BIN)/auditdp mutate audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
+		--report html=reports/mutation.html --report json=reports/mutation.json
 
 test: .venv/ready  ## run the test suite
 	$(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) -q

@@ -3,6 +3,9 @@
 Adjacency decides most of these claims. "One answer changes" is a histogram, or disjoint counts; "all answers may change" is
 arbitrary queries of sensitivity 1. Where a claim holds for the one and not for the other, both are audited. Finite
 mechanisms are certified on all pairs of small counts; the exact ε and where it comes from is said in each docstring.
+
+A claim is the same for every ε. True ones are audited at an ε near 1, where the budget suffices to see half of the noise:
+what ``auditdp mutate`` derives is refuted, or argued to keep the claim.
 """
 
 import math
@@ -45,13 +48,50 @@ RAPPOR = "Erlingsson, Pihur & Korolova 2014, arXiv:1407.6981"
 DWORK_ROTH = "Dwork & Roth 2014, The Algorithmic Foundations of Differential Privacy"
 
 
+ONE_SIDED = (
+    "whoever wins, the others' noise given, wins with P(N > t), and t moves by at most what the claim allows: one-sided and "
+    "two-sided noise of this scale lose the same factor"
+)
+POST_PROCESSED = "says only whether the first answer wins, a function of the index"
+INDEX_EQUIVALENTS = {"*: (here > best) * np.int16(j) → here > best": POST_PROCESSED}
+LAPLACE_INDEX_EQUIVALENTS = INDEX_EQUIVALENTS | {
+    "noise left out: draw ?, bytes in *": ONE_SIDED,
+    "condition ignored in NoisyMax._noisy:* → rng.standard_exponential": ONE_SIDED,
+    "step left out in laplace_noise: bits ^= signs → nothing": ONE_SIDED,
+}
+EXPONENTIAL_INDEX_EQUIVALENTS = INDEX_EQUIVALENTS | {
+    "condition ignored in NoisyMax._noisy:* → lambda*": ONE_SIDED,
+}
+
+
+def telling(length, change):
+    """Few pairs, so that the budget suffices for each: those on which a selection with a fault shows most."""
+    first, *others = np.eye(length)
+    ones, rising = np.ones(length), np.arange(length, dtype=float)
+    if change == "one":
+        return [
+            *(Pair(ones, ones - step, "one below") for step in (first, *others)),
+            Pair(ones - first, ones - first - others[-1], "first and last below"),
+            Pair(rising, rising - others[-1], "rising"),
+            Pair(ones, ones + first, "one above"),
+        ]
+    below, above = np.r_[0, np.ones(length - 2), 2], np.r_[1, 0, np.full(length - 2, 2.0)]
+    return [
+        Pair(ones, 2 * ones - 2 * first, "one below, rest above"),
+        Pair(ones, np.repeat([0.0, 2.0], [length // 2, length - length // 2]), "half below, half above"),
+        Pair(below, np.r_[1, np.full(length - 2, 2.0), 1], "middle above"),
+        Pair(above, np.r_[2, np.ones(length - 1)], "end below"),
+        Pair(np.r_[2, 0, np.full(length - 2, 2.0)], np.r_[1, 1, np.full(length - 2, 2.0)], "second above"),
+    ]
+
+
 def counts(length, change="one", largest=2):
     """All vectors of ``length`` counts in 0..largest: few enough to enumerate their pairs."""
     return QueryAnswers(length, change, largest=largest)
 
 
 @audit(source="Dwork, McSherry, Nissim & Smith 2006, Proposition 1")
-def laplace_sum(epsilon=0.1):
+def laplace_sum(epsilon=0.9):
     """An answer x + Lap(1/ε) provides ε-DP where x changes by at most 1. True, and exactly ε."""
     return Audit(
         mechanism=LaplaceSum(epsilon),
@@ -70,8 +110,8 @@ def laplace_sum_of_all(epsilon=1.0, queries=5):
 
 
 @audit(source="Bichsel et al. 2021 (DP-Sniper), LaplaceParallel")
-def laplace_parallel(epsilon=0.005, copies=20):
-    """Twenty copies of x + Lap(1/.005) provide .1-DP. True by composition, and exact: the losses of all copies add up."""
+def laplace_parallel(epsilon=0.045, copies=20):
+    """Twenty copies of x + Lap(1/.045) provide .9-DP. True by composition, and exact: the losses of all copies add up."""
     total = copies * epsilon
     return Audit(
         mechanism=LaplaceParallel(epsilon, copies),
@@ -82,7 +122,7 @@ def laplace_parallel(epsilon=0.005, copies=20):
 
 
 @audit(source=f"{STATDP}, Algorithm 9")
-def noisy_histogram1(epsilon=0.1, queries=3):
+def noisy_histogram1(epsilon=0.9, queries=3):
     """Counts with Lap(1/ε) on each provide ε-DP where one count changes by 1. True, and exactly ε."""
     return Audit(
         mechanism=NoisyHistogram1(epsilon),
@@ -105,7 +145,7 @@ def noisy_histogram2(epsilon=0.1, queries=5):
 
 
 @audit(source=f"{SHADOW} (PrefixSum)")
-def prefix_sum(epsilon=0.1, queries=3):
+def prefix_sum(epsilon=0.9, queries=3):
     """Prefix sums of answers with Lap(1/ε) on each provide ε-DP where one answer changes. True, and exactly ε."""
     return Audit(
         mechanism=PrefixSum(epsilon),
@@ -126,7 +166,7 @@ def prefix_sum_of_queries(epsilon=1.0, queries=10):
 
 
 @audit(source=f"{STATDP}, Algorithm 5")
-def noisy_max1(epsilon=0.1, queries=3):
+def noisy_max1(epsilon=0.9, queries=5):
     """The index of the largest answer with Lap(2/ε) provides ε-DP where all answers may change. True: less than ε.
 
     On the pattern pairs of five answers it is .0946 at ε = .1; ε is approached as answers move apart.
@@ -136,11 +176,14 @@ def noisy_max1(epsilon=0.1, queries=3):
         claim=PureDP(epsilon),
         pairs=counts(queries, "all"),
         controls=[NoisyMax1(20 * epsilon)],
+        play=telling(queries, "all"),
+        calls=500_000,
+        equivalent_mutants=LAPLACE_INDEX_EQUIVALENTS,
     )
 
 
 @audit(source=f"{DWORK_ROTH}, Section 3.3, Claim 3.9")
-def noisy_max1_of_counts(epsilon=0.1, queries=3):
+def noisy_max1_of_counts(epsilon=0.6, queries=3):
     """The index of the largest count with Lap(1/ε) provides ε-DP where one count changes. True.
 
     Half the noise of ``noisy_max1`` is enough because answers that do not change cannot move the other way.
@@ -150,11 +193,18 @@ def noisy_max1_of_counts(epsilon=0.1, queries=3):
         claim=PureDP(epsilon),
         pairs=counts(queries),
         controls=[NoisyMax1(30 * epsilon)],
+        play=telling(queries, "one"),
+        calls=1_000_000,
+        equivalent_mutants=LAPLACE_INDEX_EQUIVALENTS
+        | dict.fromkeys(
+            ["*: np.maximum(best, * → best", "*: np.maximum(best, * → here"],
+            "a function of noisy counts, of which one changes: post-processing of the noisy histogram",
+        ),
     )
 
 
 @audit(source=f"{STATDP}, Algorithm 6")
-def noisy_max2(epsilon=0.1, queries=3):
+def noisy_max2(epsilon=0.9, queries=3):
     """The index of the largest answer with Exp(2/ε) provides ε-DP where all answers may change. True, and exactly ε.
 
     Attained where the answers below the largest rise by 1 while the largest falls by 1.
@@ -164,17 +214,23 @@ def noisy_max2(epsilon=0.1, queries=3):
         claim=PureDP(epsilon),
         pairs=counts(queries, "all"),
         controls=[NoisyMax2(20 * epsilon)],
+        play=telling(queries, "all"),
+        calls=500_000,
+        equivalent_mutants=EXPONENTIAL_INDEX_EQUIVALENTS,
     )
 
 
 @audit(source=f"{DWORK_ROTH}, Section 3.4, for one-sided exponential noise")
-def noisy_max2_of_counts(epsilon=0.1, queries=3):
+def noisy_max2_of_counts(epsilon=0.6, queries=3):
     """The index of the largest count with Exp(1/ε) provides ε-DP where one count changes. True, and exactly ε."""
     return Audit(
         mechanism=NoisyMax2(2 * epsilon),
         claim=PureDP(epsilon),
         pairs=counts(queries),
         controls=[NoisyMax2(30 * epsilon)],
+        play=telling(queries, "one"),
+        calls=1_000_000,
+        equivalent_mutants=EXPONENTIAL_INDEX_EQUIVALENTS,
     )
 
 
@@ -304,6 +360,9 @@ def truncated_geometric(epsilon=0.1, most=5):
         claim=PureDP(math.nextafter(mechanism.spent, math.inf)),
         pairs=counts(1, largest=most),
         controls=[TruncatedGeometric(1.0, most, "natural")],
+        equivalent_mutants={
+            "term left out in TruncatedGeometric.table: below + * → below + *": "n is said as n − 1: post-processing",
+        },
     )
 
 
@@ -360,14 +419,27 @@ def rappor(hashes=2, bits=8, f=0.75, p=0.45, q=0.55, values=6):
     )
 
 
+WITHOUT_MARGIN = "σ is then right up to the root finder's error of 1e-14, which is rounding and no violation"
+
+
 @audit(source="Balle & Wang 2018, arXiv:1805.06530, Theorem 8")
-def gaussian_analytic(epsilon=1.0, delta=1e-5):
+def gaussian_analytic(epsilon=1.0, delta=0.1):
     """An answer x + N(0, σ²) with the analytic σ provides (ε, δ)-DP where x changes by 1. True, σ being 1e-9 too large."""
     return Audit(
         mechanism=Gaussian(epsilon, delta),
         claim=ApproxDP(epsilon, delta),
         pairs=QueryAnswers(1),
         controls=[Gaussian(epsilon, delta, sensitivity=0.1)],
+        calls=500_000,
+        equivalent_mutants={
+            "*in _analytic: 40 / epsilon + 40 →*": "it moves an end of the interval in which the root is looked for",
+            "parameter doubled in _analytic: epsilon → 2 * epsilon": "it moves an end of that interval",
+            "*in Gaussian.sigma: if self.calibration == 'analytic' → if False": "the classic σ is larger",
+            "*in _analytic: sigma → sigma / 2": "the root is then twice as large, and so is the noise",
+            "*delta_at(epsilon) - delta → *": "the root is where the curve vanishes, far above the σ that is needed",
+            "*float(brentq(* (1 + 1e-09) → *": WITHOUT_MARGIN,
+            "*in _analytic: 1 + 1e-09 → 1": WITHOUT_MARGIN,
+        },
     )
 
 
@@ -403,7 +475,7 @@ def gaussian_laplace_scale(epsilon=1.0, delta=1e-5):
 
 
 @audit(source="McSherry & Talwar 2007, Theorem 6")
-def exponential_mechanism(epsilon=0.1, queries=3):
+def exponential_mechanism(epsilon=0.9, queries=3):
     """Index i with probability ∝ exp(ε u_i/2) provides ε-DP where all utilities may change by 1. True: less than ε."""
     return Audit(
         mechanism=ExponentialMechanism(epsilon),

@@ -2,9 +2,13 @@
 
 "As stated" audits the step that the theorem is about; "as deployed" audits everything that is released, from the raw
 private input, under the adjacency that the paper names. Certificates cover all pairs of a small number of nodes.
+
+Budgets, sizes, pairs and calls are such that every fault that ``auditdp mutate`` derives is refuted, or argued to be none.
 """
 
-from auditdp import Audit, EdgeDP, EdgeLDP, ListsLDP, PureDP, Relationship, audit
+import numpy as np
+
+from auditdp import Audit, EdgeDP, EdgeLDP, ListsLDP, Pair, PureDP, Relationship, audit
 from mechanisms.edges import (
     DPRR,
     Customised,
@@ -25,6 +29,21 @@ from mechanisms.edges.dprr_statistic import DPRRStatistic
 
 DPRR_PAPER = "Hidano & Murakami 2022, arXiv:2202.10209"
 LINKTELLER = "Wu et al. 2022 (LinkTeller), arXiv:2108.06504"
+
+THINNING = (
+    "the numbers that decide which ones survive do not depend on the list: post-processing of noisy degree and bits"
+)
+DPRR_EQUIVALENTS = {
+    "*in DPRR.rate:*": "whatever the formula, a rate of the noisy degree and public numbers is post-processing",
+    "noise halved: draw 3,*": THINNING,
+    "noise left out: draw 3,*": THINNING,
+    "one noise for all coordinates: draw 3,*": THINNING,
+    "*: bits.sum(* → rng.laplace(*": "the degree is not used, and the bits alone cost ε₂",
+    "*: response & * → response": "nothing is thinned, and the bits alone cost ε₂",
+    "*: bits ^ * → rng.random(*": "the bits are pure noise, and the noisy degree alone costs ε₁",
+    "*: response & * → rng.random(*": "the bits are not used, and the noisy degree alone costs ε₁",
+}
+"""Why mutants keep the DPRR's claim: noise on the degree (ε₁), noise of its own on the bits (ε₂), then post-processing."""
 
 
 @audit(source=f"{DPRR_PAPER}, Section III (Warner's randomised response)")
@@ -50,35 +69,39 @@ def warner_rr_relationship(epsilon=1.0, nodes=3):
 
 
 @audit(source=f"{DPRR_PAPER}, Proposition 2")
-def dprr(epsilon1=0.1, epsilon2=0.9, nodes=8):
+def dprr(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (noisy degree clipped at 0, as implemented)."""
     return Audit(
         mechanism=DPRR(epsilon1, epsilon2),
         claim=PureDP(epsilon1 + epsilon2),
         pairs=EdgeLDP(nodes),
-        controls=[DPRR(epsilon1, 2 * epsilon2), Publish()],
+        controls=[DPRR(epsilon1, 3 * epsilon2), Publish()],
+        equivalent_mutants=DPRR_EQUIVALENTS,
     )
 
 
 @audit(source=f"{DPRR_PAPER}, Proposition 2 and Algorithm 1")
-def dprr_as_printed(epsilon1=0.1, epsilon2=0.9, nodes=8):
+def dprr_as_printed(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (formula as printed: a very negative noisy degree keeps every one)."""
     return Audit(
         mechanism=DPRR(epsilon1, epsilon2, clip_degree=False),
         claim=PureDP(epsilon1 + epsilon2),
         pairs=EdgeLDP(nodes),
-        controls=[DPRR(epsilon1, 2 * epsilon2, clip_degree=False)],
+        controls=[DPRR(epsilon1, 3 * epsilon2, clip_degree=False)],
+        equivalent_mutants=DPRR_EQUIVALENTS,
     )
 
 
 @audit(source=f"{DPRR_PAPER}, Propositions 1 and 2")
-def dprr_relationship(epsilon1=0.1, epsilon2=0.9, nodes=3):
+def dprr_relationship(epsilon1=0.5, epsilon2=0.5, nodes=3):
     """The DPRR by every user provides 2(ε₁ + ε₂)-relationship DP."""
     return Audit(
         mechanism=PerUser(DPRR(epsilon1, epsilon2), nodes),
         claim=PureDP(2 * (epsilon1 + epsilon2)),
         pairs=Relationship(nodes),
-        controls=[PerUser(DPRR(epsilon1, 2 * epsilon2), nodes)],
+        controls=[PerUser(DPRR(epsilon1, 4 * epsilon2), nodes)],
+        calls=200_000,
+        equivalent_mutants=DPRR_EQUIVALENTS,
     )
 
 
@@ -118,6 +141,7 @@ def dprr_allocated_repaired(epsilon=2.0, nodes=8):
         claim=PureDP(epsilon),
         pairs=EdgeLDP(nodes),
         controls=[DPRR.allocated(2 * epsilon, nodes)],
+        equivalent_mutants=DPRR_EQUIVALENTS,
     )
 
 
@@ -135,12 +159,20 @@ def local_laplace(epsilon=1.0, nodes=6):
 @audit(source=f"{DPRR_PAPER}, baseline LocalLap with Proposition 1")
 def local_laplace_relationship(epsilon=1.0, nodes=4):
     """LocalLap, all messages: 2ε-relationship DP; exactly 1.1ε, since only one of two users sends the cell."""
+    pairs = Relationship(nodes)
     return Audit(
         mechanism=LocalLaplaceMessages(epsilon, nodes),
         claim=PureDP(2 * epsilon),
-        pairs=Relationship(nodes),
+        pairs=pairs,
         controls=[LocalLaplaceMessages(2.5 * epsilon, nodes)],
+        play=pairs.pairs(),
+        calls=500_000,
     )
+
+
+HALF_OF_THE_NOISE = (
+    "half of all noise makes it the mechanism with 2ε, whose stated law is certified: ε = 1.682 on all pairs"
+)
 
 
 @audit(source=f"{DPRR_PAPER}, baseline LocalLap with Proposition 1")
@@ -151,6 +183,11 @@ def local_laplace_graph(epsilon=1.0, nodes=4):
         claim=PureDP(2 * epsilon),
         pairs=Relationship(nodes),
         controls=[LocalLaplaceGraph(8 * epsilon, nodes)],
+        equivalent_mutants={
+            "noise halved: draw 1,*": HALF_OF_THE_NOISE,
+            "*: law.scale → law.scale / 2": HALF_OF_THE_NOISE,
+            "*float(self.weight) → sent*": "any number of cells computed from the noisy degrees is post-processing",
+        },
     )
 
 
@@ -179,12 +216,23 @@ def lap_graph(epsilon=1.0, nodes=4):
 @audit(source=LINKTELLER)
 def lap_graph_deployed(epsilon=1.0, nodes=4):
     """LapGraph, as deployed: the released graph of the T largest cells provides ε-edge DP."""
+    pairs = EdgeDP(nodes)
     return Audit(
         mechanism=LapGraph(epsilon, nodes),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=pairs,
         controls=[LapGraph(6 * epsilon, nodes)],
+        play=[*pairs.pairs(), _path_closed(nodes)],
+        calls=300_000,
     )
+
+
+def _path_closed(nodes):
+    """A path through all nodes, and the same with its ends joined: of all pairs it shows most of half the noise."""
+    path = np.eye(nodes, k=1, dtype=np.int8) + np.eye(nodes, k=-1, dtype=np.int8)
+    cycle = path.copy()
+    cycle[0, -1] = cycle[-1, 0] = 1
+    return Pair(cycle, path, "path + 1 edge")
 
 
 @audit(source=f"{DPRR_PAPER}, customised setting")
@@ -199,24 +247,31 @@ def customised_rr(epsilon=1.0, nodes=3):
 
 
 @audit(source=f"{DPRR_PAPER}, customised setting")
-def customised_dprr(epsilon1=0.1, epsilon2=0.9, nodes=3):
+def customised_dprr(epsilon1=0.5, epsilon2=0.5, nodes=3):
     """Customised setting with the DPRR: (ε₁ + ε₂)-edge LDP for a private user's own list, others publishing theirs."""
+    pairs = ListsLDP(nodes, protected=(0,))
     return Audit(
         mechanism=Customised(DPRR(epsilon1, epsilon2), nodes, private=(0,)),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=ListsLDP(nodes, protected=(0,)),
-        controls=[Customised(DPRR(epsilon1, 2.5 * epsilon2), nodes, private=(0,))],
+        pairs=pairs,
+        controls=[Customised(DPRR(epsilon1, 3 * epsilon2), nodes, private=(0,))],
+        play=pairs.pairs(),
+        calls=200_000,
+        equivalent_mutants=DPRR_EQUIVALENTS,
     )
 
 
 @audit(source=f"{DPRR_PAPER}, customised setting")
-def customised_local_laplace(epsilon=1.0, nodes=3):
+def customised_local_laplace(epsilon=2.0, nodes=4):
     """Customised setting with LocalLap row by row: ε-edge LDP for a private user's list, others publishing theirs."""
+    pairs = ListsLDP(nodes, protected=(0,))
     return Audit(
         mechanism=Customised(LocalLaplaceRow(epsilon), nodes, private=(0,)),
         claim=PureDP(epsilon),
-        pairs=ListsLDP(nodes, protected=(0,)),
+        pairs=pairs,
         controls=[Customised(LocalLaplaceRow(6 * epsilon), nodes, private=(0,))],
+        play=pairs.pairs(),
+        calls=300_000,
     )
 
 

@@ -53,8 +53,8 @@ class Table:
 class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
-    Batches start at 4 calls and grow by a tenth of the calls of their pair, later by a quarter, so that forecasters never know much less
-    than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
+    Batches start at 4 calls and grow by a tenth of the calls of their pair, later by a quarter, so that forecasters never
+    know much less than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
 
     Args:
         mechanism: The mechanism; its calls must be independent (see ``auditdp.mechanism``).

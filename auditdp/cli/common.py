@@ -1,6 +1,6 @@
 """The application, its exit codes, and what several commands share.
 
-Exit codes: 0 nothing found; 1 a violation, a surviving control or a missed declared violation; 2 usage or
+Exit codes: 0 nothing found; 1 a violation, a surviving control or mutant, or a missed declared violation; 2 usage or
 configuration; 3 an audit crashed; 4 inconclusive (only with ``--fail-on inconclusive``); 5 nothing collected;
 130 interrupted.
 """

@@ -1,0 +1,41 @@
+"""The project's own audits against the mutants of their mechanisms: a few in full, and all arguments by name.
+
+``make mutate`` plays all of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from auditdp.collection import collect
+from auditdp.judgement import Settings
+from auditdp.mutation.mutants import derive
+from auditdp.mutation.score import _arguments, _pairs, mutation
+from auditdp.results import Fate
+
+ROOT = Path(__file__).parents[2]
+DECLARED = {
+    declared.id.rpartition("::")[2]: declared
+    for file in ("audit_edges.py", "audit_classic.py")
+    for declared in collect(ROOT / "audits" / file, ROOT)
+}
+SETTINGS = Settings(alpha=1e-3, calls=50_000, root_seed=20240229, key="mutation")
+ARGUING = [name for name, declared in DECLARED.items() if declared.build({})[0].equivalent_mutants]
+
+
+@pytest.mark.parametrize("name", ["customised_rr", "laplace_sum"])
+def test_every_mutant_that_counts_is_killed(name):
+    """The seed is fixed; with another one the rarest kill, of doubled budgets, fails in less than 1e-6 of all runs."""
+    result = mutation(DECLARED[name].build({})[0], SETTINGS, exact=True)
+    assert result.killed == result.counted > 5
+    assert result.of(Fate.SURVIVED) == []
+
+
+@pytest.mark.parametrize("name", ARGUING)
+def test_every_argument_is_about_a_mutant(name):
+    built, _ = DECLARED[name].build({})
+    inputs = [data for pair in _pairs(built, SETTINGS).played for data in (pair.data, pair.neighbour)]
+    arguments = _arguments(built.equivalent_mutants, derive(built.mechanism, inputs[:8])[0])
+    assert set(arguments.values()) == set(built.equivalent_mutants.values())
