@@ -110,8 +110,8 @@ def laplace_sum_of_all(epsilon=1.0, queries=5):
 
 
 @audit(source="Bichsel et al. 2021 (DP-Sniper), LaplaceParallel")
-def laplace_parallel(epsilon=0.045, copies=20):
-    """Twenty copies of x + Lap(1/.045) provide .9-DP. True by composition, and exact: the losses of all copies add up."""
+def laplace_parallel(epsilon=0.005, copies=20):
+    """Twenty copies of x + Lap(1/.005) provide .1-DP. True by composition, and exact: the losses of all copies add up."""
     total = copies * epsilon
     return Audit(
         mechanism=LaplaceParallel(epsilon, copies),
@@ -534,6 +534,10 @@ def poisson_batches(sigma=0.8, batches=16, epsilon=1.0):
         claim=_poisson_claim(sigma, batches, epsilon),
         pairs=_removal(batches, 0),
         controls=[BatchSums(sigma / 4, batches, "poisson")],
+        equivalent_mutants={
+            "noise halved: draw 2, binomial *": "a record is in a batch more rarely, and δ grows with the sampling rate",
+            "*: self.sigma * rng.standard_normal(* → rng.standard_normal(*": "noise of σ = 1 is more than σ = .8",
+        },
     )
 
 

@@ -127,14 +127,18 @@ class LikelihoodRatio:
 
 
 class Scored:
-    """Forecasts from the mechanism's ``score(outputs, pair)``: one number that keeps what tells the pair apart."""
+    """Forecasts from the mechanism's ``score(outputs, pair)``: one number that keeps what tells the pair apart.
+
+    Scores are rounded to single precision: the last bits of a computed score show where the output lay, which is a leak
+    of floating-point sampling and not of the mechanism (see ``evidence/support.py``).
+    """
 
     name = "score"
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
         """Return the player of one pair: it watches the scores alone."""
         watcher = Watching("score: ", share=4.0).player(mechanism, pair)
-        watcher.look_through(lambda outputs: np.asarray(mechanism.score(outputs, pair)))
+        watcher.look_through(lambda outputs: np.asarray(mechanism.score(outputs, pair), dtype=np.float32))
         return watcher
 
 

@@ -30,6 +30,7 @@ LEADER = 1.0
 FIRST_RANKING = 20_000
 FAVOUR = 1.5
 BELIEF = 0.6
+NEGLECT = 8
 
 
 @dataclass
@@ -153,15 +154,13 @@ class Game:
     def _choose(self, rng: np.random.Generator, remaining: int) -> Table:
         """Return the pair to play next: Thompson sampling on what a call of each pair may earn.
 
-        Validity does not depend on the choice, because every bet is placed before its coin is known. Every pair is
-        played once. Then every other batch is for the claim, as long as it may be refuted within the remaining calls, and
-        the rest for the lowest level that the bound has not reached.
+        Validity does not depend on the choice, because every bet is placed before its coin is known. No pair gets less
+        than an eighth of its share, however dull it looks. Beyond that every other batch is for the claim, as long as it
+        may be refuted within the remaining calls, and the rest for the lowest level that the bound has not reached.
         """
-        fresh = [table for table in self.tables if not table.calls]
-        if fresh:
-            return fresh[0]
-        if len(self.tables) == 1:
-            return self.tables[0]
+        fewest = min(self.tables, key=lambda table: table.calls)
+        if len(self.tables) == 1 or fewest.calls * NEGLECT * len(self.tables) <= self.wealth.calls:
+            return fewest
         if not self.wealth.refuted(self.alpha) and self._batch % 2 == 0:
             draws = self._draws(self.wealth.position, rng)
             if np.max(draws) * remaining > math.log(1 / self.alpha) - min(self.wealth.log_wealth, 0.0):

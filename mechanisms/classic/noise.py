@@ -19,7 +19,7 @@ def laplace_noise(shape: int | tuple[int, ...], rng: Rng, *, scale: float = 1.0)
     """
     noise = rng.standard_exponential(shape)
     bits = noise.reshape(-1).view(np.uint64)
-    signs = np.unpackbits(np.frombuffer(rng.bytes((bits.size + 7) // 8), np.uint8), count=bits.size).astype(np.uint64)
+    signs = np.unpackbits(np.frombuffer(rng.bytes(-(-bits.size // 8)), np.uint8), count=bits.size).astype(np.uint64)
     signs <<= np.uint64(63)
     bits ^= signs
     if scale != 1:
