@@ -27,7 +27,7 @@ ARGUING = [name for name, declared in DECLARED.items() if declared.build({})[0].
 
 @pytest.mark.parametrize("name", ["customised_rr", "laplace_sum"])
 def test_every_mutant_that_counts_is_killed(name):
-    """The seed is fixed; with another one the rarest kill, of doubled budgets, fails in less than 1e-6 of all runs."""
+    """The seed is fixed, so this never flakes; how often another seed would let a mutant live was not worked out."""
     result = mutation(DECLARED[name].build({})[0], SETTINGS, exact=True)
     assert result.killed == result.counted > 5
     assert result.of(Fate.SURVIVED) == []
