@@ -63,7 +63,7 @@ def maximise(
             refused.append(error)
             return False
         if scored > -math.inf:
-            found.setdefault(_key(value), (scored, value))
+            found.setdefault(key(value), (scored, value))
             _aim(scored)
         return False
 
@@ -168,9 +168,10 @@ def _undisturbed(quiet: settings) -> Iterator[None]:
         yield
 
 
-def _key(value: Any) -> Any:
+def key(value: Any) -> Any:
+    """Return what two values, pairs of neighbours among them, share only if they are certainly the same."""
     if isinstance(value, Pair):
         return ("pair", identity_key(value.data), identity_key(value.neighbour))
     if isinstance(value, tuple | list):
-        return tuple(_key(item) for item in value)
+        return tuple(key(item) for item in value)
     return identity_key(value)

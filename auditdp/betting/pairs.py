@@ -13,9 +13,8 @@ import numpy as np
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.betting.cells import VARIANTS
 from auditdp.betting.forecasters import Single
-from auditdp.betting.game import Game
-from auditdp.mechanism import identity_key
-from auditdp.search import maximise, smallest
+from auditdp.betting.game import Game, Streams
+from auditdp.search import key, maximise, smallest
 
 CALLS_PER_PAIR = 128
 FEWEST_EXAMPLES = 8
@@ -53,9 +52,9 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
         spent += CALLS_PER_PAIR
         return _loss(game, pair, seed)
 
-    known = {_key(table.pair) for table in game.tables}
+    known = {key(table.pair) for table in game.tables}
     found = [pair for _, pair in maximise(adjacency.strategy(), score, examples=examples, seed=seed)]
-    fresh = [pair for pair in found if _key(pair) not in known and _key(pair.swapped()) not in known]
+    fresh = [pair for pair in found if key(pair) not in known and key(pair.swapped()) not in known]
     for pair in fresh[:MOST_PROPOSED]:
         game.add(replace(pair, name=pair.name or "found"))
     return spent
@@ -93,20 +92,16 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
         attempt = Game(game.mechanism, game.claim, [pair], game.forecasters, _frozen(seed))
         attempt.play(budget, alpha=alpha, stop_when_refuted=True)
         spent += attempt.wealth.calls
-        played[_key(pair)] = attempt
+        played[key(pair)] = attempt
         return attempt.refuted_at is not None
 
     best = game.best.pair
     found = smallest(adjacency.strategy(), refutes, examples=examples, seed=seed, start=best)
-    if found is None or _key(found) == _key(best):
+    if found is None or key(found) == key(best):
         return None, spent
-    return played[_key(found)], spent
+    return played[key(found)], spent
 
 
-def _frozen(seed: int):  # type: ignore[no-untyped-def]
+def _frozen(seed: int) -> Streams:
     """Return streams that depend on nothing but the batch."""
     return lambda purpose, batch: np.random.default_rng([seed, batch])
-
-
-def _key(pair: Pair) -> tuple[object, object]:
-    return identity_key(pair.data), identity_key(pair.neighbour)
