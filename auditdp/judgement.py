@@ -104,31 +104,17 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     if "exact" in kinds and has_exact_law(mechanism):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
         found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited))
+    betting: dict[str, Any] = {
+        "alpha": alpha,
+        "calls": calls,
+        "streams": streams,
+        "pairs": built.play,
+        "stop_when_refuted": control,
+    }
     if "game" in kinds:
-        game = play_game(
-            adapted,
-            built.claim,
-            adjacency,
-            alpha=alpha,
-            calls=calls,
-            streams=streams,
-            forecasters=built.forecasters,
-            pairs=built.play,
-            stop_when_refuted=control,
-        )
-        found.append(game)
+        found.append(play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, **betting))
     if "support" in kinds:
-        bits = support_evidence(
-            adapted,
-            built.claim,
-            adjacency,
-            alpha=alpha,
-            calls=calls,
-            streams=streams,
-            pairs=built.play,
-            stop_when_refuted=control,
-        )
-        found.append(bits)
+        found.append(support_evidence(adapted, built.claim, adjacency, **betting))
     if "sensitivity" in kinds and has_query(mechanism):
         examples = EXAMPLES if built.exhaustive else 0
         found.append(sensitivity_evidence(mechanism, adjacency, streams=streams, pairs=built.play, examples=examples))

@@ -67,7 +67,7 @@ class Screen:
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Rank coordinates by their standardised difference of means."""
-        direction, *_ = _direction(rows, labels)
+        direction = _direction(rows, labels)
         chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
         return lambda rows: _finite(rows[:, chosen])
 
@@ -230,11 +230,10 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
         return np.asarray(LogisticRegression(C=C, max_iter=60).fit(x, labels).coef_[0])
 
 
-def _direction(rows: Array, labels: Labels) -> tuple[Floats, Floats]:
-    """Return the standardised difference of the means of every coordinate, and the standard deviations."""
+def _direction(rows: Array, labels: Labels) -> Floats:
+    """Return the standardised difference of the means of every coordinate."""
     x = _finite(rows)
-    deviation = x.std(axis=0) + 1e-12
-    return (x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)) / deviation, deviation
+    return np.asarray((x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)) / (x.std(axis=0) + 1e-12))
 
 
 def _columns(rows: Array) -> Sequence[Floats]:

@@ -211,9 +211,8 @@ class Wealth:
             ends = np.searchsorted(who, np.arange(count + 1))
             for k in np.unique(leading):
                 part = slice(ends[k], ends[k + 1])
-                won = self._factors(self._grid, 0 * who[part], odds[part], ones[part], zeros[part], 1, self._fractions)[
-                    0
-                ]
+                batch = 0 * who[part], odds[part], ones[part], zeros[part]
+                (won,) = self._factors(self._grid, *batch, 1, self._fractions)
                 self._led[np.ix_(started, column[leading == k])] += won[leading == k]
         self.calls += calls
         self._look()
