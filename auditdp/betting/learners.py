@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from auditdp.betting.wealth import Floats
 from auditdp.mechanism import Array
+from auditdp.threads import one_thread
 
 Labels = NDArray[np.int8]
 FOR_QUANTILES = 8192
@@ -211,8 +212,14 @@ class Trees:
         model: Any = HistGradientBoostingClassifier(
             max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=0, min_samples_leaf=40
         )
-        model.fit(_finite(rows), labels)
-        return lambda rows: np.asarray(model.decision_function(_finite(rows)))
+
+        def score(rows: Array) -> Floats:
+            with one_thread():
+                return np.asarray(model.decision_function(_finite(rows)))
+
+        with one_thread():
+            model.fit(_finite(rows), labels)
+        return score
 
 
 def _some(values: Array) -> Array:

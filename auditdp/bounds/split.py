@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from auditdp.bounds.curves import Curve
 from auditdp.bounds.intervals import Counts, clopper_pearson
+from auditdp.threads import one_thread
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -75,5 +76,6 @@ def learned_scores(
     leaf = max(5, min(50, len(target) // 20))
     model = HistGradientBoostingClassifier(max_iter=50, min_samples_leaf=leaf, early_stopping=False, random_state=0)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
-    held_out = cross_val_predict(model, features, target, cv=folds, method="decision_function")
-    return held_out, model.fit(features, target).decision_function(outputs[~learning])
+    with one_thread():
+        held_out = cross_val_predict(model, features, target, cv=folds, method="decision_function")
+        return held_out, model.fit(features, target).decision_function(outputs[~learning])
