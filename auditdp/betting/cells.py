@@ -9,6 +9,8 @@ their own; few distinct values are each a cell. Per cell the odds of the coin ar
   not bet;
 - *certain*: the same with 1/50 in place of ½, for outputs that one of the inputs cannot give;
 - *sloped*: proportional to the rank of the cell, which leaves one number to be learned;
+- *curved*: a sum of the rank and of the logarithms of the shares of values below and above, which leaves three: odds that
+  grow towards either end, as those of extremes do, are learned from a tenth of the calls that free cells need;
 - *nested*: the odds of a cell, drawn towards those of the whole tail around it, for rare events.
 
 Each is made at several resolutions, from the same counts: halves, quarters, and all cells. At the coarse ones there is
@@ -35,11 +37,16 @@ CERTAIN = 0.02
 WARY = 2.5
 NESTED = 4.0
 RIDGE = 4.0
+NEWTON_STEPS = 3
 COARSE = {"halves": 2, "quarters": 4}
 VARIANTS = (
     *(f"{parts}{how}" for parts in COARSE for how in ("", ", cautious", ", mirrored")),
-    *(f"cells{how}" for how in ("", ", cautious", ", wary", ", certain", ", nested", ", sloped")),
+    *(f"cells{how}" for how in ("", ", cautious", ", wary", ", certain", ", nested", ", sloped", ", curved")),
 )
+WEIGHTS = {"cells, cautious": 2.0, "cells, sloped": 4.0, "cells, curved": 4.0}
+"""Prior weights of variants beside 1: more for those that have little to learn, and so are right when calls are few."""
+FITTED = {"cells, sloped": slice(0, 1), "cells, curved": slice(0, 3)}
+"""Which rows of ``Cells.shapes`` the log-odds of a variant are a sum of."""
 
 
 class Cells:
@@ -53,7 +60,8 @@ class Cells:
     Attributes:
         size: How many cells there are.
         groups: For each resolution, coarse ones first, which of its parts every cell belongs to, shape (size,).
-        ranks: The middle rank of every cell's values among all, from -1 to 1, shape (size,).
+        shapes: Functions of the share u of values below the middle of each cell: 2u-1, 1+ln u and 1+ln(1-u), each with mean
+            0 over the values; shape (3, size).
     """
 
     def __init__(self, values: Floats) -> None:
@@ -65,7 +73,10 @@ class Cells:
         self.groups = [self._parts(_quantiles(finite, parts)) for parts in COARSE.values()]
         self.groups.append(np.arange(self.size))
         counts = self.count(values)
-        self.ranks = (2 * np.cumsum(counts) - counts) / max(len(values), 1) - 1
+        below = (np.cumsum(counts) - counts / 2) / max(len(values), 1)
+        rare = 0.5 / max(len(values), 1)
+        u = np.clip(below, rare, 1 - rare)
+        self.shapes = np.stack([2 * u - 1, 1 + np.log(u), 1 + np.log1p(-u)])
 
     def _parts(self, coarse: Floats) -> NDArray[np.intp]:
         """Return for every cell which of the coarser cells it belongs to."""
@@ -89,7 +100,7 @@ class Names(Cells):
         self.edges = np.sort(names[np.argsort(-counts, kind="stable")[:MOST_NAMES]])
         self.size = len(self.edges) + 1
         self.groups = [np.zeros(self.size, dtype=np.intp)] * len(COARSE) + [np.arange(self.size)]
-        self.ranks = np.zeros(self.size)
+        self.shapes = np.zeros((3, self.size))
 
     def index(self, values: Floats) -> NDArray[np.intp]:
         """Return the cell of each name."""
@@ -126,7 +137,7 @@ class Bank:
             first = starts[-1]
         self._mirror = np.concatenate(mirror)
         self._starts, self._sizes = ends[:-1], [cells.size for cells in partitions]
-        self._ranks = np.concatenate([cells.ranks for cells in partitions])
+        self._shapes = np.concatenate([cells.shapes for cells in partitions], axis=1)
         # Around every cell lies a tail: it, the next cell towards the middle, and all cells further out.
         size = np.repeat([cells.size for cells in partitions], [cells.size for cells in partitions])
         start = np.repeat(ends[:-1], [cells.size for cells in partitions])
@@ -149,22 +160,39 @@ class Bank:
         zeros, ones = self.counts
         fine = self._part[-1]
         said += [plain[fine], cautious[fine], _cautious(ones, zeros, WARY), _odds(ones, zeros, CERTAIN), self._nested()]
-        said += [self._sloped()]
+        said += [self._shaped(rows) for rows in FITTED.values()]
         table = np.stack(said)
         table[:, self._silent] = 0.0
         return [Forecasts(table[:, s], batch[1, s], batch[0, s]) for s in self.slices]
 
-    def _sloped(self) -> Floats:
-        """Return log-odds proportional to ranks: two Newton steps of a ridge logistic regression in every partition."""
-        zeros, ones = self.counts
-        slope = np.zeros(len(self._starts))
-        for _ in range(2):
-            p = expit(np.repeat(slope, self._sizes) * self._ranks)
-            push = self._ranks * (ones - (ones + zeros) * p)
-            weight = self._ranks**2 * (ones + zeros) * p * (1 - p)
-            push, weight = (np.add.reduceat(part, self._starts) for part in (push, weight))
-            slope += (push - RIDGE * slope) / (weight + RIDGE)
-        return np.asarray(np.repeat(slope, self._sizes) * self._ranks)
+    def _fit(self, rows: slice, only: slice | None = None) -> tuple[Floats, Floats]:
+        """Fit log-odds that are a sum of some shapes: a ridge logistic regression in every partition, by Newton's steps.
+
+        Args:
+            rows: Which shapes.
+            only: The cells of one partition, or None for all.
+
+        Returns:
+            The weights of the shapes, shape (partitions, shapes), and the second derivative of the penalised loss, which is
+            the inverse of their covariance, (partitions, shapes, shapes).
+        """
+        cells = slice(None) if only is None else only
+        starts, sizes = (self._starts, self._sizes) if only is None else ([0], [only.stop - only.start])
+        shapes, (zeros, ones) = self._shapes[rows, cells], self.counts[:, cells]
+        total, products = zeros + ones, shapes[:, None] * shapes[None]
+        ridge = RIDGE * np.eye(len(shapes))
+        weights = np.zeros((len(starts), len(shapes)))
+        for _ in range(NEWTON_STEPS):
+            p = expit(np.einsum("sc,cs->c", shapes, np.repeat(weights, sizes, axis=0)))
+            push = np.add.reduceat(shapes * (ones - total * p), starts, axis=1).T - RIDGE * weights
+            curvature = np.add.reduceat(products * (total * p * (1 - p)), starts, axis=2).transpose(2, 0, 1) + ridge
+            weights = weights + np.linalg.solve(curvature, push[..., None])[..., 0]
+        return weights, curvature
+
+    def _shaped(self, rows: slice) -> Floats:
+        """Return log-odds that are a fitted sum of shapes, shape (cells,)."""
+        weights, _ = self._fit(rows)
+        return np.asarray(np.einsum("sc,cs->c", self._shapes[rows], np.repeat(weights, self._sizes, axis=0)))
 
     def _nested(self) -> Floats:
         """Return the odds of every cell, drawn towards those of the tail around it as if by a few calls of its own."""
@@ -178,6 +206,11 @@ class Bank:
     def plausible(self, rng: np.random.Generator, partition: int, variant: int) -> tuple[Floats, Floats]:
         """Draw the probability of coin 1, in each part that a variant reads, from its posterior; return it with shares."""
         s = self.slices[partition]
+        if (rows := FITTED.get(VARIANTS[variant])) is not None:
+            (weights,), (curvature,) = self._fit(rows, s)
+            weights = weights + np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal(len(weights)))
+            total = self.counts[:, s].sum(axis=0)
+            return expit(weights @ self._shapes[rows, s]), total / total.sum()
         resolution = min(variant // 3, len(COARSE))
         group = self._part[resolution][s] - self._part[resolution][s][0]
         zeros, ones = (_sums(group, side[s]) for side in self.counts)

@@ -39,17 +39,15 @@ class Forecaster(Protocol):
 
 
 class Player(Protocol):
-    """One or more forecasters on one pair, as the game plays them.
-
-    Attributes:
-        share: Prior weight of all of them together.
-    """
-
-    share: float
+    """One or more forecasters on one pair, as the game plays them."""
 
     @property
     def names(self) -> Sequence[str]:
         """What reports call each of its forecasters."""
+
+    @property
+    def shares(self) -> Sequence[float]:
+        """The prior weight of each of them."""
 
     def forecast(self, ones: Array, zeros: Array) -> list[Forecasts]:
         """Say what each forecaster makes of a batch, given its outputs under coin 1 and under coin 0."""
@@ -196,7 +194,7 @@ class Single:
     def __init__(self, forecaster: Any) -> None:
         self.forecaster = forecaster if hasattr(forecaster, "log_odds") else Classifier(forecaster)
         self.names: Sequence[str] = [getattr(self.forecaster, "name", type(self.forecaster).__name__)]
-        self.share = float(getattr(self.forecaster, "share", 1.0))
+        self.shares: Sequence[float] = [float(getattr(self.forecaster, "share", 1.0))]
         self._recent: list[tuple[Floats, Labels]] = []
 
     def forecast(self, ones: Array, zeros: Array) -> list[Forecasts]:

@@ -23,8 +23,6 @@ Streams = Callable[[str, int], np.random.Generator]
 
 FIRST_BATCH = 4
 BATCH_GROWTH = 0.1
-LATE_GROWTH = 0.25
-MANY_CALLS = 20_000
 LARGEST_BATCH = 1 << 16
 LEADER = 1.0
 FIRST_RANKING = 20_000
@@ -54,8 +52,8 @@ class Table:
 class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
-    Batches start at 4 calls and grow by a tenth of the calls of their pair, later by a quarter, so that forecasters never
-    know much less than what there is; a batch is forecast with what was learned before it, and learned from afterwards.
+    Batches start at 4 calls and grow by a tenth of the calls of their pair, so that forecasters never know much less than
+    what there is; a batch is forecast with what was learned before it, and learned from afterwards.
 
     Args:
         mechanism: The mechanism; its calls must be independent (see ``auditdp.mechanism``).
@@ -87,7 +85,7 @@ class Game:
         for pair in pairs:
             self.add(pair)
         players = self.tables[0].players
-        shares = [p.share / len(p.names) for p in players for _ in p.names]
+        shares = [share for p in players for share in p.shares]
         self.names = [name for p in players for name in p.names]
         self.wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
         self._prior = np.log(np.asarray(shares))[:, None]
@@ -115,8 +113,7 @@ class Game:
         table = self._choose(rng, most)
         self._batch += 1
         calls = min(table.calls, self.wealth.calls)  # a confirmation starts small on a pair that is well known
-        growth = BATCH_GROWTH if calls < MANY_CALLS else LATE_GROWTH
-        size = min(max(FIRST_BATCH, math.ceil(growth * calls)), LARGEST_BATCH, most)
+        size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most)
         ones, zeros = self.draw(table.pair, size, rng)
         forecasts = [said for p in table.players for said in p.forecast(ones, zeros)]
         leaders = None if table.won is None else np.argmax(table.won + self._prior, axis=0)

@@ -113,10 +113,9 @@ class Votes:
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Weigh each vote by how much more often the column is above its median under coin 1."""
-        columns = _columns(rows)
+        columns, balance = _columns(rows), labels - labels.mean()
         medians = [np.median(_some(column)) for column in columns]
-        above = np.stack([column > median for column, median in zip(columns, medians, strict=True)])
-        weights = above[:, labels == 1].mean(axis=1) - above[:, labels == 0].mean(axis=1)
+        weights = [float((column > median) @ balance) for column, median in zip(columns, medians, strict=True)]
 
         def score(rows: Array) -> Floats:
             votes = zip(_columns(rows), medians, weights, strict=True)
@@ -136,9 +135,8 @@ class Linear:
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Fit a ridge logistic regression on standardised coordinates."""
-        columns = np.asarray(rows, dtype=np.float64).T
-        ends = [np.quantile(x[np.isfinite(x)], (0.01, 0.99)) if np.isfinite(x).any() else (0.0, 0.0) for x in columns]
-        low, high = np.clip(np.array(ends).T, -LARGEST, LARGEST)
+        columns = [np.clip(x[np.isfinite(x)], -LARGEST, LARGEST) for x in np.asarray(rows, dtype=np.float64).T]
+        low, high = np.array([np.quantile(x, (0.01, 0.99)) if len(x) else (0.0, 0.0) for x in columns]).T
 
         def design(rows: Array) -> Floats:
             missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros((len(rows), 0))
@@ -238,9 +236,13 @@ def _regression(x: Any, labels: Labels, *, C: float) -> Floats:
 
 
 def _direction(rows: Array, labels: Labels) -> Floats:
-    """Return the standardised difference of the means of every coordinate."""
+    """Return the standardised difference of the means of every coordinate, up to a factor that all of them share.
+
+    It is written as a covariance with the coins, which is 0, and not undefined, where there are calls of one coin only.
+    """
     x = _finite(rows)
-    return np.asarray((x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)) / (x.std(axis=0) + 1e-12))
+    x = x - x.mean(axis=0)  # so that no rounding error of a large constant is taken for a difference
+    return np.asarray((labels - labels.mean()) @ x / (np.sqrt(np.square(x).mean(axis=0)) + 1e-12))
 
 
 def _columns(rows: Array) -> Sequence[Floats]:
@@ -250,8 +252,9 @@ def _columns(rows: Array) -> Sequence[Floats]:
 
 
 def _finite(rows: Array) -> Floats:
-    """Return finite numbers: infinities become very large, and "no number here" larger still."""
+    """Return numbers whose differences and squares are finite: none beyond ±LARGEST, and "no number here" at twice that."""
     x = np.asarray(rows, dtype=np.float64)
-    if rows.dtype.kind != "f" or np.isfinite(x.sum()):
+    # Comparisons with NaN are false, and an extreme of values of which one is NaN is NaN.
+    if rows.dtype.kind != "f" or (x.min(initial=0.0) >= -LARGEST and x.max(initial=0.0) <= LARGEST):
         return x
-    return np.nan_to_num(x, nan=2 * LARGEST, posinf=LARGEST, neginf=-LARGEST)
+    return np.where(np.isnan(x), 2 * LARGEST, np.clip(x, -LARGEST, LARGEST))

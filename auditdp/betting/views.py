@@ -17,14 +17,21 @@ from auditdp.betting.wealth import Floats
 from auditdp.mechanism import Array
 
 MOST_COORDINATES = 32
+TOGETHER = 3.0
+"""Prior weight of all coordinates together, and of all their differences: beside one view of the whole, they are many."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One number per output: ``values(outputs)`` takes rows of shape (n, d) and returns shape (n,)."""
+    """One number per output: ``values(outputs)`` takes rows of shape (n, d) and returns shape (n,).
+
+    Attributes:
+        weight: Its prior weight beside other views.
+    """
 
     name: str
     values: Callable[[Array], Floats]
+    weight: float = 1.0
 
 
 def as_rows(outputs: Array) -> Array:
@@ -39,11 +46,13 @@ def views_of(outputs: Array) -> list[View]:
         return []
     if width == 1:
         return [View("value", lambda rows: _floats(rows[:, 0]))]
-    views = [coordinate(j) for j in range(min(width, MOST_COORDINATES))]
+    seen = min(width, MOST_COORDINATES)
+    views = [View(f"[{j}]", _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)]
     if width <= MOST_COORDINATES:
-        views += [View(f"[{j + 1}] - [{j}]", _difference(j)) for j in range(width - 1)]
+        weight = min(1.0, TOGETHER / (width - 1))
+        views += [View(f"[{j + 1}] - [{j}]", _difference(j), weight) for j in range(width - 1)]
     views += [
-        View("sum", lambda rows: rows.sum(axis=1, dtype=np.float64)),
+        View("sum", _sum),
         View("largest", lambda rows: _floats(rows.max(axis=1))),
         View("smallest", lambda rows: _floats(rows.min(axis=1))),
         View("place of the largest", lambda rows: _floats(rows.argmax(axis=1))),
@@ -54,13 +63,21 @@ def views_of(outputs: Array) -> list[View]:
     return views
 
 
-def coordinate(j: int) -> View:
-    """Return the view of one coordinate."""
-    return View(f"[{j}]", lambda rows: _floats(rows[:, j]))
+def _coordinate(j: int) -> Callable[[Array], Floats]:
+    return lambda rows: _floats(rows[:, j])
 
 
 def _difference(j: int) -> Callable[[Array], Floats]:
-    return lambda rows: _floats(rows[:, j + 1]) - rows[:, j]
+    def values(rows: Array) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _floats(rows[:, j + 1]) - rows[:, j]
+
+    return values
+
+
+def _sum(rows: Array) -> Floats:
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum may overflow, and ∞ - ∞ is no number
+        return np.asarray(rows.sum(axis=1, dtype=np.float64))
 
 
 def _floats(column: Array) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.cells import MOST_NAMES, VARIANTS, Bank, Cells, Names
+from auditdp.betting.cells import MOST_NAMES, VARIANTS, WEIGHTS, Bank, Cells, Names
 from auditdp.betting.learners import Learner, learners_for
 from auditdp.betting.memory import Memory
 from auditdp.betting.views import as_rows, fingerprint, views_of
@@ -60,6 +60,7 @@ class _Look:
     values: Callable[[Array], Floats] | None
     learner: Learner | None = None
     names: bool = False
+    weight: float = 1.0
     cells: Cells | None = None
     every: int = 1
     left: bool = False
@@ -158,11 +159,17 @@ class Watcher:
         """Every view with every variant of reading its cells."""
         return [f"{self.prefix}{look.name} in {variant}" for look in self._looks for variant in VARIANTS]
 
+    @property
+    def shares(self) -> Sequence[float]:
+        """The share of the watcher, divided by the weights of its views and of the variants."""
+        weights = np.outer([look.weight for look in self._looks], [WEIGHTS.get(variant, 1.0) for variant in VARIANTS])
+        return list(self.share * weights.ravel() / weights.sum())
+
     def open(self, like: Array) -> None:
         """Choose the views, from outputs of an independent call that look like those to come."""
         rows = self._rows(like)
         self._nothing = rows[:0]
-        self._looks = [_Look(view.name, view.values) for view in views_of(rows)]
+        self._looks = [_Look(view.name, view.values, weight=view.weight) for view in views_of(rows)]
         self._looks.append(_Look("fingerprint", fingerprint, names=True))
         self._looks += [_Look(learner.name, None, learner) for learner in learners_for(rows.shape[1])]
 

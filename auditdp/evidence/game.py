@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, Streams, checked_pairs
@@ -149,7 +151,7 @@ def _detectable(game: Game, alpha: float) -> tuple[float, str]:
         game.claim,
         calls=max(table.calls for table in game.tables),
         alpha=alpha,
-        share=(shares[0] if white_box else min(shares)) / (sum(shares) + game.wealth.leader),
+        share=(shares[0] if white_box else float(np.median(shares))) / (sum(shares) + game.wealth.leader),
         white_box=white_box,
     )
 

@@ -1,11 +1,12 @@
 """Learners: one number per output, whatever the outputs are made of, and the right number where it is known."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 
-from auditdp.betting.learners import Additive, Linear, Screen, Trees, learners_for
+from auditdp.betting.learners import Additive, Linear, Screen, Trees, Votes, learners_for
 
 ROWS = 400
 
@@ -32,22 +33,35 @@ def outputs(width):
         "bytes": random.integers(0, 256, (ROWS, width)).astype(np.uint8),
         "large integers": random.integers(-(2**62), 2**62, (ROWS, width)),
         "nearly overflowing": np.where(random.random((ROWS, width)) < 0.3, -1e308, 1e308),
+        "one column of no numbers": np.where(np.arange(width) > 0, noise, math.nan),
+        "one infinite column": np.where(np.arange(width) > 0, noise, -math.inf),
         "half precision": noise.astype(np.float16),
         "column order": np.asfortranarray(noise),
     }
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("width", [2, 40])
 @pytest.mark.parametrize("kind", outputs(2))
-def test_whatever_outputs_are_made_of_there_is_a_number_per_row(width, kind):
+def test_whatever_outputs_are_made_of_there_is_a_number_per_row_and_no_warning(width, kind):
     rows = outputs(width)[kind]
-    for learner in learners_for(width):
-        view = learner.fit(rows, labels())
-        values = view(rows)
-        assert values.shape == (ROWS,), learner.name
-        assert not np.isnan(values).any(), learner.name
-        assert view(rows[:1]).shape == (1,), learner.name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for learner in learners_for(width):
+            view = learner.fit(rows, labels())
+            values = view(rows)
+            assert values.shape == (ROWS,), learner.name
+            assert not np.isnan(values).any(), learner.name
+            assert view(rows[:1]).shape == (1,), learner.name
+
+
+@pytest.mark.parametrize("coin", [0, 1])
+@pytest.mark.parametrize("learner", [Screen(0), Screen(3), Votes()], ids=lambda learner: learner.name)
+def test_what_starts_early_may_see_calls_of_one_coin_only_and_prefers_nothing(learner, coin):
+    rows = rng().normal(size=(16, 40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = learner.fit(rows, np.full(16, coin, np.int8))(rows)
+    assert values.tolist() == (rows[:, learner.rank] if isinstance(learner, Screen) else np.zeros(16)).tolist()
 
 
 @pytest.mark.parametrize("learner", learners_for(40), ids=lambda learner: learner.name)
@@ -85,6 +99,17 @@ def test_screens_rank_the_coordinates_that_tell_most():
     new = rng(5).normal(size=(10, 60))
     assert Screen(0).fit(rows, coins)(new).tolist() == new[:, 17].tolist()
     assert Screen(1).fit(rows, coins)(new).tolist() == new[:, 5].tolist()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e308, 0.1])
+def test_a_constant_coordinate_tells_nothing_however_large(value):
+    """Rounding errors of its mean are as large as its spread; 23 rows, so that sums of equal numbers are not exact."""
+    coins = labels(23)
+    rows = 1e-3 * rng().normal(size=(23, 40)) + coins[:, None] * 1e-4
+    rows[:, 7] = value
+    fresh = rng(5).normal(size=(3, 40))
+    fresh[:, 7] = 77.0
+    assert all(77.0 not in Screen(rank).fit(rows, coins)(fresh) for rank in range(39))
 
 
 @pytest.mark.statistical
