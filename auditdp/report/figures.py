@@ -70,7 +70,7 @@ def wealth(details: dict[str, Any], *, prefix: str) -> str | None:
         ended = (
             f"refuted after {number(refuted_at)} calls" if refuted_at is not None else "the threshold is not reached"
         )
-        return finish(figure, prefix, f"Wealth of the bets against the claim over the calls of the mechanism: {ended}.")
+        return finish(figure, prefix, f"Wealth over calls: {ended}.")
 
 
 def privacy_curves(details: dict[str, Any], *, logarithmic: bool, prefix: str) -> str | None:
@@ -102,7 +102,7 @@ def privacy_curves(details: dict[str, Any], *, logarithmic: bool, prefix: str) -
         if len(claimed) > 1:
             dashes = (0, (5, 3))
             axes.plot(*zip(*claimed, strict=True), color=COLOURS["ink"], linestyle=dashes, linewidth=1.4, label="claim")
-        axes.legend(loc="lower left")
+        axes.legend(loc="lower left" if logarithmic else "upper right")
         return finish(figure, prefix, "Delta as a function of epsilon, for the worst pair and for the claim.")
 
 

@@ -6,21 +6,19 @@ The page needs no script and loads nothing. Everything that comes from a record 
 
 from __future__ import annotations
 
-import json
-import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from auditdp.report import numbers
-from auditdp.report.numbers import MISSING, as_float, number
+from auditdp.report.facts import PAIRS_SHOWN, Table, facts, mapping, pairs, plain, says, tables
+from auditdp.report.numbers import as_float, number
 from auditdp.report.standing import (
     Standing,
-    alpha_by_purpose,
     audited_claims,
     by_standing,
     detectable,
@@ -33,14 +31,14 @@ from auditdp.report.standing import (
     verdict_label,
 )
 from auditdp.report.svg import style_sheet
-from auditdp.report.text import printable, shorten
+from auditdp.report.text import printable
 from auditdp.report.wording import CLEAN_RUN, MEANINGS, SIGNS
-from auditdp.results import AuditResult, ClaimRecord, Evidence, RunRecord
+from auditdp.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
 
-ROWS_SHOWN = 6
-VALUE_LENGTH = 300
 SCATTER_POINTS = 240  # in one plot, where a report has few of them
 SCATTER_POINTS_OF_REPORT = 1600
+COMMON = 3  # what so many audits have in common is said once
+MANY = 24  # audits; a report of more leaves to the JSON record what beside a proof is decoration
 
 KINDS = {
     "game": ("Game", "bets on which of two neighbours produced the output"),
@@ -49,63 +47,68 @@ KINDS = {
     "accounting": ("Accounting", "the claim, recomputed by independent accountants"),
     "estimation": ("Estimation", "what is promised about the estimates"),
     "one_run": ("One run", "many canaries in one execution"),
+    "support": ("Support", "whether the last bits of floating-point outputs betray the input"),
 }
 
-_PLACED = (
-    *(
-        "threshold",
-        "refuted_at",
-        "detectable_epsilon",
-        "detectable_alternative",
-        "exact_epsilon",
-        "worst_pair",
-        "scope",
-    ),
-    *("pairs_enumerated", "margin"),
-)
-"""Details that have a place of their own; any other is listed where it is a plain value."""
+PLOTS = {
+    "Wealth": "of the bets against the claim, over the calls. If the claim is true, the line reaches the dashed threshold "
+    "1/α with probability at most α, whenever the run stops.",
+    "Privacy curve": "the smallest δ that goes with each ε. The claim holds where the solid line is nowhere above the "
+    "dashed one.",
+}
+"""What a plot shows that many audits have."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """An inline SVG and what stands under it."""
+    """An inline SVG and what stands under it: a name in ``PLOTS`` or a text of its own."""
 
     svg: Markup
     caption: str
 
 
 @dataclass(frozen=True)
-class Table:
-    """A small table of an evidence's numbers, with the name of a row in its first column."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left_out: int = 0
-
-
-@dataclass(frozen=True)
 class EvidenceView:
-    """One kind of evidence, ready to be written."""
+    """One kind of evidence, ready to be written.
+
+    ``statement`` is empty where the audit's summary says it; ``common`` are the numbers of the assumptions that stand in the
+    page's list.
+    """
 
     evidence: Evidence
     title: str
-    subtitle: str
+    statement: str
     facts: Sequence[tuple[str, str]]
+    common: Sequence[int]
+    assumptions: Sequence[str]
     plots: Sequence[Plot]
     tables: Sequence[Table]
+    pairs: Sequence[str]
 
 
 @dataclass(frozen=True)
 class AuditView:
-    """One audit, ready to be written; ``anchor`` is its address in the page."""
+    """One audit, ready to be written.
+
+    ``anchor`` is its address in the page; ``command`` is empty where it is the common one.
+    """
 
     result: AuditResult
     anchor: str
     standing: Standing
     label: str
     reasons: Sequence[str]
+    command: str
     evidence: Sequence[EvidenceView]
+
+
+@dataclass(frozen=True)
+class Common:
+    """What many audits have in common: assumptions, the command that reproduces AUDIT, and whether there are ``MANY``."""
+
+    assumptions: Sequence[str]
+    command: str
+    many: bool
 
 
 def report(record: RunRecord) -> str:
@@ -116,7 +119,10 @@ def report(record: RunRecord) -> str:
     ordered = [result for results in groups.values() for result in results]
     scatters = sum("scatter" in evidence.details for result in ordered for evidence in result.evidence)
     points = min(SCATTER_POINTS, SCATTER_POINTS_OF_REPORT // max(1, scatters))
-    views = [_audit(result, index, points) for index, result in enumerate(ordered, start=1)]
+    common = _common(ordered)
+    views = [_audit(result, index, points, common) for index, result in enumerate(ordered, start=1)]
+    shown = [entry for view in views for entry in view.evidence]
+    drawn = {plot.caption for entry in shown for plot in entry.plots}
     overview = draw(ordered, prefix="o")
     return (
         _environment()
@@ -129,10 +135,13 @@ def report(record: RunRecord) -> str:
             overview=Markup(overview) if overview else None,
             claims=audited_claims(record),
             mutated=any(result.mutation is not None for result in record.results),
-            purposes=alpha_by_purpose(record.alpha_ledger),
+            common=common,
+            kinds=sorted({KINDS[kind] for kind in KINDS if any(entry.evidence.kind == kind for entry in shown)}),
+            plots={name: text for name, text in PLOTS.items() if name in drawn},
+            pairs_shown=PAIRS_SHOWN,
+            shares=Counter((entry.purpose, entry.alpha) for entry in record.alpha_ledger),
             total_alpha=sum(entry.alpha for entry in record.alpha_ledger),
             plot_styles=Markup(style_sheet()),
-            anchors={view.result.id: view.anchor for view in views},
             signs=SIGNS,
             meanings=MEANINGS,
             clean_run=CLEAN_RUN,
@@ -172,7 +181,8 @@ def _environment() -> Environment:
         "e_value": numbers.e_value,
         "number": number,
         "paragraphs": _paragraphs,
-        "plain": _plain,
+        "plain": plain,
+        "slug": lambda verdict: verdict.value.lower().replace("_", "-"),
     }
     environment.globals |= {
         "interval": numbers.interval,
@@ -184,27 +194,64 @@ def _environment() -> Environment:
     return environment
 
 
-def _audit(result: AuditResult, index: int, points: int) -> AuditView:
-    evidence = [_evidence(entry, result, f"a{index}-{place}", points) for place, entry in enumerate(result.evidence)]
+def _common(results: Sequence[AuditResult]) -> Common:
+    rests = Counter(
+        text for result in results for evidence in result.evidence for text in _assumptions(evidence, result)
+    )
+    commands = Counter(_command(result) for result in results if result.id in result.reproduce)
+    command, times = max(commands.items(), key=lambda item: item[1], default=("", 0))
+    assumptions = [text for text, many in rests.most_common() if many >= COMMON]
+    return Common(assumptions, command if times >= COMMON else "", len(results) > MANY)
+
+
+def _command(result: AuditResult) -> str:
+    return result.reproduce.replace(result.id, "AUDIT")
+
+
+def _assumptions(evidence: Evidence, result: AuditResult) -> list[str]:
+    """What the evidence rests on, without what the claim and the statement say already; its mechanism is 'the mechanism'."""
+    said = f"scope: {evidence.statement}; neighbours: {result.claim.adjacency if result.claim else ''}"
+    name = result.mechanism
+    return [
+        text.replace(name, "the mechanism") if name else text
+        for text in evidence.assumptions
+        if not (text.startswith(("scope: ", "neighbours: ")) and says(said, text.partition(": ")[2]))
+    ]
+
+
+def _audit(result: AuditResult, index: int, points: int, common: Common) -> AuditView:
+    evidence = [
+        _evidence(entry, result, f"a{index}-{place}", points, common) for place, entry in enumerate(result.evidence)
+    ]
     return AuditView(
         result=result,
         anchor=f"audit-{index}",
         standing=standing(result),
         label=verdict_label(result).replace("_", " "),
         reasons=reasons(result),
+        command="" if _command(result) == common.command and not result.counterexample else result.reproduce,
         evidence=evidence,
     )
 
 
-def _evidence(evidence: Evidence, result: AuditResult, prefix: str, points: int) -> EvidenceView:
-    title, subtitle = KINDS.get(evidence.kind, (evidence.kind.replace("_", " ").capitalize(), ""))
+def _evidence(evidence: Evidence, result: AuditResult, prefix: str, points: int, common: Common) -> EvidenceView:
+    title, _ = KINDS.get(evidence.kind, (evidence.kind.replace("_", " ").capitalize(), ""))
+    statement = "" if result.summary.startswith(evidence.statement) else evidence.statement
+    pair = result.counterexample.pair if result.counterexample else ""
+    rests = _assumptions(evidence, result)
+    proved = result.verdict is Verdict.CERTIFIED
+    pure = result.claim is not None and result.claim.parameter == "epsilon" and not result.claim.delta
+    brief = common.many and proved and (pure or evidence.verdict is not Verdict.CERTIFIED)
     return EvidenceView(
         evidence=evidence,
         title=title,
-        subtitle=subtitle,
-        facts=list(_facts(evidence, result.claim)),
-        plots=list(_plots(evidence, result.claim, prefix, points)),
-        tables=list(_tables(evidence)),
+        statement=statement,
+        facts=list(facts(evidence, result.claim, said=f"{evidence.statement}; {numbers.bounds(result)}", pair=pair)),
+        common=[common.assumptions.index(text) + 1 for text in rests if text in common.assumptions],
+        assumptions=[text for text in rests if text not in common.assumptions],
+        plots=[] if brief else list(_plots(evidence, result.claim, prefix, points)),
+        tables=list(tables(evidence)),
+        pairs=[] if brief else list(pairs(evidence)),
     )
 
 
@@ -216,13 +263,11 @@ def _plots(evidence: Evidence, claim: ClaimRecord | None, prefix: str, points: i
     drawn = [
         (
             figures.wealth(details, prefix=f"{prefix}w"),
-            "Wealth of the bets against the claim. If the claim is true, the line reaches the dashed threshold "
-            "with probability at most α, whenever the run stops.",
+            "Wealth",
         ),
         (
             figures.privacy_curves(details, logarithmic=logarithmic, prefix=f"{prefix}c"),
-            "The privacy curve: the smallest δ that goes with each ε. The claim holds where the solid line is nowhere "
-            "above the dashed one.",
+            "Privacy curve",
         ),
         (
             figures.classes(details, prefix=f"{prefix}b"),
@@ -236,110 +281,12 @@ def _plots(evidence: Evidence, claim: ClaimRecord | None, prefix: str, points: i
         (
             figures.scatter(details, points=points, prefix=f"{prefix}s"),
             "A sample of the points, evenly spaced, where there are many."
-            + (" The dashed line is equality." if _mapping(details.get("scatter")).get("diagonal") else ""),
+            + (" The dashed line is equality." if mapping(details.get("scatter")).get("diagonal") else ""),
         ),
     ]
     for svg, caption in drawn:
         if svg is not None:
             yield Plot(Markup(svg), caption)
-
-
-def _facts(evidence: Evidence, claim: ClaimRecord | None) -> Iterator[tuple[str, str]]:
-    """The numbers of an evidence, as (name, value)."""
-    details, letter = evidence.details, numbers.symbol(claim)
-    found = numbers.interval(evidence.epsilon_lower, evidence.epsilon_upper, claim)
-    if found != MISSING:
-        yield "Bounds", found
-    exact = details.get("exact_epsilon")
-    if exact is not None:
-        yield f"Exact {letter}", number(exact, digits=6)
-    if details.get("worst_pair") is not None:
-        yield "Worst pair", _plain(details["worst_pair"])
-    if details.get("scope") is not None:
-        yield "Scope", _plain(details["scope"])
-    if details.get("pairs_enumerated") is not None:
-        yield "Pairs enumerated", number(details["pairs_enumerated"])
-    if evidence.log_e_value is not None:
-        yield "e-value (wealth)", numbers.e_value(evidence.log_e_value)
-    threshold = as_float(details.get("threshold"))
-    if threshold is not None:
-        yield "Threshold 1/α", numbers.e_value(threshold)
-    if details.get("refuted_at") is not None:
-        yield "Refuted after", f"{number(details['refuted_at'])} calls"
-    if evidence.calls:
-        yield "Calls", number(evidence.calls)
-    smallest = as_float(details.get("detectable_epsilon"))
-    if smallest is not None:
-        against = details.get("detectable_alternative")
-        yield (
-            "Would have refuted, 9 times in 10",
-            f"{letter} = {number(smallest)}" + (f" ({against})" if against else ""),
-        )
-    confirmation = _mapping(details.get("confirmation"))
-    if confirmation:
-        yield "Confirmation on fresh randomness", _confirmation(confirmation)
-    margin = as_float(details.get("margin"))
-    if margin is not None:
-        yield "Margin", f"± {number(margin)}"
-    for key, value in details.items():
-        if key not in _PLACED and isinstance(value, str | int | float | bool):
-            yield key.replace("_", " ").capitalize(), _plain(value)
-
-
-def _confirmation(confirmation: dict[str, Any]) -> str:
-    outcome = "confirmed" if confirmation.get("confirmed") else "not confirmed"
-    calls, wealth = number(confirmation.get("calls")), numbers.e_value(confirmation.get("log_e_value"))
-    return f"{outcome} after {calls} calls (e-value {wealth}, α = {number(confirmation.get('alpha'))})"
-
-
-def _tables(evidence: Evidence) -> Iterator[Table]:
-    details = evidence.details
-    classes = _rows(details.get("classes"))
-    if classes:
-        columns = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance", "Variance bound"]
-        rows = [[_plain(row.get("class")), *map(number, _class_numbers(row))] for row in classes]
-        for shown, row in zip(rows, classes, strict=True):
-            shown.insert(4, f"{number(row.get('low'))} to {number(row.get('high'))}")
-        yield Table("Classes of inputs", columns, rows[: 3 * ROWS_SHOWN], max(0, len(rows) - 3 * ROWS_SHOWN))
-    pairs = sorted(_rows(details.get("pairs")), key=lambda row: -(as_float(row.get("calls")) or 0.0))
-    if pairs:
-        rows = [[_plain(row.get("pair")), number(row.get("calls")), number(row.get("growth"), 3)] for row in pairs]
-        columns = ["Pair", "Calls", "Growth (nats per call)"]
-        yield Table("Pairs played", columns, rows[:ROWS_SHOWN], max(0, len(rows) - ROWS_SHOWN))
-    forecasters = sorted(_rows(details.get("forecasters")), key=_descending_wealth)
-    if forecasters:
-        rows = [[_plain(row.get("name")), numbers.e_value(row.get("log_wealth"))] for row in forecasters]
-        yield Table("Forecasters", ["Forecaster", "Wealth"], rows[:ROWS_SHOWN], max(0, len(rows) - ROWS_SHOWN))
-
-
-def _class_numbers(row: dict[str, Any]) -> list[Any]:
-    return [row.get(key) for key in ("n", "truth", "mean", "variance", "variance_bound")]
-
-
-def _descending_wealth(row: dict[str, Any]) -> float:
-    wealth = as_float(row.get("log_wealth"))
-    return math.inf if wealth is None else -wealth
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _rows(value: object) -> list[dict[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list | tuple) else []
-
-
-def _plain(value: object) -> str:
-    """A parameter or detail of any type on one line."""
-    if value is None:
-        return MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return str(value) if isinstance(value, int) else number(value, digits=6)
-    if isinstance(value, str):
-        return shorten(value, VALUE_LENGTH)
-    return shorten(json.dumps(value, ensure_ascii=False, default=str), VALUE_LENGTH)
 
 
 def _paragraphs(text: str) -> list[Markup]:

@@ -25,22 +25,36 @@ COLOURS: dict[str, str] = {
 
 FONT_SIZE = 11  # of the text in a plot, in its own units; the style sheet repeats it
 
+GRID = "fill:none;stroke:var(--rule);stroke-width:0.7"
 CLASSES: dict[str, str] = {
-    "fill:none;stroke:var(--rule);stroke-width:0.7": "g",
+    GRID: "g",
     "text-anchor:middle;fill:var(--soft)": "x",
     "text-anchor:end;fill:var(--soft)": "y",
     "text-anchor:end;fill:var(--ink)": "k",
+    "fill:none;stroke:var(--soft);stroke-width:0.8": "a",
+    "fill:none;stroke-dasharray:7,4.2;stroke:var(--ink);stroke-width:1.4": "q",
+    "fill:none;stroke-dasharray:6,3.6;stroke:currentColor;stroke-width:1.2": "t",
+    "fill:none;stroke-dasharray:1.2,3.6;stroke:currentColor;stroke-width:1.2": "d",
+    "fill:none;stroke:currentColor;stroke-opacity:0.35;stroke-width:5": "b",
+    "fill:none;stroke:currentColor;stroke-width:1.8": "w",
+    "fill:none;stroke:currentColor;stroke-width:2": "l",
+    "fill:none;stroke:currentColor;stroke-width:2.4": "v",
+    "fill:currentColor": "f",
+    "fill:currentColor;stroke:currentColor;stroke-width:2": "m",
+    "fill:currentColor;stroke:currentColor;stroke-width:2.2": "n",
+    "fill-opacity:0;stroke:currentColor;stroke-width:2": "o",
 }
-"""What grid lines and labels look like, which is most of a plot, and the class that stands for it."""
+"""What most of a plot looks like, and the class that stands for it; ``currentColor`` is that of a role's class beside it."""
 
-TOLERANCE = 0.15  # how far a line may move when points are left out, in the plot's units
+TOLERANCE = 0.3  # how far a line may move when points are left out, in the plot's units
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _HREF = "{http://www.w3.org/1999/xlink}href"
 _ROLES = {value: f"var(--{role})" for role, value in COLOURS.items()}
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _COMMAND = re.compile(r" ?([A-Za-z]) ?")
-_OPEN_LINE = re.compile(r"M [\d. -]+(?: L [\d. -]+){3,}")
+_COLOUR = re.compile(r"var\(--([a-z-]+)\)")
+_LINE = re.compile(r"M [\d.e-]+ [\d.e-]+(?: L [\d.e-]+ [\d.e-]+)+")
 _DROPPED_STYLES = {
     "font-family",
     "stroke-linejoin: miter",
@@ -48,6 +62,7 @@ _DROPPED_STYLES = {
     "text-anchor: start",
     f"font-size: {FONT_SIZE}px",
     "stroke-width: 1",
+    "stroke-dashoffset: 0",
 }
 _DROPPED_ATTRIBUTES = ("clip-path", "width", "height", "version")
 _DROPPED_TAGS = ("metadata", "style", "clipPath")
@@ -74,35 +89,69 @@ def inline(svg: str, *, prefix: str, label: str) -> str:
         href = element.get(_HREF)
         if href is not None:
             ids.setdefault(href[1:], f"{prefix}{len(ids)}")
-    body = "".join(_write(child, ids, in_definition=False) for child in root)
+    grid: list[str] = []
+    labels: dict[str, list[str]] = {}
+    body = "".join(_write(child, ids, grid, labels, in_definition=False) for child in root)
+    lines = f'<path class="{CLASSES[GRID]}" d="{"".join(grid)}"/>' if grid else ""
+    texts = "".join(f'<g class="{name}">{"".join(written)}</g>' for name, written in labels.items())
     return (
-        f'<svg class="plot" role="img" aria-label="{html.escape(label)}" viewBox="{root.get("viewBox")}">{body}</svg>'
+        f'<svg class="plot" role="img" aria-label="{html.escape(label)}" viewBox="{root.get("viewBox")}">'
+        f"{lines}{body}{texts}</svg>"
     )
 
 
-def _write(element: ElementTree.Element, ids: dict[str, str], *, in_definition: bool) -> str:
+def _write(
+    element: ElementTree.Element,
+    ids: dict[str, str],
+    grid: list[str],
+    labels: dict[str, list[str]],
+    *,
+    in_definition: bool,
+) -> str:
+    """Write an element; grid lines and labels are put aside, to share one element of their class."""
     tag = element.tag.removeprefix(_SVG)
     if tag in _DROPPED_TAGS:
         return ""
     in_definition = in_definition or tag == "defs"
-    attributes = _attributes(element, ids, digits=2 if in_definition else 1)
+    attributes = _attributes(element, ids, digits=2 if in_definition else 0 if tag == "text" else 1)
     uses = tag == "g" and len(element) > 1 and all(child.tag == f"{_SVG}use" for child in element)
     if uses and len({child.get("style") for child in element}) == 1:
         attributes["style"] = _style(element[0].get("style", ""))
         for child in element:
             child.attrib.pop("style", None)
     body = html.escape((element.text or "").strip(), quote=False)
-    body += "".join(_write(child, ids, in_definition=in_definition) for child in element)
+    body += "".join(_write(child, ids, grid, labels, in_definition=in_definition) for child in element)
     if tag in ("g", "defs") and not body:
         return ""
     if tag == "g" and not attributes:
         return body
     if tag == "path" and attributes.get("style") == "fill:none":
         return ""
-    if attributes.get("style") in CLASSES:
-        attributes["class"] = CLASSES[attributes.pop("style")]
-    written = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items() if value)
-    return f"<{tag}{written}>{body}</{tag}>" if body or tag == "text" else f"<{tag}{written}/>"
+    if tag == "path" and attributes.get("style") == GRID:
+        grid.append(attributes["d"])
+        return ""
+    if in_definition:
+        attributes.pop("style", None)  # whoever uses it says what it looks like
+    name = _class(attributes.get("style", ""))
+    if name:
+        del attributes["style"]
+    if name and tag != "text":
+        attributes = {"class": name, **attributes}
+    written = f"<{tag}" + "".join(f' {key}="{html.escape(value)}"' for key, value in attributes.items() if value)
+    written += f">{body}</{tag}>" if body or tag == "text" else "/>"
+    if name and tag == "text":
+        labels.setdefault(name, []).append(written)
+        return ""
+    return written
+
+
+def _class(style: str) -> str:
+    """The class that stands for a style, with that of its colour where the style is known but for the colour."""
+    if style in CLASSES:
+        return CLASSES[style]
+    roles = set(_COLOUR.findall(style))
+    look = CLASSES.get(_COLOUR.sub("currentColor", style), "")
+    return f"{look} {roles.pop()}" if look and len(roles) == 1 else ""
 
 
 def _attributes(element: ElementTree.Element, ids: dict[str, str], *, digits: int) -> dict[str, str]:
@@ -116,7 +165,7 @@ def _attributes(element: ElementTree.Element, ids: dict[str, str], *, digits: in
         elif name == "style":
             kept["style"] = _style(value)
         elif name == "d":
-            kept[name] = _COMMAND.sub(r"\1", _rounded(_straightened(" ".join(value.split())), digits))
+            kept[name] = _path(" ".join(value.split()), digits)
         elif name in ("x", "y", "transform"):
             if not value.startswith("rotate(-0 "):
                 kept[name] = _rounded(value, digits)
@@ -135,11 +184,35 @@ def _style(style: str) -> str:
     return ";".join(kept)
 
 
-def _straightened(path: str) -> str:
-    """A line of straight pieces without the points that it passes close to anyway (Douglas & Peucker 1973)."""
-    if not _OPEN_LINE.fullmatch(path):
-        return path
+def _path(path: str, digits: int) -> str:
+    """A path in few bytes: a line in steps on the grid of so many digits, anything else only rounded."""
+    if not _LINE.fullmatch(path):
+        return _COMMAND.sub(r"\1", _rounded(path, digits))
     points = [complex(*map(float, point.split())) for point in path.removeprefix("M ").split(" L ")]
+    unit = 10**digits
+    x, y = (
+        [round(part * unit) for part in parts]
+        for parts in zip(*((point.real, point.imag) for point in _straightened(points)), strict=True)
+    )
+    steps = [(b - a, d - c) for a, b, c, d in zip(x, x[1:], y, y[1:], strict=False)]
+    written, last = f"M{_joined(x[0] / unit, y[0] / unit)}", ""
+    for across, down in steps:
+        command = "h" if not down else "v" if not across else "l"
+        values = [value / unit for value, name in ((across, "h"), (down, "v")) if command in (name, "l")]
+        numbers = _joined(*values)
+        written += (command if command != last else "" if numbers[0] == "-" else " ") + numbers
+        last = command
+    return written
+
+
+def _joined(*values: float) -> str:
+    """Numbers of a path, without what its grammar can do without."""
+    texts = [re.sub(r"^(-?)0\.", r"\1.", _short(value, 2)) for value in values]
+    return "".join(text if text[0] == "-" or not place else f" {text}" for place, text in enumerate(texts))
+
+
+def _straightened(points: list[complex]) -> list[complex]:
+    """A line without the points that it passes close to anyway (Douglas & Peucker 1973)."""
     kept, pending = {0, len(points) - 1}, [(0, len(points) - 1)]
     while pending:
         first, last = pending.pop()
@@ -147,13 +220,14 @@ def _straightened(path: str) -> str:
         farthest, distance = first, TOLERANCE
         for index in range(first + 1, last):
             offset = points[index] - points[first]
-            away = abs((offset * chord.conjugate()).imag) / abs(chord) if chord else abs(offset)
+            share = (offset * chord.conjugate()).real / abs(chord) ** 2 if chord else 0.0
+            away = abs(offset - chord * min(max(share, 0.0), 1.0))
             if away > distance:
                 farthest, distance = index, away
         if farthest != first:
             kept.add(farthest)
             pending += [(first, farthest), (farthest, last)]
-    return "M " + " L ".join(f"{points[index].real} {points[index].imag}" for index in sorted(kept))
+    return [points[index] for index in sorted(kept)]
 
 
 def _rounded(text: str, digits: int) -> str:
@@ -161,5 +235,6 @@ def _rounded(text: str, digits: int) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}".rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
+    text = f"{value:.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text

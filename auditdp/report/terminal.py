@@ -68,7 +68,7 @@ def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH) -> st
 
 
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
-    """Return the counts, how alpha was split, the root seed and revision, and what a clean run means."""
+    """Return the counts, how alpha was split, the root seed and revision, and after a clean run what that means."""
     groups = by_standing(record)
     mutations = [result.mutation for result in record.results if result.mutation is not None]
     audits = count(len(record.results), "audit")
@@ -93,7 +93,8 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     for label, value in rows:
         text.append_text(_note(label, value, "", width, indent=0))
         text.append("\n")
-    text.append("\n" + textwrap.fill(CLEAN_RUN, width))
+    if Standing.FINDING not in groups:
+        text.append("\n" + textwrap.fill(CLEAN_RUN, width))
     return _write(text, colour)
 
 
