@@ -68,6 +68,8 @@ class Audit:
     def __post_init__(self) -> None:
         if self.is_promise and not self.inputs:
             raise CollectionError(f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}")
+        if not self.is_promise and not hasattr(self.claim, "level"):
+            raise CollectionError(f"expected a claim such as PureDP(1.0), got claim={self.claim!r}")
         if not self.is_promise and self.pairs is None:
             raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
         for kind in self.evidence or ():
@@ -123,21 +125,26 @@ class Declared:
         parameters = self.read(overrides)
         built = self.factory(**parameters)
         if not isinstance(built, Audit):
-            raise CollectionError(f"{self.id}: returned {type(built).__name__}, expected an Audit")
+            raise CollectionError(f"returned {type(built).__name__}, expected an Audit")
         return built, parameters
 
 
-def audit(*, source: str = "", expect: str = "holds", timeout: float | None = None) -> Callable[[Any], Declared]:
+def audit(
+    factory: None = None, /, *, source: str = "", expect: str = "holds", timeout: float | None = None
+) -> Callable[[Any], Declared]:
     """Declare an audit: a factory whose parameters all have defaults and which returns an ``Audit``.
 
     Args:
+        factory: Not given: the decorator is written with parentheses.
         source: Where the claim is stated: paper, theorem, version.
         expect: 'holds', or 'violation' for a published claim that is known to be false: finding it is then success.
         timeout: Seconds after which it is stopped, unless the command line says otherwise.
 
     Raises:
-        CollectionError: If ``expect`` is unknown or a parameter has no default.
+        CollectionError: If ``expect`` is unknown, a parameter has no default, or there are no parentheses.
     """
+    if factory is not None:
+        raise CollectionError("expected parentheses: write @audit(source=...), or @audit() where there is no source")
     if expect not in ("holds", "violation"):
         raise CollectionError(f"expected expect='holds' or 'violation', got {expect!r}")
 

@@ -61,8 +61,8 @@ class PureDP:
     def delta_at(self, epsilon: float) -> float:
         """Return (e^eps0 - e^epsilon)₊/(1 + e^eps0): the curve of randomised response, which no eps0-DP pair exceeds.
 
-        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", Theorem 3.1: every
-        eps0-DP pair is a post-processing of randomised response with eps0.
+        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", proof of Theorem 3.3:
+        every eps0-DP pair is a post-processing of randomised response with eps0.
         """
         if epsilon >= self.epsilon:
             return 0.0
@@ -120,7 +120,7 @@ class ApproxDP:
         """Return the largest delta that an (eps0, delta0)-DP pair can have at epsilon.
 
         The extreme pair reveals the input with probability delta0 and is randomised response with eps0 otherwise
-        (Kairouz, Oh & Viswanath 2015, Theorem 3.1), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
+        (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
         """
         return float(self.delta + (1 - self.delta) * PureDP(self.epsilon).delta_at(epsilon))
 

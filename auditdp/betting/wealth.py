@@ -16,8 +16,8 @@ forecaster does, whichever pair is played next and whenever the game stops, and 
 
 **(ε, δ) claims.** With E = e^ε, f - 1 = g(y)(1{b guessed right} - E 1{wrong})/E, where 0 <= g <= 1 is how far r lies
 outside the cap. *Theorem.* For 0 <= λ <= 1, E[1 + λ(f-1) | past] <= 1 + λδ/E. *Proof.* Every (ε, δ)-DP pair is a
-post-processing of "with probability δ reveal b, else an ε-DP pair" (Kairouz, Oh & Viswanath 2015, Theorem 3.1). On the
-second branch E[f] <= 1 by the theorem above, on the first f <= sup f = 1/q = 1 + 1/E. ∎ So each factor is divided by
+post-processing of "with probability δ reveal b, else an ε-DP pair" (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3).
+On the second branch E[f] <= 1 by the theorem above, on the first f <= sup f = 1/q = 1 + 1/E. ∎ So each factor is divided by
 1 + λδ/E. Betting everything (λ = 1) with g as the forecast says is best when δ = 0; against a claim with δ > 0 the
 bets are hard, g = 1 as soon as the forecast leaves the cap (the event that attains δ(ε)), and the wealth is the average
 over several λ.

@@ -52,12 +52,15 @@ def replay(
 @app.command("report")
 def report_command(
     source: Annotated[Path | None, typer.Argument(metavar="RUN", help="Log or JSON report of a run.")] = None,
-    output: Annotated[str, typer.Option("-f", "--format", help=", ".join(FORMATS))] = "html",
+    output: Annotated[
+        str, typer.Option("-f", "--format", help=f"{', '.join(FORMATS)}; html for a file, terminal without one.")
+    ] = "",
     path: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; standard output unless given.")
     ] = None,
 ) -> None:
     """Render the report of a recorded run."""
+    output = output or ("terminal" if path is None else "html")
     known_format(output)
     text = render(read_record(source or DEFAULT_LOG), output)
     if path is None:

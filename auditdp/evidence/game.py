@@ -26,7 +26,7 @@ from auditdp.mechanism import Mechanism, check_independence
 from auditdp.results import Counterexample, Evidence, Verdict
 
 CONFIRMATION_ALPHA = 0.05
-CONFIRMATION_FACTOR = 4
+CONFIRMATION_FACTOR = 8
 CONFIRMATION_LEAST = 1_000
 MOST_LISTED = 12
 SEARCH_SHARE = 10

@@ -7,7 +7,7 @@ the query is evaluated on both inputs of a pair and the norm is compared with S:
 What a pair that needs S' > S refutes is the *calibration*, and so the argument for the claim. It refutes the claim too
 where the noise is additive, tight and of that norm: Laplace noise of scale S/ε makes the loss of the pair exactly
 sup_y Σ_i (|y_i - b_i| - |y_i - a_i|) ε/S = ε ‖a - b‖₁/S, and Gaussian noise of deviation S/μ makes it exactly
-‖a - b‖₂ μ/S-Gaussian DP (Dong, Roth & Su 2022, "Gaussian Differential Privacy", Section 2.3). A calibration with slack
+‖a - b‖₂ μ/S-Gaussian DP (Dong, Roth & Su 2022, "Gaussian Differential Privacy", Theorem 2.7). A calibration with slack
 may survive it. A sensitivity that holds proves nothing about the noise, so this evidence never certifies a claim.
 
 Randomness inside the query, such as sampling, comes from the generator that it is given, and both inputs get the same.

@@ -146,12 +146,18 @@ def test_report_renders_a_run_in_every_format(recorded, shared_project, source):
         assert name in page
 
 
-def test_report_is_html_unless_told(recorded, shared_project):
-    assert "<html" in shared_project("report", "kept.jsonl").out
+def test_report_is_html_in_a_file_and_text_in_a_terminal(recorded, shared_project):
+    shown = shared_project("report", "kept.jsonl").out
+    assert shown == shared_project("report", "kept.jsonl", "-f", "terminal").out
+    assert "VIOLATED" in shown
+    assert "<html" not in shown
+    assert shared_project("report", "kept.jsonl", "-o", "out/unless_told.html").code == 0
+    assert "<html" in (shared_project.root / "out/unless_told.html").read_text()
 
 
 def test_the_same_record_gives_the_same_page(recorded, shared_project):
-    assert shared_project("report", "kept.jsonl").out == shared_project("report", "run.json").out
+    first, second = (shared_project("report", name, "-f", "html").out for name in ("kept.jsonl", "run.json"))
+    assert first == second
 
 
 @pytest.mark.parametrize(

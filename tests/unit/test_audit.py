@@ -79,6 +79,7 @@ def safe():
         ({"claim": Unbiased(float, margin=1.0), "inputs": {}}, "needs inputs"),
         ({"claim": PureDP(1.0), "pairs": BIT, "evidence": ["gaem"]}, "did you mean 'game'"),
         ({"claim": PureDP(1.0), "pairs": BIT, "evidence": "exact"}, "unknown evidence"),
+        ({"claim": 1.0, "pairs": BIT}, "claim=1.0"),
         ({"claim": PureDP(1.0), "pairs": BIT, "calls": 0}, "calls=0"),
         ({"claim": PureDP(1.0), "pairs": BIT, "calls": -5}, "calls=-5"),
     ],
@@ -86,6 +87,14 @@ def safe():
 def test_arguments_that_do_not_fit_together_are_refused(arguments, shown):
     with pytest.raises(CollectionError, match=shown):
         Audit(Response(1.0), **arguments)
+
+
+def test_the_decorator_without_parentheses_says_so():
+    with pytest.raises(CollectionError, match="write @audit"):
+
+        @audit
+        def private():
+            return Audit(Response(1.0), PureDP(1.0), BIT)
 
 
 def test_a_proof_beats_a_clean_game():
