@@ -29,6 +29,7 @@ FIRST_RANKING = 20_000
 FAVOUR = 1.5
 BELIEF = 0.6
 NEGLECT = 8
+NEGLECT_MORE_FROM = 1_000_000
 
 
 @dataclass
@@ -152,11 +153,13 @@ class Game:
         """Return the pair to play next: Thompson sampling on what a call of each pair may earn.
 
         Validity does not depend on the choice, because every bet is placed before its coin is known. No pair gets less
-        than an eighth of its share, however dull it looks. Beyond that every other batch is for the claim, as long as it
-        may be refuted within the remaining calls, and the rest for the lowest level that the bound has not reached.
+        than an eighth of its share, however dull it looks; in games of millions of calls that becomes less and less.
+        Beyond that every other batch is for the claim, as long as it may be refuted within the remaining calls, and the
+        rest for the lowest level that the bound has not reached.
         """
         fewest = min(self.tables, key=lambda table: table.calls)
-        if len(self.tables) == 1 or fewest.calls * NEGLECT * len(self.tables) <= self.wealth.calls:
+        shared = min(self.wealth.calls, math.sqrt(self.wealth.calls * NEGLECT_MORE_FROM))
+        if len(self.tables) == 1 or fewest.calls * NEGLECT * len(self.tables) <= shared:
             return fewest
         if not self.wealth.refuted(self.alpha) and self._batch % 2 == 0:
             draws = self._draws(self.wealth.position, rng)
