@@ -27,7 +27,7 @@ from auditdp.results import Counterexample, Evidence, Verdict
 
 CONFIRMATION_ALPHA = 0.05
 CONFIRMATION_FACTOR = 8
-CONFIRMATION_LEAST = 1_000
+CONFIRMATION_LEAST = 4_000
 MOST_LISTED = 12
 SEARCH_SHARE = 10
 """A tenth of the calls goes into the search for pairs."""

@@ -263,4 +263,4 @@ def _same_law(first: Any, second: Any) -> bool:
 
 
 def _same(first: Array, second: Array) -> bool:
-    return first.dtype == second.dtype and np.array_equal(first, second)
+    return first.dtype == second.dtype and np.array_equal(first, second, equal_nan=True)

@@ -17,7 +17,10 @@ import numpy as np
 
 from auditdp.mechanism import PerCall, as_mechanism
 
-Key = tuple[tuple[CodeType, int], ...]
+Position = tuple[int | None, int | None, int | None, int | None]
+Key = tuple[tuple[CodeType, Position], ...]
+BYTES = 2
+"""Length of an instruction."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,18 @@ def _key() -> Key:
     frame, found = sys._getframe(), []
     while frame is not None and frame.f_code is not _enter.__code__:
         if frame.f_code.co_filename != __file__:
-            found.append((frame.f_code, frame.f_lasti))
+            found.append((frame.f_code, _positions(frame.f_code)[frame.f_lasti // BYTES]))
         frame = frame.f_back  # type: ignore[assignment]
     return tuple(found)
+
+
+@functools.lru_cache(maxsize=1024)
+def _positions(code: CodeType) -> list[Position]:
+    """Where each instruction stands in the source.
+
+    The instruction itself does not name a place: code that has run often makes the same call by an earlier instruction.
+    """
+    return list(code.co_positions())
 
 
 def watched_call(

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from auditdp.adjacency import Pair
 from auditdp.errors import MechanismError
 from auditdp.laws import precision
 from auditdp.mechanism import Array
@@ -56,9 +57,9 @@ class SVT3(SparseVector):
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return the flags and the released numbers of ``size`` independent runs, float64, shape (size, 2k)."""
         queries = answers(self.name, data)
-        numbers = np.full(size * len(queries), np.nan)
+        numbers: list[Array] = []
         said = self._run(queries, size, rng, numbers)
-        return np.hstack([said, numbers.reshape(said.shape)])
+        return np.hstack([said, np.stack(numbers, axis=1)])
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log density of each output, shape (size,).
@@ -149,12 +150,14 @@ class NumericSVT(SparseVector):
         """Return the flags and the released numbers of ``size`` independent runs, float64, shape (size, 2k)."""
         queries = answers(self.name, data)
         said = self._run(queries, size, rng)
-        numbers = np.full(said.shape, np.nan)
-        run, query = np.nonzero(said == 1)
-        numbers[run, query] = queries[query] + laplace_noise(len(run), rng, scale=self.fresh)
-        return np.hstack([said, numbers])
+        numbers = np.stack([query + laplace_noise(size, rng, scale=self.fresh) for query in queries], axis=1)
+        return np.hstack([said, np.where(said == 1, numbers, np.nan)])
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log density of each output: of the flags, and of the numbers given the flags; shape (size,)."""
         said, numbers = np.split(np.asarray(outputs), 2, axis=1)
         return self.flags(data).log_prob(said) + _log_laplace(numbers - answers(self.name, data), self.fresh)
+
+    def score(self, outputs: Array, pair: Pair) -> Array:
+        """Return the log-likelihood ratio of each output on a pair, shape (size,)."""
+        return self.log_prob(outputs, pair.data) - self.log_prob(outputs, pair.neighbour)

@@ -61,32 +61,28 @@ class SparseVector:
         """Return what ``size`` independent runs say about each query, int8, shape (size, k)."""
         return self._run(answers(self.name, data), size, rng)
 
-    def _run(self, queries: Array, size: int, rng: Rng, released: Array | None = None) -> Array:
-        """Say it, and write the noisy answers that were above the threshold into ``released``, shape (size·k,).
+    def _run(self, queries: Array, size: int, rng: Rng, released: list[Array] | None = None) -> Array:
+        """Say it, and add for each query the noisy answers that were above the threshold to ``released``, NaN elsewhere.
 
-        Only runs that have not stopped draw noise for a query: with ``stop=1`` that is a third of all of it.
+        Runs that have stopped draw noise as well, which takes no longer than to sort them out.
         """
-        k = len(queries)
-        said = np.full(size * k, -1, np.int8)
-        place = np.arange(0, size * k, k)
+        said = []
         level = laplace_noise(size, rng, scale=self.rho)
         level += self.threshold
-        left = np.full(size, self.stop) if self.stops else None
+        stop = self.stop if self.stops else len(queries)
+        left = np.full(size, stop, np.min_scalar_type(stop))
         for query in queries:
-            noisy = laplace_noise(len(level), rng, scale=self.nu) if self.nu else np.zeros(len(level))
+            noisy = laplace_noise(size, rng, scale=self.nu) if self.nu else np.zeros(size)
             noisy += query
-            above = noisy >= level
-            said[place] = above
+            running = left > 0
+            above = running & (noisy >= level)
+            left -= above
+            said.append(np.subtract(above, ~running, dtype=np.int8))
             if released is not None:
-                released[place[above]] = noisy[above]
-            place += 1
+                released.append(np.where(above, noisy, np.nan))
             if self.redraws:
                 level[above] = self.threshold + laplace_noise(int(above.sum()), rng, scale=self.rho)
-            if left is not None:
-                left -= above
-                running = np.flatnonzero(left)
-                level, place, left = level[running], place[running], left[running]
-        return said.reshape(size, k)
+        return np.stack(said, axis=1)
 
     def flags(self, data: Array) -> FiniteLaw:
         """Return the law of what is said about each query, rigorously enclosed.

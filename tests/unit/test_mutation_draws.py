@@ -201,3 +201,17 @@ def test_every_method_that_draws_is_watched():
 
 def test_every_operator_of_a_site_is_known():
     assert {operator for site in sites(two_noises, [0.0]) for operator in site.operators} <= set(FAULTS)
+
+
+def test_a_draw_is_the_same_place_however_often_the_code_has_run():
+    def draw(rng):
+        return rng.random()
+
+    def summed(data, size, *, rng):
+        return np.array([data + sum(map(draw, [rng, rng])) for _ in range(size)])
+
+    first = sites(summed, [0.0])
+    for _ in range(100):
+        summed(0.0, SIZE, rng=np.random.default_rng(0))
+    assert sites(summed, [0.0]) == first
+    assert len(first) == 1
