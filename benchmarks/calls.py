@@ -26,6 +26,7 @@ from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import level_grid, log_cap
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
+from auditdp.evidence.support import BitPatterns
 from auditdp.mechanism import Mechanism, call
 from auditdp.randomness import stream
 from auditdp.report.numbers import as_float, number
@@ -33,7 +34,7 @@ from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, 
 from benchmarks import figures
 from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Plot, Result, Results, Table, View
 from benchmarks.rows import FALSE_CLAIMS
-from mechanisms.classic import Gaussian
+from mechanisms.classic import Gaussian, NaiveLaplace
 
 REFERENCE = "true posterior, best pair"
 GIVEN = ("white box, best pair", "black box, best pair")
@@ -72,6 +73,7 @@ class Case:
         claim: The claim.
         adjacency: The neighbours.
         true_level: The smallest level at which the claim would be true over the pairs.
+        bits: Whether only the bits of floating-point numbers leak: black boxes are then watched as support evidence does.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Case:
     claim: Claim
     adjacency: Adjacency
     true_level: float
+    bits: bool = False
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -104,6 +107,7 @@ def cases() -> list[Case]:
                 gaussian_epsilon(1 / false.mechanism.sigma, false.claim.delta)
                 if isinstance(false.mechanism, Gaussian)
                 else false.true_epsilon,
+                isinstance(false.mechanism, NaiveLaplace),
             )
             for false in FALSE_CLAIMS
         ),
@@ -202,7 +206,8 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
     if math.isinf(median):
         return result
     result["cap"] = cap = math.ceil(FACTOR * median)
-    white, black, pairs = default_forecasters(case.mechanism), [Watching()], case.adjacency.pairs()
+    black: list[Any] = [BitPatterns()] if case.bits else [Watching()]
+    white, pairs = default_forecasters(case.mechanism), case.adjacency.pairs()
     mechanism, claim, hidden = case.mechanism, case.claim, BlackBox(case.mechanism)
     ways: dict[str, Callable[[Streams], int | None]] = {
         GIVEN[0]: lambda streams: _game(mechanism, claim, [pair], white, streams, cap),
@@ -211,7 +216,7 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
     if len(pairs) > 1:
         ways[ALL_PAIRS[0]] = lambda streams: _game(mechanism, claim, pairs, white, streams, cap)
         ways[ALL_PAIRS[1]] = lambda streams: _game(hidden, claim, pairs, black, streams, cap)
-    if can_search(case.adjacency):
+    if can_search(case.adjacency) and not case.bits:
         ways[SEARCHED] = lambda streams: _searched(case, streams, cap)
     for way, refute in ways.items():
         result["calls"][way] = play(way, range(cheap if way == GIVEN[0] else games), refute)
@@ -267,6 +272,7 @@ def view(results: Results) -> View:
         [_line(name, result) for name, result in results.items()],
         note=(
             f"Games of the true posterior and of the white box on one pair are {CHEAP} times as many where that is cheap. "
+            "Naive floating-point noise is watched for its bit patterns, as support evidence does. "
             f"A row counts where the true level is at least {CLEAR:g} times the claim's and the true posterior needs fewer "
             f"than {DEEP:,} calls. “> {FACTOR}” was cut off. Calls of the search for pairs are included in the last column; "
             "it is given the cut-off as its budget, of which a tenth is for the search."

@@ -92,7 +92,7 @@ class LikelihoodRatio:
     """
 
     name = "likelihood ratio"
-    share = 8.0
+    share = 16.0
     calibrated = True
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:

@@ -68,7 +68,7 @@ class Possible:
     """Is certain of an input when the other cannot give the output, by the mechanism's own ``possible(outputs, data)``."""
 
     name = "possible outputs"
-    share = 8.0
+    share = 16.0
     calibrated = True
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
