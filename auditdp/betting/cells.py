@@ -60,8 +60,8 @@ class Cells:
     Attributes:
         size: How many cells there are.
         groups: For each resolution, coarse ones first, which of its parts every cell belongs to, shape (size,).
-        shapes: Functions of the share u of values below the middle of each cell: 2u-1, 1+ln u and 1+ln(1-u), each with mean
-            0 over the values; shape (3, size).
+        shapes: Functions of the share u of values below the middle of each cell: 2u-1, 1+ln u and 1+ln(1-u), each with a
+            mean of about 0 over the values; shape (3, size).
     """
 
     def __init__(self, values: Floats) -> None:
@@ -183,7 +183,7 @@ class Bank:
         ridge = RIDGE * np.eye(len(shapes))
         weights = np.zeros((len(starts), len(shapes)))
         for _ in range(NEWTON_STEPS):
-            p = expit(np.einsum("sc,cs->c", shapes, np.repeat(weights, sizes, axis=0)))
+            p = expit(_sum_of(shapes, weights, sizes))
             push = np.add.reduceat(shapes * (ones - total * p), starts, axis=1).T - RIDGE * weights
             curvature = np.add.reduceat(products * (total * p * (1 - p)), starts, axis=2).transpose(2, 0, 1) + ridge
             weights = weights + np.linalg.solve(curvature, push[..., None])[..., 0]
@@ -192,7 +192,7 @@ class Bank:
     def _shaped(self, rows: slice) -> Floats:
         """Return log-odds that are a fitted sum of shapes, shape (cells,)."""
         weights, _ = self._fit(rows)
-        return np.asarray(np.einsum("sc,cs->c", self._shapes[rows], np.repeat(weights, self._sizes, axis=0)))
+        return _sum_of(self._shapes[rows], weights, self._sizes)
 
     def _nested(self) -> Floats:
         """Return the odds of every cell, drawn towards those of the tail around it as if by a few calls of its own."""
@@ -215,6 +215,11 @@ class Bank:
         group = self._part[resolution][s] - self._part[resolution][s][0]
         zeros, ones = (_sums(group, side[s]) for side in self.counts)
         return rng.beta(ones + 0.5, zeros + 0.5), (ones + zeros) / (ones + zeros).sum()
+
+
+def _sum_of(shapes: Floats, weights: Floats, sizes: Sequence[int]) -> Floats:
+    """Return for every cell the sum of its shapes, by the weights of its partition, shape (cells,)."""
+    return np.asarray(np.einsum("sc,cs->c", shapes, np.repeat(weights, sizes, axis=0)))
 
 
 def _sums(group: NDArray[np.intp], weights: Floats) -> Floats:

@@ -24,17 +24,22 @@ PAIR_LENGTH = 100  # in a list of pairs
 VALUE_LENGTH = 300
 
 _PLACED = (
-    *(
-        "threshold",
-        "refuted_at",
-        "detectable_epsilon",
-        "detectable_alternative",
-        "exact_epsilon",
-        "worst_pair",
-        "scope",
-    ),
-    *("pairs_enumerated", "margin", "search_calls", "forecasters_played"),
-    *("sensitivity", "norm", "largest_difference", "pairs_compared", "exhaustive"),
+    "threshold",
+    "refuted_at",
+    "detectable_epsilon",
+    "detectable_alternative",
+    "exact_epsilon",
+    "worst_pair",
+    "scope",
+    "pairs_enumerated",
+    "margin",
+    "search_calls",
+    "forecasters_played",
+    "sensitivity",
+    "norm",
+    "largest_difference",
+    "pairs_compared",
+    "exhaustive",
 )
 """Details that have a place of their own or that statements say; any other is listed where it is a plain value."""
 

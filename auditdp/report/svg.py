@@ -198,8 +198,8 @@ def _path(path: str, digits: int) -> str:
     written, last = f"M{_joined(x[0] / unit, y[0] / unit)}", ""
     for across, down in steps:
         command = "h" if not down else "v" if not across else "l"
-        values = [value / unit for value, name in ((across, "h"), (down, "v")) if command in (name, "l")]
-        numbers = _joined(*values)
+        moved = {"h": (across,), "v": (down,), "l": (across, down)}[command]
+        numbers = _joined(*(value / unit for value in moved))
         written += (command if command != last else "" if numbers[0] == "-" else " ") + numbers
         last = command
     return written
