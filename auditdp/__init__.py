@@ -3,13 +3,13 @@
 The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names.
 """
 
-from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, QueryAnswers, Relationship
+from auditdp.adjacency import AnyValues, Box, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, QueryAnswers, Relationship
 from auditdp.assertion import assert_private
 from auditdp.audit import Audit, audit, data_file
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AuditError, PrivacyViolation, Skip
 from auditdp.evidence.estimation import Unbiased, VarianceAtMost
-from auditdp.laws import FiniteLaw, LaplaceLaw
+from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.mechanism import Mechanism
 from auditdp.results import Verdict
 
@@ -20,10 +20,13 @@ __all__ = [
     "ApproxDP",
     "Audit",
     "AuditError",
+    "Box",
     "EdgeDP",
     "EdgeLDP",
+    "Envelope",
     "FiniteLaw",
     "GaussianDP",
+    "GaussianLaw",
     "LaplaceLaw",
     "ListsLDP",
     "Mechanism",
@@ -34,6 +37,7 @@ __all__ = [
     "QueryAnswers",
     "Relationship",
     "Skip",
+    "StepLaw",
     "Unbiased",
     "VarianceAtMost",
     "Verdict",

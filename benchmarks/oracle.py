@@ -15,7 +15,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from auditdp import FiniteLaw, LaplaceLaw, Pair
-from auditdp.evidence.exact import finite_loss, laplace_loss
+from auditdp.evidence.losses import finite_loss, laplace_loss
 from auditdp.mechanism import Array
 from mechanisms.classic import SVT3, Rappor
 

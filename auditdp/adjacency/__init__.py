@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditdp.adjacency.base import Adjacency, Pair
+from auditdp.adjacency.box import Box
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
@@ -18,6 +19,7 @@ from auditdp.errors import AdjacencyError
 __all__ = [
     "Adjacency",
     "AnyValues",
+    "Box",
     "EdgeDP",
     "EdgeLDP",
     "ListsLDP",

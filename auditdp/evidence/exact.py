@@ -1,256 +1,284 @@
 """Exact evidence: epsilon and the whole curve δ(ε) from known laws, in outward-rounded ball arithmetic.
 
 The claim is about a *model*: the law that the mechanism states. Whether the code draws from it is for the game and for
-goodness-of-fit tests. CERTIFIED is said only when every neighbouring pair of the stated scope was enumerated and each
+goodness-of-fit tests. CERTIFIED is said only when every neighbouring pair of the stated scope is covered and each
 inequality is certain at the working precision. VIOLATED is said when one inequality is certainly false by more than a
 relative 1e-12 of the claimed level: two budgets that agree to twelve digits are the same claim written in doubles.
 Anything between the two is NOT_REFUTED, and says so.
+
+All pairs are covered in one of three ways. The adjacency enumerates them. Or an ``Envelope`` bounds what any two inputs of
+a domain can do. Or the law is Laplace or Gaussian noise around a query of declared sensitivity: the loss grows with the
+distance of the answers, so the declared sensitivity bounds it (the certificate is then given that number, which is for
+evidence of sensitivity to refute). Elsewhere the listed pairs are compared, and a search looks for a worse one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from flint import arb
 
-from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.betting.game import checked_pairs
 from auditdp.claims import Claim, GaussianDP
-from auditdp.laws import FiniteLaw, LaplaceLaw, ball, precision
+from auditdp.errors import AuditError
+from auditdp.evidence.losses import (
+    ROUNDING_TOLERANCE,
+    PairLoss,
+    above,
+    aligned,
+    below,
+    delta_curve,
+    envelope_losses,
+    gaussian_loss,
+    hockey_stick,
+    pair_loss,
+    ratio,
+    rows_loss,
+)
+from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
 from auditdp.mechanism import brief, identity_key, name_of
 from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.search import key, maximise, smallest
 
-ROUNDING_TOLERANCE = 1e-12
 CURVE_POINTS = 60
+EXAMPLES = 100
+"""Pairs that a search generates, at most."""
+
+LawOf = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class PairLoss:
-    """The privacy loss of one pair of laws, enclosed.
+class Compared:
+    """The pairs that were looked at, with the loss of each, and what is known of all others.
 
     Attributes:
-        low: Lower bound on the exact pure epsilon, max over outputs of |ln P/Q|; may be infinite.
-        high: Upper bound on it; infinite as soon as one probability may be zero where the other may not.
-        delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
-        delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
+        pairs: The pairs.
+        losses: Their losses.
+        scope: Which pairs these are, in words.
+        bound: A bound on the loss of every pair of the scope; None where the losses are those of all pairs, or where
+            nothing is known of the others.
+        complete: Whether the losses, or the bound, cover every pair of the scope.
+        searchable: Whether other pairs may be looked for, among them the simplest that violates.
     """
 
-    low: arb
-    high: arb
-    delta: arb | None = None
-    delta_beyond: arb | None = None
-
-    @property
-    def lower(self) -> float:
-        """A double that is at most the exact epsilon."""
-        value = float(self.low)
-        return max(0.0, value if bool(arb(value) <= self.low) else math.nextafter(value, -math.inf))
-
-    @property
-    def upper(self) -> float:
-        """A double that is at least the exact epsilon."""
-        value = float(self.high)
-        return value if bool(arb(value) >= self.high) else math.nextafter(value, math.inf)
-
-    def __str__(self) -> str:
-        low, high = self.lower, self.upper
-        if low == math.inf:
-            return "∞"
-        width = (high - low) / max(high, 1.0)
-        return (
-            f"{low:.12g}" if width <= 1e-11 else f"{low:.6g}" if width <= 1e-7 else f"between {low:.6g} and {high:.6g}"
-        )
+    pairs: list[Pair]
+    losses: list[PairLoss]
+    scope: str
+    bound: PairLoss | None = None
+    complete: bool = True
+    searchable: bool = False
 
 
-def aligned(p: FiniteLaw, q: FiniteLaw) -> list[tuple[arb, arb, Any]]:
-    """Return (P(y), Q(y), y) for every output y that either law can produce."""
-    zero = arb(0)
-    rows = [(pp, q.balls[q.index[k]] if k in q.index else zero, y) for k, pp, y in _items(p)]
-    return rows + [(zero, qq, y) for k, qq, y in _items(q) if k not in p.index]
+def has_exact_law(mechanism: Any, adjacency: Adjacency) -> bool:
+    """Return whether the mechanism states a law that this evidence can use for these neighbours."""
+    return _states_law(mechanism) or (isinstance(adjacency, Box) and hasattr(mechanism, "envelope"))
 
 
-def _items(law: FiniteLaw) -> list[tuple[bytes, arb, Any]]:
-    return [(key, law.balls[i], law.outcomes[i]) for key, i in law.index.items()]
-
-
-def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None) -> PairLoss:
-    """Return the loss between two finite laws, and δ(epsilon) where an epsilon is given.
-
-    Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the larger of the two orders. With
-    P(y) in [a, b] and Q(y) in [c, d], the larger of P/Q and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever
-    law inside the balls is the true one, its loss lies between the bounds.
-    """
-    with precision():
-        rows = aligned(p, q)
-        low, high = arb(1), arb(1)
-        for pp, qq, _ in rows:
-            smallest, largest = _ratio(pp, qq)
-            low, high = _larger(low, smallest), _larger(high, largest)
-        delta = beyond = None
-        if epsilon is not None:
-            delta = _hockey_stick(rows, arb(epsilon))
-            beyond = _hockey_stick(rows, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
-        return PairLoss(low.log().lower(), high.log().upper(), delta, beyond)
-
-
-def _ratio(p: arb, q: arb) -> tuple[arb, arb]:
-    """Return a lower and an upper bound on the larger of p/q and q/p."""
-    smallest = _larger(_quotient(p.lower(), q.upper()).lower(), _quotient(q.lower(), p.upper()).lower())
-    largest = _larger(_quotient(p.upper(), q.lower()).upper(), _quotient(q.upper(), p.lower()).upper())
-    return smallest, largest
-
-
-def _quotient(a: arb, b: arb) -> arb:
-    """a/b for endpoints of probabilities: 0 for 0/0 (an output of neither law), infinite for anything else over 0."""
-    if a <= 0:
-        return arb(0)
-    return arb.pos_inf() if b <= 0 else a / b
-
-
-def _larger(a: arb, b: arb) -> arb:
-    return a if a >= b else b
-
-
-def _hockey_stick(rows: Sequence[tuple[arb, arb, Any]], epsilon: arb) -> arb:
-    e, zero = epsilon.exp(), arb(0)
-    forward = sum(((pp - e * qq).max(zero) for pp, qq, _ in rows), zero)
-    backward = sum(((qq - e * pp).max(zero) for pp, qq, _ in rows), zero)
-    return forward.max(backward)
-
-
-def _show(p: arb) -> str:
-    value = float(p.mid())
-    return p.str(6, radius=False) if value == 0 and p != 0 else f"{value:.12g}"
-
-
-def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
-    """Return the exact loss between two laws of independent Laplace coordinates."""
-    with precision():
-        total = ball(p.epsilon_against(q))
-        return PairLoss(total.lower(), total.upper())
-
-
-def delta_curve(p: FiniteLaw, q: FiniteLaw, epsilons: Any) -> list[list[float]]:
-    """Return [ε, δ(ε)] for plots: floating point, the larger of the two orders.
-
-    With ratios sorted, δ(ε) is a difference of two suffix sums: one sort serves the whole curve.
-    """
-    keys = list(dict.fromkeys([*p.index, *q.index]))
-    pp = np.array([p.floats[p.index[k]] if k in p.index else 0.0 for k in keys])
-    qq = np.array([q.floats[q.index[k]] if k in q.index else 0.0 for k in keys])
-    curve = np.maximum(_one_sided(pp, qq, epsilons), _one_sided(qq, pp, epsilons))
-    return [[float(e), float(d)] for e, d in zip(epsilons, curve, strict=True)]
-
-
-def _one_sided(p: Any, q: Any, epsilons: Any) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.nan_to_num(np.log(p) - np.log(q), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    order = np.argsort(loss)
-    tail_p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0)
-    tail_q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
-    start = np.searchsorted(loss[order], epsilons, side="right")
-    with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest loss e^ε may overflow, times a tail of 0
-        taken = np.where(tail_q[start] > 0, np.exp(epsilons) * tail_q[start], 0.0)
-    return np.maximum(tail_p[start] - taken, 0.0)
-
-
-def has_exact_law(mechanism: Any) -> bool:
-    """Return whether the mechanism states a law that this evidence can use."""
+def _states_law(mechanism: Any) -> bool:
     return hasattr(mechanism, "distribution") or hasattr(mechanism, "laplace")
 
 
 def exact_evidence(
-    mechanism: Any, claim: Claim, adjacency: Adjacency, *, pairs: Sequence[Pair] | None = None
+    mechanism: Any, claim: Claim, adjacency: Adjacency, *, pairs: Sequence[Pair] | None = None, seed: int = 0
 ) -> Evidence:
-    """Enumerate the stated laws over all neighbouring pairs (or those that are played) and compare with the claim.
+    """Compare the stated laws of neighbours with the claim.
 
     Args:
-        mechanism: A mechanism with ``distribution(data)`` or ``laplace(data)``.
+        mechanism: A mechanism with ``distribution(data)``, ``laplace(data)`` or, for a ``Box``, ``envelope()``.
         claim: What it promises.
-        adjacency: The neighbours; where it can enumerate all pairs, the evidence can certify the claim for that scope.
+        adjacency: The neighbours; where all pairs can be covered, the evidence can certify the claim for that scope.
         pairs: Only these pairs; then the claim can be refuted but not certified.
+        seed: Seed of the search for pairs.
 
     Raises:
         MechanismError: If the laws are malformed.
         AdjacencyError: If a pair is not adjacent.
     """
-    everything = adjacency.exhaustive() if pairs is None else None
-    played = checked_pairs(adjacency, pairs) if everything is None else everything
-    law_of = _cached(mechanism.distribution if hasattr(mechanism, "distribution") else mechanism.laplace)
-    delta = claim.tangents()[0][1]
-    curve_claim = isinstance(claim, GaussianDP)
-    pure = not curve_claim and delta == 0
-    losses = [_loss(law_of(pair.data), law_of(pair.neighbour), None if pure else claim.level) for pair in played]
-    judged = [_judge(loss, claim) for loss in losses]
-    certain, violated = all(holds for holds, _ in judged), any(breaks for _, breaks in judged)
+    law_of = _cached(mechanism) if _states_law(mechanism) else None
+    if pairs is None and isinstance(adjacency, Box) and hasattr(mechanism, "envelope") and _is_pure(claim):
+        envelope = mechanism.envelope()
+        compared = _by_envelope(envelope, adjacency)
+    else:
+        assert law_of is not None  # has_exact_law said so
+        envelope = None
+        compared = _by_pairs(mechanism, law_of, claim, adjacency, pairs, seed)
+    judged = [_judge(loss, claim) for loss in compared.losses]
+    violated = any(breaks for _, breaks in judged)
+    certain = all(holds for holds, _ in judged) and (compared.bound is None or _judge(compared.bound, claim)[0])
     # A counterexample comes from a pair that certainly breaks the claim; else the pair that comes nearest is shown.
-    shown = [k for k, (_, breaks) in enumerate(judged) if breaks] or range(len(losses))
-    k = max(shown, key=lambda k: _size(losses[k]))
-    worst, pair, p, q = losses[k], played[k], law_of(played[k].data), law_of(played[k].neighbour)
-    count = f"{len(played):,} pairs" if len(played) > 1 else "1 pair"
-    if everything is not None:
-        count = f"all {count}" if len(played) > 1 else "the only pair"
-    scope = f"{count} of {adjacency.name}"
-    details = _details(claim, p, q, worst)
-    details |= {"worst_pair": str(pair), "scope": scope, "pairs_enumerated": len(played)}
+    shown = [k for k, (_, breaks) in enumerate(judged) if breaks] or range(len(judged))
+    k = max(shown, key=lambda k: _size(compared.losses[k]))
+    worst, pair = compared.losses[k], compared.pairs[k]
+    reaches = compared.bound or worst
+    ends = [_levels(loss, claim) for loss in [*compared.losses, reaches]]
+    known = all(level is not None for level in ends)
     common: dict[str, Any] = {
         "kind": "exact",
-        "assumptions": [f"{name_of(mechanism)} draws from the law that it states", f"scope: {scope}"],
-        "details": details,
-        "epsilon_lower": max(loss.lower for loss in losses) if pure else None,
-        "epsilon_upper": max(loss.upper for loss in losses) if pure and everything is not None else None,
+        "assumptions": [f"{name_of(mechanism)} draws from the law that it states", f"scope: {compared.scope}"],
+        "details": _details(claim, law_of, worst, pair)
+        | {"worst_pair": str(pair), "scope": compared.scope, "pairs_enumerated": len(compared.pairs)},
+        "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known else None,
+        "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
     }
-    said = f"Exact ε = {worst} over {scope}"
-    if not pure and not curve_claim and worst.delta is not None:
-        said = f"Exact δ({claim.level:.6g}) = {float(worst.delta.mid()):.6g} over {scope} (pure ε = {worst})"
     if violated:
+        if envelope is not None:
+            found = _envelope_counterexample(envelope, k, worst, pair, claim)
+        else:
+            assert law_of is not None
+            if compared.searchable:
+                pair = _smallest(adjacency, law_of, claim, seed, pair)
+            p, q = law_of(pair.data), law_of(pair.neighbour)
+            found = _counterexample(pair_loss(p, q, epsilon=_epsilon(claim)), pair, claim, p, q)
         return Evidence(
             verdict=Verdict.VIOLATED,
-            statement=f"{said}; the claim is {claim}",
-            counterexample=_counterexample(worst, pair, claim, p, q),
+            statement=f"{_said(worst, claim)} over {compared.scope}; the claim is {claim}",
+            counterexample=found,
             **common,
         )
-    if certain and everything is not None and not curve_claim:
+    said = f"{_said(reaches, claim)} over {compared.scope}"
+    if certain and compared.complete:
         return Evidence(verdict=Verdict.CERTIFIED, statement=f"{said}, certainly within {claim}", **common)
-    reason = "not all neighbouring pairs were enumerated" if certain else "the margin is within rounding or enclosure"
+    reason = "not all neighbouring pairs were covered" if certain else "the margin is within rounding or enclosure"
     return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
 
 
-def _cached(law: Any) -> Any:
-    """Return a law that is computed once for inputs that are certainly the same."""
+def _by_envelope(envelope: Envelope, adjacency: Adjacency) -> Compared:
+    pairs = [Pair(large, small) for large, small in envelope.inputs]
+    for pair in pairs:
+        adjacency.check(pair)
+    return Compared(pairs, envelope_losses(envelope), f"all pairs of {adjacency.name}")
+
+
+def _by_pairs(
+    mechanism: Any, law_of: LawOf, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None, seed: int
+) -> Compared:
+    everything = adjacency.exhaustive() if given is None else None
+    pairs = list(checked_pairs(adjacency, given) if everything is None else everything)
+
+    def loss_of(pair: Pair) -> PairLoss:
+        return pair_loss(law_of(pair.data), law_of(pair.neighbour), epsilon=_epsilon(claim))
+
+    losses = [loss_of(pair) for pair in pairs]
+    count = f"{len(pairs):,} pairs" if len(pairs) > 1 else "1 pair"
+    if everything is not None:
+        count = f"all {count}" if len(pairs) > 1 else "the only pair"
+        return Compared(pairs, losses, f"{count} of {adjacency.name}")
+    if given is None:
+        if (bound := _by_sensitivity(mechanism, law_of(pairs[0].data), claim)) is not None:
+            scope = (
+                f"all neighbours with queries at most {mechanism.sensitivity:g} apart in {mechanism.norm}, as declared"
+            )
+            return Compared(pairs, losses, f"{scope}; {adjacency.name}", bound, searchable=True)
+        searched = maximise(adjacency.strategy(), lambda pair: max(_size(loss_of(pair))), examples=EXAMPLES, seed=seed)
+        listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
+        new = [pair for _, pair in searched if key(pair) not in listed]
+        if new:
+            pairs.append(new[0])
+            losses.append(loss_of(new[0]))
+            count = f"{count} and {len(new):,} that a search came across"
+    return Compared(pairs, losses, f"{count} of {adjacency.name}", complete=False, searchable=given is None)
+
+
+def _by_sensitivity(mechanism: Any, law: Any, claim: Claim) -> PairLoss | None:
+    """Return the loss at the declared sensitivity of additive noise; None where there is no such bound.
+
+    Gaussian noise of deviation σ around answers that are at most S apart in ℓ₂ is S/σ-Gaussian DP, and its δ(ε) grows with
+    μ. Laplace noise of scale b around answers at most S apart in ℓ₁ loses at most S/b, for the smallest b.
+    """
+    distance, norm = getattr(mechanism, "sensitivity", None), getattr(mechanism, "norm", None)
+    if distance is None:
+        return None
+    if isinstance(law, GaussianLaw) and norm == "l2":
+        ends = (GaussianLaw(np.array([at]), law.sigma) for at in (float(distance), 0.0))
+        return gaussian_loss(*ends, epsilon=_epsilon(claim))
+    if isinstance(law, LaplaceLaw) and norm == "l1":
+        scale = np.array([np.min(law.scale)])
+        return pair_loss(*(LaplaceLaw(np.array([at]), scale) for at in (float(distance), 0.0)))
+    return None
+
+
+def _smallest(adjacency: Adjacency, law_of: LawOf, claim: Claim, seed: int, start: Pair) -> Pair:
+    """Return the simplest violating pair that a search comes to, or the one that it starts from."""
+
+    def loss_of(pair: Pair) -> PairLoss | None:
+        try:
+            return pair_loss(law_of(pair.data), law_of(pair.neighbour), epsilon=_epsilon(claim))
+        except AuditError:
+            return None
+
+    def violates(pair: Pair) -> bool:
+        loss = loss_of(pair)
+        return loss is not None and _judge(loss, claim)[1]
+
+    def score(pair: Pair) -> float:
+        loss = loss_of(pair)
+        return -math.inf if loss is None else max(_size(loss))
+
+    return smallest(adjacency.strategy(), violates, examples=EXAMPLES, seed=seed, start=start, score=score) or start
+
+
+def _cached(mechanism: Any) -> LawOf:
+    """Return the mechanism's law, computed once for inputs that are certainly the same."""
+    law = mechanism.distribution if hasattr(mechanism, "distribution") else mechanism.laplace
     cache: dict[Any, Any] = {}
 
     def law_of(data: Any) -> Any:
-        key = identity_key(data)
-        if key not in cache:
-            cache[key] = law(data)
-        return cache[key]
+        same = identity_key(data)
+        if same not in cache:
+            cache[same] = (law(data), data)  # the data is kept alive, so that its identity stays its own
+        return cache[same][0]
 
     return law_of
 
 
-def _loss(p: Any, q: Any, epsilon: float | None) -> PairLoss:
-    return laplace_loss(p, q) if isinstance(p, LaplaceLaw) else finite_loss(p, q, epsilon=epsilon)
+def _is_pure(claim: Claim) -> bool:
+    return not isinstance(claim, GaussianDP) and claim.tangents()[0][1] == 0
+
+
+def _epsilon(claim: Claim) -> float | None:
+    """The epsilon at which δ is wanted."""
+    return None if _is_pure(claim) or isinstance(claim, GaussianDP) else claim.level
 
 
 def _size(loss: PairLoss) -> tuple[float, float, float]:
-    return (float(loss.delta.mid()) if loss.delta is not None else 0.0, loss.lower, loss.upper)
+    main = loss.mu if loss.mu is not None else loss.delta
+    return (float(main.mid()) if main is not None else 0.0, loss.lower, loss.upper)
+
+
+def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
+    """Bounds on what the claim's parameter has to be for this pair: epsilon, or mu where the pair is Gaussian."""
+    if isinstance(claim, GaussianDP):
+        return None if loss.mu is None else (max(0.0, below(loss.mu)), above(loss.mu))
+    return (loss.lower, loss.upper) if _is_pure(claim) else None
+
+
+def _said(loss: PairLoss, claim: Claim) -> str:
+    if isinstance(claim, GaussianDP) and loss.mu is not None:
+        return f"Exact μ = {float(loss.mu.mid()):.12g}"
+    if _epsilon(claim) is not None and loss.delta is not None:
+        pure = "" if loss.mu is not None else f" (pure ε = {loss})"
+        return f"Exact δ({claim.level:.6g}) = {float(loss.delta.mid()):.6g}{pure}"
+    return f"Exact ε = {loss}"
 
 
 def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
     """Return (the claim certainly holds for this pair, it is certainly broken beyond rounding).
 
-    A bounded loss lies within some Gaussian curve; whether within the claimed one is left to the game.
+    A bounded loss that is not of Gaussian noise lies within some Gaussian curve; whether within the claimed one is left to
+    the game.
     """
     with precision():
         level = arb(claim.level)
         tolerance = 1 + arb(ROUNDING_TOLERANCE)
         if isinstance(claim, GaussianDP):
-            return False, float(loss.low) == math.inf
+            if loss.mu is None:
+                return False, float(loss.low) == math.inf
+            return bool(loss.mu <= level), bool(loss.mu > level * tolerance)
         delta = claim.tangents()[0][1]
         if delta == 0:
             return bool(loss.high <= level), bool(loss.low > level * tolerance)
@@ -259,13 +287,14 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
         return bool(loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
 
 
-def _details(claim: Claim, p: Any, q: Any, worst: PairLoss) -> dict[str, Any]:
+def _details(claim: Claim, law_of: LawOf | None, worst: PairLoss, pair: Pair) -> dict[str, Any]:
     exact = worst.lower
-    details: dict[str, Any] = {"exact_epsilon": exact}
+    details: dict[str, Any] = {} if worst.mu is not None and not _is_pure(claim) else {"exact_epsilon": exact}
     top = 1.25 * max(claim.level, exact if math.isfinite(exact) else 2 * claim.level)
     epsilons = np.linspace(0.0, top, CURVE_POINTS)
     details["claim_curve"] = [[float(e), claim.delta_at(float(e))] for e in epsilons]
-    if isinstance(p, FiniteLaw):
+    p, q = (None, None) if law_of is None else (law_of(pair.data), law_of(pair.neighbour))
+    if isinstance(p, FiniteLaw | StepLaw | GaussianLaw):
         details["curve"] = delta_curve(p, q, epsilons)
     return details
 
@@ -278,26 +307,51 @@ def _counterexample(loss: PairLoss, pair: Pair, claim: Claim, p: Any, q: Any) ->
             output="any output beyond both locations in every coordinate that differs",
             explanation=f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}",
         )
+    if isinstance(p, GaussianLaw):
+        return Counterexample(
+            pair=str(pair),
+            explanation=f"The two laws are Gaussian: {_said(loss, claim)}; the claim is {claim}",
+        )
     with precision():
         level = arb(claim.level).exp()
         rows = aligned(p, q)
-        exceeding = [row for row in rows if _ratio(row[0], row[1])[0] > level] or rows
+        exceeding = [row for row in rows if ratio(row[0], row[1])[0] > level] or rows
         pp, qq, output = max(
             exceeding, key=lambda row: max(float(row[0] - level * row[1]), float(row[1] - level * row[0]))
         )
-        smallest, largest = _ratio(pp, qq)
-        here = PairLoss(smallest.log().lower(), largest.log().upper())
-        delta = float(_hockey_stick(rows, arb(claim.level)).mid())
-    said = "it is possible on one of them only" if here.lower == math.inf else f"a factor of {_factor(here)} = e^{here}"
+        delta = float(hockey_stick(rows, arb(claim.level)).mid())
     return Counterexample(
         pair=str(pair),
-        output=brief(output),
+        output=output if isinstance(output, str) else brief(output),
         explanation=(
-            f"This output has probability {_show(pp)} on the first input and {_show(qq)} on the second, {said}; the claim "
-            f"is {claim}. Over all outputs ε = {loss} and δ({claim.level:.6g}) = {delta:.4g}"
+            f"This output has probability {_show(pp)} on the first input and {_show(qq)} on the second, "
+            f"{_factor(rows_loss([(pp, qq, output)]))}; the claim is {claim}. Over all outputs ε = {loss} and "
+            f"δ({claim.level:.6g}) = {delta:.4g}"
         ),
     )
 
 
+def _envelope_counterexample(envelope: Envelope, k: int, loss: PairLoss, pair: Pair, claim: Claim) -> Counterexample:
+    output = envelope.outputs[k]
+    least, most = envelope.bounds[k]
+    each = f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all" if envelope.uses > 1 else ""
+    return Counterexample(
+        pair=str(pair),
+        output=output if isinstance(output, str) else brief(output),
+        explanation=(
+            f"This output has probability (or density) {_show(most)} on the first input and {_show(least)} on the second, "
+            f"{_factor(rows_loss([(most, least, output)]))}{each}; the claim is {claim}"
+        ),
+    )
+
+
+def _show(p: arb) -> str:
+    value = float(p.mid())
+    return p.str(6, radius=False) if value == 0 and p != 0 else f"{value:.12g}"
+
+
 def _factor(loss: PairLoss) -> str:
-    return f"{math.exp(loss.lower):.6g}" if loss.lower < 700 else "more than 1e304"
+    if loss.lower == math.inf:
+        return "it is possible on one of them only"
+    factor = f"{math.exp(loss.lower):.6g}" if loss.lower < 700 else "more than 1e304"
+    return f"a factor of {factor} = e^{loss}"

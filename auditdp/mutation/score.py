@@ -32,7 +32,6 @@ from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.query import has_query
 from auditdp.judgement import Settings, gather
-from auditdp.laws import LaplaceLaw
 from auditdp.mechanism import Array, as_mechanism, call
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
@@ -205,13 +204,13 @@ class _Trial:
         A fault that changes the stated law lies in what the law and the sampler share, such as a scale. The law is then
         that of the broken sampler as far as the mechanism's is that of its own, whatever the value of what they share.
         """
-        if not self.exact or not has_exact_law(mutant.broken):
+        if not self.exact or not has_exact_law(mutant.broken, as_adjacency(self.built.pairs)):
             return None
         inputs = [data for pair in self.pairs.played for data in (pair.data, pair.neighbour)]
         stated = [_law(mutant.original, data) for data in inputs]
         forget(self.built.mechanism)
         try:
-            if all(_same_law(law, _law(mutant.broken, data)) for law, data in zip(stated, inputs, strict=True)):
+            if all(law.same_as(_law(mutant.broken, data)) for law, data in zip(stated, inputs, strict=True)):
                 return None
             return gather(replace(self.built, evidence=("exact",)), mutant.broken, self.settings, "exact")[0]
         except Exception:  # a fault that the sampler bears, and the code of the law does not
@@ -250,16 +249,9 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
 
 
 def _law(mechanism: Any, data: Any) -> Any:
-    return mechanism.distribution(data) if hasattr(mechanism, "distribution") else mechanism.laplace(data)
-
-
-def _same_law(first: Any, second: Any) -> bool:
-    """Whether two finite laws, or two Laplace laws, agree up to rounding."""
-    if isinstance(first, LaplaceLaw):
-        parts = [[law.location, law.scale] for law in (first, second)]
-    else:
-        parts = [[np.exp(law.log_prob(each.outcomes)) for each in (first, second)] for law in (first, second)]
-    return all(a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=0) for a, b in zip(*parts, strict=True))
+    if hasattr(mechanism, "distribution"):
+        return mechanism.distribution(data)
+    return mechanism.laplace(data) if hasattr(mechanism, "laplace") else mechanism.envelope()
 
 
 def _same(first: Array, second: Array) -> bool:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
-from auditdp.evidence.exact import finite_loss, laplace_loss
+from auditdp.evidence.losses import finite_loss, laplace_loss
 from mechanisms.classic import (
     SVT1,
     SVT2,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency import AnyValues
 from auditdp.claims import ApproxDP, PureDP
-from auditdp.evidence.exact import delta_curve, exact_evidence, finite_loss
+from auditdp.evidence.exact import exact_evidence
+from auditdp.evidence.losses import delta_curve, finite_loss
 from auditdp.laws import FiniteLaw
 from auditdp.results import Verdict
 

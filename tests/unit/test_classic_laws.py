@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from auditdp import GaussianDP, QueryAnswers
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact import finite_loss, laplace_loss
+from auditdp.evidence.losses import finite_loss, laplace_loss
 from auditdp.laws import precision as precision_of
 from mechanisms.classic import (
     SVT1,

@@ -1,0 +1,225 @@
+"""The privacy loss between known laws, enclosed in outward-rounded ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from auditdp.errors import MechanismError
+from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
+from auditdp.laws.gaussian import gaussian_delta
+
+ROUNDING_TOLERANCE = 1e-12
+"""Two levels that agree to this relative difference are the same claim written in doubles."""
+
+Row = tuple[arb, arb, Any]
+"""(P(y), Q(y), y) for an output y, or a class of outputs on which the ratio is constant."""
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """The privacy loss of one pair of laws, enclosed.
+
+    Attributes:
+        low: Lower bound on the exact pure epsilon, max over outputs of |ln P/Q|; may be infinite.
+        high: Upper bound on it; infinite as soon as one probability may be zero where the other may not.
+        delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
+        delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
+        mu: Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian.
+    """
+
+    low: arb
+    high: arb
+    delta: arb | None = None
+    delta_beyond: arb | None = None
+    mu: arb | None = None
+
+    @property
+    def lower(self) -> float:
+        """A double that is at most the exact epsilon."""
+        return max(0.0, below(self.low))
+
+    @property
+    def upper(self) -> float:
+        """A double that is at least the exact epsilon."""
+        return above(self.high)
+
+    def __str__(self) -> str:
+        low, high = self.lower, self.upper
+        if low == math.inf:
+            return "∞"
+        width = (high - low) / max(high, 1.0)
+        return (
+            f"{low:.12g}" if width <= 1e-11 else f"{low:.6g}" if width <= 1e-7 else f"between {low:.6g} and {high:.6g}"
+        )
+
+
+def below(value: arb) -> float:
+    """Return a double that is at most everything in the ball."""
+    lower = value.lower()
+    nearest = float(lower)
+    return nearest if bool(arb(nearest) <= lower) else math.nextafter(nearest, -math.inf)
+
+
+def above(value: arb) -> float:
+    """Return a double that is at least everything in the ball."""
+    upper = value.upper()
+    nearest = float(upper)
+    return nearest if bool(arb(nearest) >= upper) else math.nextafter(nearest, math.inf)
+
+
+def pair_loss(p: Any, q: Any, *, epsilon: float | None = None) -> PairLoss:
+    """Return the loss between two laws of one family, with δ(epsilon) where an epsilon is given and δ is known.
+
+    Raises:
+        MechanismError: If the two laws are not of one family.
+    """
+    if isinstance(p, LaplaceLaw) and isinstance(q, LaplaceLaw):
+        return laplace_loss(p, q)
+    if isinstance(p, GaussianLaw) and isinstance(q, GaussianLaw):
+        return gaussian_loss(p, q, epsilon=epsilon)
+    return rows_loss(aligned(p, q), epsilon=epsilon)
+
+
+def aligned(p: Any, q: Any) -> list[Row]:
+    """Return (P(y), Q(y), y) for every output y that either law can produce; for step laws, y may be an interval.
+
+    Between consecutive breaks of either law both densities are constant, so the interval is as good as one output.
+
+    Raises:
+        MechanismError: If the laws are not both finite, or both step laws.
+    """
+    if isinstance(p, FiniteLaw) and isinstance(q, FiniteLaw):
+        zero = arb(0)
+        rows = [(p.balls[i], q.balls[q.index[k]] if k in q.index else zero, p.outcomes[i]) for k, i in p.index.items()]
+        return rows + [(zero, q.balls[i], q.outcomes[i]) for k, i in q.index.items() if k not in p.index]
+    if isinstance(p, StepLaw) and isinstance(q, StepLaw):
+        return _aligned_steps(p, q)
+    raise MechanismError(
+        f"expected two laws of one family, got {type(p).__name__} and {type(q).__name__}; which family it is must not "
+        "depend on the data"
+    )
+
+
+def _aligned_steps(p: StepLaw, q: StepLaw) -> list[Row]:
+    with precision():
+        rows: list[Row] = [
+            (ball(p.points.get(atom, 0)), ball(q.points.get(atom, 0)), float(atom)) for atom in p.points | q.points
+        ]
+        for a, b in pairwise(sorted({*p.ends, *q.ends})):
+            width = ball(b - a)
+            masses = [ball(law.density_between(a, b)) * width for law in (p, q)]
+            if any(mass != 0 for mass in masses):
+                rows.append((masses[0], masses[1], f"any number in [{float(a):.6g}, {float(b):.6g}]"))
+        return rows
+
+
+def rows_loss(rows: Sequence[Row], *, epsilon: float | None = None) -> PairLoss:
+    """Return the loss between two aligned laws, and δ(epsilon) where an epsilon is given.
+
+    Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the larger of the two orders. With
+    P(y) in [a, b] and Q(y) in [c, d], the larger of P/Q and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever
+    law inside the balls is the true one, its loss lies between the bounds.
+    """
+    with precision():
+        low, high = arb(1), arb(1)
+        for pp, qq, _ in rows:
+            smallest, largest = ratio(pp, qq)
+            low, high = _larger(low, smallest), _larger(high, largest)
+        delta = beyond = None
+        if epsilon is not None:
+            delta = hockey_stick(rows, arb(epsilon))
+            beyond = hockey_stick(rows, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
+        return PairLoss(low.log().lower(), high.log().upper(), delta, beyond)
+
+
+def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None) -> PairLoss:
+    """Return the loss between two finite laws, and δ(epsilon) where an epsilon is given."""
+    return rows_loss(aligned(p, q), epsilon=epsilon)
+
+
+def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
+    """Return the exact loss between two laws of independent Laplace coordinates."""
+    with precision():
+        total = ball(p.epsilon_against(q))
+        return PairLoss(total.lower(), total.upper())
+
+
+def gaussian_loss(p: GaussianLaw, q: GaussianLaw, *, epsilon: float | None = None) -> PairLoss:
+    """Return the loss between two Gaussian laws: no pure epsilon unless they are equal, an exact μ, and its δ(ε)."""
+    with precision():
+        mu = p.mu_against(q)
+        pure = arb(0) if mu == 0 else arb.pos_inf()
+        if epsilon is None:
+            return PairLoss(pure, pure, mu=mu)
+        beyond = arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE))
+        return PairLoss(pure, pure, gaussian_delta(mu, arb(epsilon)), gaussian_delta(mu, beyond), mu)
+
+
+def envelope_losses(envelope: Envelope) -> list[PairLoss]:
+    """Return uses · ln(most/least) for every output of an envelope, as the loss of its pair of inputs."""
+    with precision():
+        found = []
+        for least, most in envelope.bounds:
+            low = _larger(arb(1), _quotient(most.lower(), least.upper()))
+            high = _larger(arb(1), _quotient(most.upper(), least.lower()))
+            found.append(PairLoss((envelope.uses * low.log()).lower(), (envelope.uses * high.log()).upper()))
+        return found
+
+
+def ratio(p: arb, q: arb) -> tuple[arb, arb]:
+    """Return a lower and an upper bound on the larger of p/q and q/p."""
+    smallest = _larger(_quotient(p.lower(), q.upper()).lower(), _quotient(q.lower(), p.upper()).lower())
+    largest = _larger(_quotient(p.upper(), q.lower()).upper(), _quotient(q.upper(), p.lower()).upper())
+    return smallest, largest
+
+
+def _quotient(a: arb, b: arb) -> arb:
+    """a/b for endpoints of probabilities: 0 for 0/0 (an output of neither law), infinite for anything else over 0."""
+    if a <= 0:
+        return arb(0)
+    return arb.pos_inf() if b <= 0 else a / b
+
+
+def _larger(a: arb, b: arb) -> arb:
+    return a if a >= b else b
+
+
+def hockey_stick(rows: Sequence[Row], epsilon: arb) -> arb:
+    """Return δ(epsilon), the larger of the two orders."""
+    e, zero = epsilon.exp(), arb(0)
+    forward = sum(((pp - e * qq).max(zero) for pp, qq, _ in rows), zero)
+    backward = sum(((qq - e * pp).max(zero) for pp, qq, _ in rows), zero)
+    return forward.max(backward)
+
+
+def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
+    """Return [ε, δ(ε)] for plots, of two finite laws or two step laws: floating point, the larger of the two orders.
+
+    With ratios sorted, δ(ε) is a difference of two suffix sums: one sort serves the whole curve.
+    """
+    if isinstance(p, GaussianLaw):
+        mu = p.mu_against(q)
+        return [[float(e), float(gaussian_delta(mu, arb(float(e))).mid())] for e in epsilons]
+    rows = aligned(p, q)
+    pp, qq = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
+    curve = np.maximum(_one_sided(pp, qq, epsilons), _one_sided(qq, pp, epsilons))
+    return [[float(e), float(d)] for e, d in zip(epsilons, curve, strict=True)]
+
+
+def _one_sided(p: Any, q: Any, epsilons: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.nan_to_num(np.log(p) - np.log(q), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    order = np.argsort(loss)
+    tail_p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0)
+    tail_q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
+    start = np.searchsorted(loss[order], epsilons, side="right")
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest loss e^ε may overflow, times a tail of 0
+        taken = np.where(tail_q[start] > 0, np.exp(epsilons) * tail_q[start], 0.0)
+    return np.maximum(tail_p[start] - taken, 0.0)

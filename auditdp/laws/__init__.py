@@ -1,0 +1,26 @@
+"""Known output laws, from which exact evidence computes: one file per family, and ball arithmetic.
+
+``FiniteLaw`` (finitely many outputs), ``StepLaw`` (a number with a piecewise constant density, and atoms), ``LaplaceLaw``
+and ``GaussianLaw`` (independent noise on a vector), and ``Envelope`` (the least and the most that any input of a whole
+domain gives an output).
+"""
+
+from auditdp.laws.balls import FLOAT_RELATIVE_ERROR, PRECISION_BITS, ball, precision
+from auditdp.laws.envelope import Envelope
+from auditdp.laws.finite import FiniteLaw, row_keys
+from auditdp.laws.gaussian import GaussianLaw
+from auditdp.laws.laplace import LaplaceLaw
+from auditdp.laws.step import StepLaw
+
+__all__ = [
+    "FLOAT_RELATIVE_ERROR",
+    "PRECISION_BITS",
+    "Envelope",
+    "FiniteLaw",
+    "GaussianLaw",
+    "LaplaceLaw",
+    "StepLaw",
+    "ball",
+    "precision",
+    "row_keys",
+]

@@ -1,0 +1,79 @@
+"""The law of an output with finitely many values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from auditdp.errors import MechanismError
+from auditdp.laws.balls import ball, can_sum_to_one, middle, precision
+from auditdp.mechanism import Array
+
+
+def row_keys(outputs: Array) -> list[bytes]:
+    """Return one hashable key per output: the bytes of the row as float64 (so that 1, 1.0 and True agree)."""
+    rows = np.ascontiguousarray(np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)) + 0.0  # -0.0 -> 0.0
+    return [row.tobytes() for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteLaw:
+    """The law of an output with finitely many values.
+
+    Args:
+        outcomes: All outputs of positive probability, shape (m, ...), each once.
+        probabilities: Their m probabilities, as Fractions, arb balls, or floats.
+
+    Raises:
+        MechanismError: If the lengths differ, a probability is negative, or they cannot sum to one.
+    """
+
+    outcomes: Array
+    probabilities: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        if len(self.outcomes) != len(self.probabilities):
+            raise MechanismError(
+                f"FiniteLaw: {len(self.outcomes)} outcomes but {len(self.probabilities)} probabilities; give one each"
+            )
+        if any(bool(p < 0) for p in self.probabilities) or not can_sum_to_one(self.probabilities):
+            raise MechanismError(
+                f"FiniteLaw: expected probabilities >= 0 that sum to 1, got minimum {self.floats.min():.3g} and "
+                f"sum {float(self.floats.sum()):.15g} (Fractions must sum to 1 exactly, balls must contain 1)"
+            )
+        if len(self.index) != len(self.outcomes):
+            raise MechanismError("FiniteLaw: an outcome is listed twice; add its probabilities up")
+
+    @cached_property
+    def floats(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The probabilities as float64, shape (m,)."""
+        return np.array([middle(p) for p in self.probabilities])
+
+    @cached_property
+    def balls(self) -> list[arb]:
+        """The probabilities as balls."""
+        with precision():
+            return [ball(p) for p in self.probabilities]
+
+    @cached_property
+    def index(self) -> dict[bytes, int]:
+        """Position of each outcome by its key."""
+        return {key: i for i, key in enumerate(row_keys(self.outcomes))}
+
+    def log_prob(self, outputs: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Return the log probability of each output, -inf for one that is not listed; shape (size,)."""
+        with np.errstate(divide="ignore"):
+            logs = np.append(np.log(self.floats), -np.inf)
+        return logs[[self.index.get(key, -1) for key in row_keys(outputs)]]
+
+    def same_as(self, other: FiniteLaw) -> bool:
+        """Return whether two laws agree up to rounding."""
+        return all(
+            np.allclose(np.exp(self.log_prob(each)), np.exp(other.log_prob(each)), rtol=1e-9, atol=0)
+            for each in (self.outcomes, other.outcomes)
+        )
