@@ -47,6 +47,8 @@ class Audit:
             or searches; False looks at the played ones only.
         figure: ``figure(rng) -> dict`` with a scatter plot for the report.
         equivalent_mutants: Why mutants of the mechanism keep the claim, by name or shell pattern, for ``auditdp mutate``.
+        cost: For the ledger of claims: what a repair costs against what it repairs, in variance or accuracy, with figures.
+        decides: For the ledger of claims: what would decide a claim that this audit can neither refute nor certify.
 
     Raises:
         CollectionError: If the arguments do not fit together.
@@ -64,6 +66,8 @@ class Audit:
     exhaustive: bool = True
     figure: Callable[[np.random.Generator], dict[str, Any]] | None = None
     equivalent_mutants: Mapping[str, str] = field(default_factory=dict)
+    cost: str = ""
+    decides: str = ""
 
     def __post_init__(self) -> None:
         if self.is_promise and not self.inputs:
@@ -92,6 +96,10 @@ class Declared:
     source: str = ""
     expect: str = "holds"
     timeout: float | None = None
+    row: str = ""
+    reading: str = ""
+    repairs: str = ""
+    smallest: Mapping[str, Sequence[int]] = field(default_factory=dict)
     id: str = ""
     path: str = ""
 
@@ -114,6 +122,11 @@ class Declared:
         given = {name: text for name, text in overrides.items() if name in self.parameters}
         return self.parameters | {name: _read(name, text, self.parameters[name]) for name, text in given.items()}
 
+    def sizes(self, overrides: Mapping[str, str]) -> list[dict[str, str]]:
+        """Return the overrides of every size that is tried for the smallest violation, ascending; one where none is."""
+        tried = [{name: str(size)} for name, sizes in self.smallest.items() if name not in overrides for size in sizes]
+        return [dict(overrides) | size for size in tried] or [dict(overrides)]
+
     def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
         """Return the audit and its parameters, with command-line overrides read in the type of each default.
 
@@ -130,7 +143,16 @@ class Declared:
 
 
 def audit(
-    factory: None = None, /, *, source: str = "", expect: str = "holds", timeout: float | None = None
+    factory: None = None,
+    /,
+    *,
+    source: str = "",
+    expect: str = "holds",
+    timeout: float | None = None,
+    row: str = "",
+    reading: str = "",
+    repairs: str = "",
+    smallest: Mapping[str, Sequence[int]] | None = None,
 ) -> Callable[[Any], Declared]:
     """Declare an audit: a factory whose parameters all have defaults and which returns an ``Audit``.
 
@@ -139,9 +161,15 @@ def audit(
         source: Where the claim is stated: paper, theorem, version.
         expect: 'holds', or 'violation' for a published claim that is known to be false: finding it is then success.
         timeout: Seconds after which it is stopped, unless the command line says otherwise.
+        row: The published mechanism under which the ledger of claims lists it; not listed unless given.
+        reading: For the ledger: which reading is audited, such as 'as stated' or 'as deployed'.
+        repairs: Name of the audit, in the same file, whose violated claim this one repairs.
+        smallest: One parameter and the sizes to try, such as ``{"nodes": range(2, 7)}``, smallest first: the audit ends with
+            the first size that violates the claim, and each size has its share of α.
 
     Raises:
-        CollectionError: If ``expect`` is unknown, a parameter has no default, or there are no parentheses.
+        CollectionError: If ``expect`` is unknown, a parameter has no default, there are no parentheses, or ``smallest`` does
+            not name one parameter and ascending sizes.
     """
     if factory is not None:
         raise CollectionError("expected parentheses: write @audit(source=...), or @audit() where there is no source")
@@ -152,7 +180,27 @@ def audit(
         for name, parameter in inspect.signature(factory).parameters.items():
             if parameter.default is inspect.Parameter.empty:
                 raise CollectionError(f"audit {factory.__name__}: parameter {name!r} needs a default")
-        return Declared(factory, source=source, expect=expect, timeout=timeout)
+        sizes = {name: list(tried) for name, tried in (smallest or {}).items()}
+        for name, tried in sizes.items():
+            if (
+                len(sizes) > 1
+                or name not in inspect.signature(factory).parameters
+                or tried != sorted(set(tried))
+                or not tried
+            ):
+                raise CollectionError(
+                    f"audit {factory.__name__}: expected smallest={{parameter: ascending sizes}}, got {smallest!r}"
+                )
+        return Declared(
+            factory,
+            source=source,
+            expect=expect,
+            timeout=timeout,
+            row=row,
+            reading=reading,
+            repairs=repairs,
+            smallest=sizes,
+        )
 
     return declare
 

@@ -118,6 +118,25 @@ class ClaimRecord:
 
 
 @dataclass(frozen=True)
+class Published:
+    """Where an audit belongs in the ledger of published claims.
+
+    Attributes:
+        row: The published mechanism, as the ledger lists it.
+        reading: Which reading of it is audited, such as 'as stated' or 'as deployed'.
+        repairs: Id of the audit whose violated claim this one repairs; empty where it repairs none.
+        cost: What a repair costs, in variance or accuracy.
+        decides: What would decide a claim that is neither refuted nor certified.
+    """
+
+    row: str
+    reading: str = ""
+    repairs: str = ""
+    cost: str = ""
+    decides: str = ""
+
+
+@dataclass(frozen=True)
 class ControlResult:
     """A deliberately broken twin, and whether the audit refuted it."""
 
@@ -206,6 +225,7 @@ class AuditResult:
     counterexample: Counterexample | None = None
     reproduce: str = ""
     mutation: Mutation | None = None
+    published: Published | None = None
 
     @property
     def surviving_controls(self) -> list[str]:

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.report import html, terminal
+from auditdp.report import html, ledger, terminal
 from auditdp.results import RunRecord
 
 FORMATS: dict[str, Callable[[RunRecord], str]] = {
     "terminal": terminal.report,
     "json": RunRecord.to_json,
     "html": html.report,
+    "claims": ledger.markdown,
+    "claims-json": ledger.to_json,
 }
 
 

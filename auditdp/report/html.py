@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from auditdp.report import numbers
 from auditdp.report.facts import PAIRS_SHOWN, Table, facts, mapping, pairs, plain, says, tables
+from auditdp.report.ledger import ledger
 from auditdp.report.numbers import as_float, number
 from auditdp.report.standing import (
     Standing,
@@ -134,6 +135,8 @@ def report(record: RunRecord) -> str:
             headings=HEADINGS,
             overview=Markup(overview) if overview else None,
             claims=audited_claims(record),
+            ledger=ledger(record),
+            anchors={view.result.id: view.anchor for view in views},
             mutated=any(result.mutation is not None for result in record.results),
             common=common,
             kinds=sorted({KINDS[kind] for kind in KINDS if any(entry.evidence.kind == kind for entry in shown)}),

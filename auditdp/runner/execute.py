@@ -15,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.audit import DATA_VARIABLE, Declared
+from auditdp.audit import DATA_VARIABLE, Audit, Declared
 from auditdp.collection import collect
 from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, run_audit
 from auditdp.mutation.score import mutation
-from auditdp.results import RESULT, AuditResult, Verdict
+from auditdp.results import RESULT, AuditResult, Published, Verdict
 from auditdp.runner.plan import BUDGETS, Task
 
 _collected: dict[str, list[Declared]] = {}
@@ -32,7 +32,7 @@ def run_task(task: Task) -> AuditResult:
     The outcome depends on the task alone, since randomness is keyed by it. What the audit prints goes to standard error.
     """
     started, cpu = time.perf_counter(), time.process_time()
-    declared = None
+    declared = built = None
     parameters: dict[str, Any] = dict(task.overrides)
 
     def without_result(verdict: Verdict, summary: str) -> AuditResult:
@@ -42,9 +42,7 @@ def run_task(task: Task) -> AuditResult:
     try:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), _time_limit(task.timeout):
             declared = _find(task)
-            built, parameters = declared.build(task.overrides)
-            settings = Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id)
-            result = run_audit(built, settings)
+            built, parameters, settings, result = _audit(task, declared)
             if task.mutants and result.verdict is not Verdict.VIOLATED:  # else every mutant is refuted as well
                 exact = any(evidence.kind == "exact" for evidence in result.evidence)
                 result = replace(result, mutation=mutation(built, settings, exact=exact))
@@ -62,7 +60,37 @@ def run_task(task: Task) -> AuditResult:
         description=declared.description if declared is not None else "",
         parameters={name: _plain(value) for name, value in parameters.items()},
         reproduce=task.reproduce,
+        published=_published(declared, built),
     )
+
+
+def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
+    """Run the audit, at ascending sizes up to the first that violates where it tries several; return what was run last.
+
+    Every size has an equal share of α, so that all of them together err with probability at most the task's.
+    """
+    sizes = declared.sizes(task.overrides)
+    without: list[str] = []
+    for overrides in sizes:
+        built, parameters = declared.build(overrides)
+        size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
+        key = task.id if len(sizes) == 1 else f"{task.id}[{size}]"
+        settings = Settings(task.alpha / len(sizes), BUDGETS[task.budget], task.root_seed, key)
+        result = replace(run_audit(built, settings), id=task.id, alpha=task.alpha)
+        if result.verdict is Verdict.VIOLATED:
+            break
+        without.append(size)
+    if without and result.verdict is Verdict.VIOLATED:
+        result = replace(result, summary=f"{result.summary}. No violation was found at {' or '.join(without)}")
+    return built, parameters, settings, result
+
+
+def _published(declared: Declared | None, built: Audit | None) -> Published | None:
+    if declared is None or not declared.row:
+        return None
+    repaired = f"{declared.id.partition('::')[0]}::{declared.repairs}" if declared.repairs else ""
+    cost, decides = (built.cost, built.decides) if built is not None else ("", "")
+    return Published(declared.row, declared.reading, repaired, cost, decides)
 
 
 def _not_storable(result: AuditResult) -> str | None:

@@ -454,3 +454,12 @@ def test_the_examples_in_docstrings_are_true():
     assert {name: r.failed for name, r in results.items() if r.failed} == {}
     assert results["auditdp.assertion"].attempted >= 4
     assert results["auditdp.claims"].attempted >= 1
+
+
+@pytest.mark.parametrize("smallest", [{"size": [1]}, {"nodes": [2, 1]}, {"nodes": []}, {"nodes": [1, 1]}], ids=str)
+def test_sizes_to_try_are_ascending_values_of_one_parameter(smallest):
+    with pytest.raises(CollectionError, match="ascending sizes"):
+
+        @audit(smallest=smallest)
+        def growing(nodes=2):
+            return Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.results import AuditResult, Verdict
+from auditdp.results import AuditResult, Published, Verdict
 from auditdp.runner import execute as module
 from auditdp.runner.execute import execute, run_task
 from auditdp.runner.plan import Task, make_plan
@@ -57,6 +57,11 @@ def prints():
 def hangs():
     time.sleep(3600)
 
+@audit(expect="violation", row="a mechanism", reading="as stated", smallest={"level": range(1, 5)})
+def grows(level=1):
+    '''Responses with ε are 2-DP.'''
+    return Audit(Response(level), PureDP(2.0), AnyValues((0, 1)), evidence=["exact"], cost="none")
+
 @audit()
 def reads():
     Path("seen").write_text(data_file("value").read_text() + os.environ["AUDITDP_DATA"])
@@ -88,6 +93,22 @@ def test_a_result_carries_what_was_declared_and_asked(tasks):
     assert result.claim.source == "declared"
     assert result.alpha == task.alpha
     assert result.reproduce == task.reproduce
+
+
+def test_the_first_size_that_violates_is_the_result(tasks):
+    result = run_task(tasks("grows")[0])
+    assert (result.id, result.verdict) == ("audit_it.py::grows", Verdict.VIOLATED)
+    assert result.parameters == {"level": 3}
+    assert result.summary.endswith("No violation was found at level = 1 or level = 2")
+    assert result.published == Published("a mechanism", "as stated", cost="none")
+    assert result.alpha == tasks("grows")[0].alpha
+
+
+def test_a_size_that_is_given_is_the_only_one(tasks):
+    result = run_task(tasks("grows", overrides={"level": "4"})[0])
+    assert result.parameters == {"level": 4}
+    assert "No violation" not in result.summary
+    assert run_task(tasks("grows", overrides={"level": "1"})[0]).verdict is Verdict.CERTIFIED
 
 
 def test_an_exception_is_an_error_with_its_type_place_and_parameters(tasks):

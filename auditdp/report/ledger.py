@@ -1,0 +1,181 @@
+"""The ledger of published claims: one line per claim, with its verdict, the evidence, and the repair that holds.
+
+An audit is listed where it says under which published mechanism (``@audit(row=...)``). An audit that repairs a violated
+claim stands in the line of that claim, and has none of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from auditdp.report.numbers import bounds
+from auditdp.report.standing import detectable
+from auditdp.report.text import printable
+from auditdp.report.wording import CLEAN_RUN
+from auditdp.results import AuditResult, Evidence, RunRecord, Verdict
+
+SCHEMA = 1
+COLUMNS = ("reading", "claim", "verdict", "evidence", "found", "why", "what holds instead")
+
+
+@dataclass(frozen=True)
+class Repair:
+    """The smallest change under which the claim holds: what is audited, how it ended, and what it costs."""
+
+    statement: str
+    verdict: Verdict
+    certificate: str
+    cost: str
+    reproduce: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One published claim.
+
+    Attributes:
+        row: The published mechanism.
+        reading: Which reading of it is audited.
+        statement: The claim in a sentence.
+        claim: The claim as it is audited, such as '1-DP'.
+        adjacency: Who is a neighbour.
+        source: Paper, theorem, version.
+        verdict: What was found.
+        evidence: The kind of evidence that the verdict rests on.
+        found: The exact epsilon, or the bounds, as a reader sees them.
+        epsilon_lower: Lower bound, None where there is none.
+        epsilon_upper: Upper bound.
+        counterexample: The smallest pair and why it breaks the claim, in one line; empty where nothing is violated.
+        undecided: For a claim that is neither refuted nor certified: what would have been seen, and what would decide it.
+        reproduce: The command that shows it again.
+        repairs: Audits of claims that hold instead.
+        audit: The audit's id.
+    """
+
+    row: str
+    reading: str
+    statement: str
+    claim: str
+    adjacency: str
+    source: str
+    verdict: Verdict
+    evidence: str
+    found: str
+    epsilon_lower: float | str | None
+    epsilon_upper: float | str | None
+    counterexample: str
+    undecided: str
+    reproduce: str
+    repairs: Sequence[Repair]
+    audit: str
+
+
+def ledger(record: RunRecord) -> dict[str, list[Line]]:
+    """Return the lines of every published mechanism, in the order of the record."""
+    listed = [result for result in record.results if result.published is not None]
+    claims = {result.id for result in listed}
+    repairs: dict[str, list[Repair]] = {}
+    for result in listed:
+        if result.published is not None and result.published.repairs in claims:
+            repairs.setdefault(result.published.repairs, []).append(_repair(result, result.published.cost))
+    rows: dict[str, list[Line]] = {}
+    for result in listed:
+        if result.published is not None and result.published.repairs not in claims:
+            line = _line(result, result.published.row, result.published.reading, repairs.get(result.id, []))
+            rows.setdefault(line.row, []).append(line)
+    return rows
+
+
+def _line(result: AuditResult, row: str, reading: str, repairs: Sequence[Repair]) -> Line:
+    leading = _leading(result)
+    found = result.counterexample
+    decides = result.published.decides if result.published is not None else ""
+    undecided = [f"would have refuted {seen}" for seen in [detectable(result)] if seen]
+    undecided += [f"decided by {decides}"] if decides else []
+    return Line(
+        row=row,
+        reading=reading,
+        statement=_first_paragraph(result.description),
+        claim=result.claim.text if result.claim else "",
+        adjacency=result.claim.adjacency if result.claim else "",
+        source=result.claim.source if result.claim else "",
+        verdict=result.verdict,
+        evidence=leading.kind if leading else "",
+        found=bounds(result),
+        epsilon_lower=_plain(result.epsilon_lower),
+        epsilon_upper=_plain(result.epsilon_upper),
+        counterexample=_one_line(f"{found.pair}: {found.explanation}") if found else "",
+        undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
+        reproduce=result.reproduce,
+        repairs=list(repairs),
+        audit=result.id,
+    )
+
+
+def _repair(result: AuditResult, cost: str) -> Repair:
+    leading = _leading(result)
+    statement = leading.statement if leading else result.summary
+    return Repair(_first_paragraph(result.description), result.verdict, _one_line(statement), cost, result.reproduce)
+
+
+def _leading(result: AuditResult) -> Evidence | None:
+    """The evidence that the verdict rests on."""
+    return next((evidence for evidence in result.evidence if evidence.verdict is result.verdict), None)
+
+
+def _first_paragraph(text: str) -> str:
+    return _one_line(text.partition("\n\n")[0])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text, keep="\n").split())
+
+
+def _plain(value: float | None) -> float | str | None:
+    return "inf" if value == float("inf") else value
+
+
+def to_json(record: RunRecord) -> str:
+    """Return the ledger as JSON: the run, and a list of lines."""
+    lines = [asdict(line) for lines in ledger(record).values() for line in lines]
+    head = {"schema": SCHEMA, "root_seed": record.root_seed, "revision": record.revision, "status": record.status}
+    return json.dumps({**head, "claims": lines}, ensure_ascii=False, indent=2) + "\n"
+
+
+def markdown(record: RunRecord) -> str:
+    """Return the ledger as Markdown: a heading per published mechanism, and one table line per claim."""
+    alpha = sum(entry.alpha for entry in record.alpha_ledger)
+    lines = [
+        "# Claims ledger",
+        "",
+        f"What published claims are worth, at revision `{record.revision or 'unknown'}`, root seed `{record.root_seed}`.",
+        f"The probability that this run refutes any true claim by chance is at most {alpha:g}. {CLEAN_RUN}",
+        "",
+        *_totals(record),
+    ]
+    for row, found in ledger(record).items():
+        lines += ["", f"## {row}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        lines += [f"| {' | '.join(map(_cell, _cells(line)))} |" for line in found]
+        lines += ["", *(f"- `{line.reproduce}`" for line in found)]
+    return "\n".join(lines) + "\n"
+
+
+def _totals(record: RunRecord) -> Iterator[str]:
+    verdicts = [line.verdict for lines in ledger(record).values() for line in lines]
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
+    yield f"{len(verdicts)} claims: {', '.join(counts)}."
+
+
+def _cells(line: Line) -> list[str]:
+    claim = f"{line.statement} ({line.claim}; {line.adjacency}; {line.source})"
+    repairs = [
+        f"{r.verdict}: {r.statement} {r.certificate}." + (f" Cost: {r.cost}" if r.cost else "") for r in line.repairs
+    ]
+    why = line.counterexample or line.undecided
+    return [line.reading, claim, line.verdict, line.evidence, line.found, why, " ".join(repairs)]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
