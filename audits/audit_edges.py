@@ -20,6 +20,7 @@ from mechanisms.edges import (
     LocalLaplaceMessages,
     LocalLaplaceRow,
     NonPrivFull,
+    NonPrivPart,
     PerUser,
     Publish,
     RandomisedResponse,
@@ -46,7 +47,7 @@ DPRR_EQUIVALENTS = {
 """Why mutants keep the DPRR's claim: noise on the degree (ε₁), noise of its own on the bits (ε₂), then post-processing."""
 
 
-@audit(source=f"{DPRR_PAPER}, Section III (Warner's randomised response)")
+@audit(source=f"{DPRR_PAPER}, Section III (Warner's randomised response)", row="Warner RR", reading="as stated")
 def warner_rr(epsilon=1.0, nodes=8):
     """Warner's randomised response on a neighbour list provides ε-edge LDP."""
     return Audit(
@@ -57,7 +58,7 @@ def warner_rr(epsilon=1.0, nodes=8):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Proposition 1")
+@audit(source=f"{DPRR_PAPER}, Proposition 1", row="Warner RR", reading="undirected graph")
 def warner_rr_relationship(epsilon=1.0, nodes=3):
     """ε-edge LDP for every list protects an undirected edge, which is in two lists, with 2ε-relationship DP."""
     return Audit(
@@ -68,7 +69,7 @@ def warner_rr_relationship(epsilon=1.0, nodes=3):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Proposition 2")
+@audit(source=f"{DPRR_PAPER}, Proposition 2", row="DPRR (Alg. 1)", reading="as stated, noisy degree clipped at 0")
 def dprr(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (noisy degree clipped at 0, as implemented)."""
     pairs = EdgeLDP(nodes)
@@ -82,7 +83,7 @@ def dprr(epsilon1=0.5, epsilon2=0.5, nodes=8):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Proposition 2 and Algorithm 1")
+@audit(source=f"{DPRR_PAPER}, Proposition 2 and Algorithm 1", row="DPRR (Alg. 1)", reading="as printed")
 def dprr_as_printed(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (formula as printed: a very negative noisy degree keeps every one)."""
     pairs = EdgeLDP(nodes)
@@ -96,7 +97,7 @@ def dprr_as_printed(epsilon1=0.5, epsilon2=0.5, nodes=8):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Propositions 1 and 2")
+@audit(source=f"{DPRR_PAPER}, Propositions 1 and 2", row="DPRR (Alg. 1)", reading="as deployed, by every user")
 def dprr_relationship(epsilon1=0.25, epsilon2=0.25, nodes=4):
     """The DPRR by every user provides 2(ε₁ + ε₂)-relationship DP.
 
@@ -114,7 +115,13 @@ def dprr_relationship(epsilon1=0.25, epsilon2=0.25, nodes=4):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, Equation 8 (allocation of the budget), plotted as 'ε'", expect="violation")
+@audit(
+    source=f"{DPRR_PAPER}, Equation 8 (allocation of the budget), plotted as 'ε'",
+    expect="violation",
+    row="DPRR, allocated",
+    reading="as deployed, on the smallest graph",
+    smallest={"nodes": range(2, 9)},
+)
 def dprr_allocated(epsilon=2.0, nodes=8):
     """The DPRR with ε₁ = max{√(8/(n_max−1)), (1−α)ε} and ε₂ = αε, plotted as ε, provides ε-edge LDP.
 
@@ -124,7 +131,12 @@ def dprr_allocated(epsilon=2.0, nodes=8):
     return Audit(mechanism=DPRR.allocated(epsilon, nodes), claim=PureDP(epsilon), pairs=EdgeLDP(nodes))
 
 
-@audit(source=f"{DPRR_PAPER}, Equation 8, at the size of REDDIT-BINARY's largest graph", expect="violation")
+@audit(
+    source=f"{DPRR_PAPER}, Equation 8, at the size of REDDIT-BINARY's largest graph",
+    expect="violation",
+    row="DPRR, allocated",
+    reading="as deployed, on the paper's graphs",
+)
 def dprr_allocated_reddit(epsilon=0.2, n_max=3782, degree=0):
     """The DPRR with the published allocation on a graph of n_max nodes, plotted as ε, provides ε-edge LDP.
 
@@ -142,21 +154,30 @@ def dprr_allocated_reddit(epsilon=0.2, n_max=3782, degree=0):
     )
 
 
-@audit(source=f"repair of {DPRR_PAPER}, Equation 8")
+@audit(
+    source=f"repair of {DPRR_PAPER}, Equation 8",
+    row="DPRR, allocated",
+    reading="ε₂ = ε − ε₁",
+    repairs="dprr_allocated",
+)
 def dprr_allocated_repaired(epsilon=2.0, nodes=8):
     """The DPRR with the same ε₁ and ε₂ = ε − ε₁ provides ε-edge LDP."""
-    pairs = EdgeLDP(nodes)
+    pairs, published, repaired = EdgeLDP(nodes), DPRR.allocated(epsilon, nodes), DPRR.allocated_within(epsilon, nodes)
     return Audit(
-        mechanism=DPRR.allocated_within(epsilon, nodes),
+        mechanism=repaired,
         claim=PureDP(epsilon),
         pairs=pairs,
         controls=[DPRR.allocated(2 * epsilon, nodes)],
         play=pairs.pairs(),
         equivalent_mutants=DPRR_EQUIVALENTS,
+        cost=(
+            f"a bit is kept with probability {repaired.keep:.3f} instead of {published.keep:.3f} "
+            f"(n_max = {nodes}, ε = {epsilon:g})"
+        ),
     )
 
 
-@audit(source=f"{DPRR_PAPER}, baseline LocalLap")
+@audit(source=f"{DPRR_PAPER}, baseline LocalLap", row="LocalLap", reading="as stated")
 def local_laplace(epsilon=1.0, nodes=6):
     """LocalLap, as stated: a user's noisy degree and noisy cells provide ε-edge LDP (ε₁ = ε/10, ε₂ = ε − ε₁)."""
     return Audit(
@@ -167,7 +188,11 @@ def local_laplace(epsilon=1.0, nodes=6):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, baseline LocalLap with Proposition 1")
+@audit(
+    source=f"{DPRR_PAPER}, baseline LocalLap with Proposition 1",
+    row="LocalLap",
+    reading="undirected graph, all messages",
+)
 def local_laplace_relationship(epsilon=1.0, nodes=4):
     """LocalLap, all messages: 2ε-relationship DP; exactly 1.1ε, since only one of two users sends the cell."""
     pairs = Relationship(nodes)
@@ -186,7 +211,11 @@ HALF_OF_THE_NOISE = (
 )
 
 
-@audit(source=f"{DPRR_PAPER}, baseline LocalLap with Proposition 1")
+@audit(
+    source=f"{DPRR_PAPER}, baseline LocalLap with Proposition 1",
+    row="LocalLap",
+    reading="as deployed, the server's graph",
+)
 def local_laplace_graph(epsilon=1.0, nodes=4):
     """LocalLap, as deployed: the server's graph of the T largest cells provides 2ε-relationship DP."""
     return Audit(
@@ -202,7 +231,7 @@ def local_laplace_graph(epsilon=1.0, nodes=4):
     )
 
 
-@audit(source=LINKTELLER)
+@audit(source=LINKTELLER, row="EdgeRand", reading="as stated and as deployed")
 def edge_rand(epsilon=1.0, nodes=4):
     """EdgeRand provides ε-edge DP."""
     return Audit(
@@ -213,7 +242,7 @@ def edge_rand(epsilon=1.0, nodes=4):
     )
 
 
-@audit(source=LINKTELLER)
+@audit(source=LINKTELLER, row="LapGraph", reading="as stated")
 def lap_graph(epsilon=1.0, nodes=4):
     """LapGraph, as stated: the noisy edge count (ε₁ = .01ε) and the noisy cells provide ε-edge DP."""
     return Audit(
@@ -224,7 +253,7 @@ def lap_graph(epsilon=1.0, nodes=4):
     )
 
 
-@audit(source=LINKTELLER)
+@audit(source=LINKTELLER, row="LapGraph", reading="as deployed")
 def lap_graph_deployed(epsilon=1.0, nodes=4):
     """LapGraph, as deployed: the released graph of the T largest cells provides ε-edge DP."""
     pairs = EdgeDP(nodes)
@@ -246,7 +275,7 @@ def _path_closed(nodes):
     return Pair(cycle, path, "path + 1 edge")
 
 
-@audit(source=f"{DPRR_PAPER}, customised setting")
+@audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, RR")
 def customised_rr(epsilon=1.0, nodes=3):
     """Customised setting with RR: ε-edge LDP for a private user's own list, others publishing theirs."""
     return Audit(
@@ -257,7 +286,7 @@ def customised_rr(epsilon=1.0, nodes=3):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, customised setting")
+@audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, DPRR")
 def customised_dprr(epsilon1=0.5, epsilon2=0.5, nodes=3):
     """Customised setting with the DPRR: (ε₁ + ε₂)-edge LDP for a private user's own list, others publishing theirs."""
     pairs = ListsLDP(nodes, protected=(0,))
@@ -272,7 +301,7 @@ def customised_dprr(epsilon1=0.5, epsilon2=0.5, nodes=3):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, customised setting")
+@audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, LocalLap")
 def customised_local_laplace(epsilon=2.0, nodes=3):
     """Customised setting with LocalLap row by row: ε-edge LDP for a private user's list, others publishing theirs."""
     pairs = ListsLDP(nodes, protected=(0,))
@@ -286,7 +315,12 @@ def customised_local_laplace(epsilon=2.0, nodes=3):
     )
 
 
-@audit(source=f"{DPRR_PAPER}, customised setting read with Proposition 1", expect="violation")
+@audit(
+    source=f"{DPRR_PAPER}, customised setting read with Proposition 1",
+    expect="violation",
+    row="customised setting",
+    reading="as deployed, RR",
+)
 def customised_relationship(epsilon=1.0, nodes=2):
     """Customised setting, as deployed: a private user's edges have 2ε-relationship DP whoever is at the other end.
 
@@ -297,4 +331,68 @@ def customised_relationship(epsilon=1.0, nodes=2):
         mechanism=Customised(RandomisedResponse(epsilon), nodes, private=(0,)),
         claim=PureDP(2 * epsilon),
         pairs=Relationship(nodes),
+    )
+
+
+@audit(
+    source=f"repair of {DPRR_PAPER}, customised setting read with Proposition 1",
+    row="customised setting",
+    reading="edges between private users",
+    repairs="customised_relationship",
+)
+def customised_relationship_private(epsilon=1.0, nodes=3):
+    """Customised setting: an edge between two private users has 2ε-relationship DP, other users publishing their lists."""
+    private = (0, 1)
+    return Audit(
+        mechanism=Customised(RandomisedResponse(epsilon), nodes, private=private),
+        claim=PureDP(2 * epsilon),
+        pairs=Relationship(nodes, among=private),
+        controls=[Customised(RandomisedResponse(1.5 * epsilon), nodes, private=private)],
+        cost="edges to users who are not private stay unprotected",
+    )
+
+
+NOBODY_CLAIMS = "nobody claims privacy for this baseline; the line shows what it gives away"
+
+
+@audit(
+    source=f"{DPRR_PAPER}, baseline NonPriv-Full; {NOBODY_CLAIMS}",
+    expect="violation",
+    row="NonPriv-Part, NonPriv-Full",
+    reading="everybody publishes",
+)
+def nonpriv_full(epsilon=1.0, nodes=2):
+    """Everybody publishing their list provides ε-relationship DP (claimed by nobody, at no ε)."""
+    return Audit(NonPrivFull(nodes), PureDP(epsilon), Relationship(nodes))
+
+
+@audit(
+    source=f"{DPRR_PAPER}, baseline NonPriv-Part; {NOBODY_CLAIMS}",
+    expect="violation",
+    row="NonPriv-Part, NonPriv-Full",
+    reading="only some publish",
+)
+def nonpriv_part(epsilon=1.0, nodes=2):
+    """Private users staying away while others publish their lists provides ε-relationship DP (claimed by nobody).
+
+    False: the edge of a private user to one who publishes stands in the published list.
+    """
+    return Audit(NonPrivPart(nodes, private=(0,)), PureDP(epsilon), Relationship(nodes))
+
+
+@audit(
+    source=f"what is true of {DPRR_PAPER}, baseline NonPriv-Part",
+    row="NonPriv-Part, NonPriv-Full",
+    reading="edges between users who stay away",
+    repairs="nonpriv_part",
+)
+def nonpriv_part_private(epsilon=0.01, nodes=3):
+    """NonPriv-Part reveals nothing of an edge between two users who stay away (ε = 0, so at any ε)."""
+    private = (0, 1)
+    return Audit(
+        mechanism=NonPrivPart(nodes, private),
+        claim=PureDP(epsilon),
+        pairs=Relationship(nodes, among=private),
+        controls=[NonPrivFull(nodes)],
+        cost="no edge of a private user is used",
     )

@@ -61,7 +61,12 @@ def real_lists(largest):
     return found
 
 
-@audit(source=PAPER)
+@audit(
+    source=PAPER,
+    row="DPRR degree",
+    reading="degrees from 5/ε₁ to two fifths of the nodes",
+    repairs="dprr_degree_every",
+)
 def dprr_degree(epsilon=1.0, nodes=500, margin=1.0):
     """The noisy degree of the DPRR is almost unbiased: E[d̃] ≈ d, for degrees from 5/ε₁ to two fifths of the nodes."""
     mechanism = DPRR.allocated(epsilon, nodes)
@@ -82,7 +87,7 @@ def dprr_degree(epsilon=1.0, nodes=500, margin=1.0):
     )
 
 
-@audit(source=PAPER, expect="violation")
+@audit(source=PAPER, expect="violation", row="DPRR degree", reading="as stated")
 def dprr_degree_every(epsilon=1.0, nodes=500, margin=1.0):
     """The noisy degree of the DPRR is almost unbiased: E[d̃] ≈ d, for every degree.
 
@@ -99,7 +104,7 @@ def dprr_degree_every(epsilon=1.0, nodes=500, margin=1.0):
     )
 
 
-@audit(source=f"{PAPER}, with the allocation of Equation 8")
+@audit(source=f"{PAPER}, with the allocation of Equation 8", row="DPRR degree", reading="variance, as stated")
 def dprr_degree_variance(epsilon=1.2, nodes=500):
     """The noisy degree of the DPRR, with the published allocation, has variance at most (n_max − 1)/2.
 
@@ -129,7 +134,7 @@ def dprr_degree_variance(epsilon=1.2, nodes=500):
     )
 
 
-@audit(source=f"{PAPER}, on REDDIT-BINARY")
+@audit(source=f"{PAPER}, on REDDIT-BINARY", row="DPRR degree", reading="variance, on real graphs")
 def dprr_degree_variance_reddit(epsilon=1.0, largest=10):
     """On REDDIT-BINARY the noisy degree of the DPRR has variance at most (n_max − 1)/2.
 
@@ -157,7 +162,12 @@ def dprr_degree_variance_reddit(epsilon=1.0, largest=10):
     )
 
 
-@audit(source=f"{PAPER}, on REDDIT-BINARY", expect="violation")
+@audit(
+    source=f"{PAPER}, on REDDIT-BINARY",
+    expect="violation",
+    row="DPRR degree",
+    reading="as deployed, on real graphs",
+)
 def dprr_degree_reddit(epsilon=1.0, largest=10, margin=1.0):
     """On REDDIT-BINARY the noisy degree of the DPRR is almost unbiased: E[d̃] ≈ d in every class of degrees.
 

@@ -195,18 +195,33 @@ class EdgeDP:
     Source: Hay et al. (2009), "Accurate Estimation of the Degree Distribution of Private Networks", Section II; for
     relationship DP, Imola, Murakami & Chaudhuri (2021), "Locally Differentially Private Analysis of Graph Statistics",
     Definition 3.
+
+    Args:
+        nodes: Number of nodes.
+        label: What reports call it.
+        among: Only edges between these nodes change; any edge unless given.
     """
 
     nodes: int
     label: str = "edge DP (one undirected edge)"
+    among: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_nodes("EdgeDP", self.nodes, 2)
+        if self.among is not None and (len(set(self.among)) < 2 or not set(self.among) <= set(range(self.nodes))):
+            raise AdjacencyError(
+                f"EdgeDP: expected among, two or more of the nodes 0..{self.nodes - 1}, got {self.among!r}"
+            )
 
     @property
     def name(self) -> str:
         """The adjacency and its size."""
-        return f"{self.label}, {self.nodes} nodes"
+        where = "" if self.among is None else f", between nodes {', '.join(map(str, self.among))}"
+        return f"{self.label}{where}, {self.nodes} nodes"
+
+    @property
+    def _changing(self) -> list[tuple[int, int]]:
+        return list(combinations(sorted(set(range(self.nodes) if self.among is None else self.among)), 2))
 
     def check(self, pair: Pair) -> None:
         """Raise unless both matrices are simple undirected graphs that differ in one edge."""
@@ -216,6 +231,9 @@ class EdgeDP:
                 raise AdjacencyError(f"{self.name}: {which} is not symmetric with a zero diagonal: {brief(matrix)}")
         if (differ := int((a != b).sum()) // 2) != 1:
             raise AdjacencyError(f"{self.name}: the graphs differ in {differ} edges, expected exactly 1: {pair}")
+        i, j = (int(k) for k in np.argwhere(np.triu(a != b))[0])
+        if (i, j) not in self._changing:
+            raise AdjacencyError(f"{self.name}: edge ({i}, {j}) differs, which is not between these nodes: {pair}")
 
     def _matrix(self, edges: Sequence[tuple[int, int]]) -> np.ndarray[Any, Any]:
         matrix = np.zeros((self.nodes, self.nodes), np.int8)
@@ -228,12 +246,14 @@ class EdgeDP:
 
     def pairs(self) -> list[Pair]:
         """Return the empty graph, the star and the clique, each with and without one edge."""
-        everything = list(combinations(range(self.nodes), 2))
-        star = [(0, j) for j in range(1, self.nodes)]
+        changing = self._changing
+        centre, leaf, last = changing[0][0], changing[-1][1], changing[-1]
+        star = [(centre, k) for k in range(self.nodes) if k not in (centre, leaf)]
+        clique = [edge for edge in combinations(range(self.nodes), 2) if edge != last]
         candidates = [
-            self._pair([], (0, 1), "empty graph + 1 edge"),
-            self._pair(star[:-1], star[-1], "star ± 1 leaf"),
-            self._pair(everything[:-1], everything[-1], "clique - 1 edge"),
+            self._pair([], changing[0], "empty graph + 1 edge"),
+            self._pair(star, (centre, leaf), "star ± 1 leaf"),
+            self._pair(clique, last, "clique - 1 edge"),
         ]
         return candidates if self.nodes > 3 else candidates[:1] if self.nodes == 2 else [candidates[0], candidates[2]]
 
@@ -245,7 +265,7 @@ class EdgeDP:
         found = []
         for size in range(len(everything)):
             for rest in combinations(everything, size):
-                for edge in everything:
+                for edge in self._changing:
                     if edge not in rest:
                         found.append(self._pair(rest, edge, f"{size + 1} | {size} edges"))
         return found
@@ -255,14 +275,14 @@ class EdgeDP:
         everything = list(combinations(range(self.nodes), 2))
 
         def build(present: list[bool], j: int) -> Pair:
-            rest = [edge for k, edge in enumerate(everything) if present[k] and k != j]
-            pair = self._pair(rest, everything[j], "")
-            return pair if present[j] else pair.swapped()
+            rest = [edge for k, edge in enumerate(everything) if present[k] and edge != self._changing[j]]
+            pair = self._pair(rest, self._changing[j], "")
+            return pair if present[everything.index(self._changing[j])] else pair.swapped()
 
         flags = st.lists(st.booleans(), min_size=len(everything), max_size=len(everything))
-        return st.builds(build, flags, st.integers(0, len(everything) - 1))
+        return st.builds(build, flags, st.integers(0, len(self._changing) - 1))
 
 
-def Relationship(nodes: int) -> EdgeDP:  # noqa: N802 - reads as the adjacency it returns
+def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> EdgeDP:  # noqa: N802 - reads as what it returns
     """Return relationship DP: one undirected edge, that is, one bit in each of two users' neighbour lists."""
-    return EdgeDP(nodes, label="relationship DP (one edge, in both users' lists)")
+    return EdgeDP(nodes, label="relationship DP (one edge, in both users' lists)", among=among)

@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from auditdp.report.numbers import bounds
+from auditdp.report.numbers import interval
 from auditdp.report.standing import detectable
 from auditdp.report.text import printable
 from auditdp.report.wording import CLEAN_RUN
 from auditdp.results import AuditResult, Evidence, RunRecord, Verdict
 
 SCHEMA = 1
+PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
 COLUMNS = ("reading", "claim", "verdict", "evidence", "found", "why", "what holds instead")
 
 
@@ -44,10 +45,11 @@ class Line:
         source: Paper, theorem, version.
         verdict: What was found.
         evidence: The kind of evidence that the verdict rests on.
-        found: The exact epsilon, or the bounds, as a reader sees them.
+        found: The exact epsilon, or the bounds, of that evidence, as a reader sees them.
         epsilon_lower: Lower bound, None where there is none.
         epsilon_upper: Upper bound.
         counterexample: The smallest pair and why it breaks the claim, in one line; empty where nothing is violated.
+        proof: What certifies the claim, or shows an estimate to be equivalent; else empty.
         undecided: For a claim that is neither refuted nor certified: what would have been seen, and what would decide it.
         reproduce: The command that shows it again.
         repairs: Audits of claims that hold instead.
@@ -66,6 +68,7 @@ class Line:
     epsilon_lower: float | str | None
     epsilon_upper: float | str | None
     counterexample: str
+    proof: str
     undecided: str
     reproduce: str
     repairs: Sequence[Repair]
@@ -90,6 +93,7 @@ def ledger(record: RunRecord) -> dict[str, list[Line]]:
 
 def _line(result: AuditResult, row: str, reading: str, repairs: Sequence[Repair]) -> Line:
     leading = _leading(result)
+    lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
     found = result.counterexample
     decides = result.published.decides if result.published is not None else ""
     undecided = [f"would have refuted {seen}" for seen in [detectable(result)] if seen]
@@ -103,10 +107,11 @@ def _line(result: AuditResult, row: str, reading: str, repairs: Sequence[Repair]
         source=result.claim.source if result.claim else "",
         verdict=result.verdict,
         evidence=leading.kind if leading else "",
-        found=bounds(result),
-        epsilon_lower=_plain(result.epsilon_lower),
-        epsilon_upper=_plain(result.epsilon_upper),
+        found=interval(lower, upper, result.claim),
+        epsilon_lower=_plain(lower),
+        epsilon_upper=_plain(upper),
         counterexample=_one_line(f"{found.pair}: {found.explanation}") if found else "",
+        proof=_one_line(leading.statement) if leading and result.verdict in PROOFS else "",
         undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
         reproduce=result.reproduce,
         repairs=list(repairs),
@@ -173,7 +178,7 @@ def _cells(line: Line) -> list[str]:
     repairs = [
         f"{r.verdict}: {r.statement} {r.certificate}." + (f" Cost: {r.cost}" if r.cost else "") for r in line.repairs
     ]
-    why = line.counterexample or line.undecided
+    why = line.counterexample or line.proof or line.undecided
     return [line.reading, claim, line.verdict, line.evidence, line.found, why, " ".join(repairs)]
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import find
+from hypothesis import find, given, settings
 
 from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, Relationship, as_adjacency
 from auditdp.errors import AdjacencyError
@@ -246,3 +246,23 @@ def test_a_pair_shows_both_inputs_and_its_name():
 def test_strategies_generate_both_orders(adjacency):
     assert find(adjacency.strategy(), lambda pair: pair.data.sum() > pair.neighbour.sum())
     assert find(adjacency.strategy(), lambda pair: pair.data.sum() < pair.neighbour.sum())
+
+
+def test_only_edges_among_the_named_nodes_change():
+    adjacency = EdgeDP(4, among=(0, 2))
+    for pair in [*adjacency.pairs(), *adjacency.exhaustive()]:
+        adjacency.check(pair)
+        assert np.argwhere(np.triu(pair.data != pair.neighbour)).tolist() == [[0, 2]]
+    assert len(adjacency.exhaustive()) == 2**5
+
+    @settings(max_examples=50, deadline=None)
+    @given(adjacency.strategy())
+    def generated(pair):
+        adjacency.check(pair)
+
+    generated()
+    with pytest.raises(AdjacencyError, match="not between these nodes"):
+        adjacency.check(EdgeDP(4, among=(0, 1)).pairs()[0])
+    for among in ((0,), (0, 0), (0, 4)):
+        with pytest.raises(AdjacencyError, match="two or more of the nodes"):
+            EdgeDP(4, among=among)
