@@ -121,7 +121,8 @@ def exact_evidence(
         "kind": "exact",
         "assumptions": [f"{name_of(mechanism)} draws from the law that it states", f"scope: {compared.scope}"],
         "details": _details(claim, law_of, worst, pair)
-        | {"worst_pair": str(pair), "scope": compared.scope, "pairs_enumerated": len(compared.pairs)},
+        | {"worst_pair": str(pair), "scope": compared.scope}
+        | ({"pairs_enumerated": len(compared.pairs)} if envelope is None else {}),
         "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known else None,
         "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
     }

@@ -16,6 +16,7 @@ from auditdp.errors import MechanismError
 from auditdp.evidence.losses import envelope_losses
 from auditdp.laws import FiniteLaw, precision
 from auditdp.laws.gaussian import gaussian_delta
+from mechanisms.grid import places
 from mechanisms.numeric import (
     Duchi,
     GaussianFeatures,
@@ -26,7 +27,6 @@ from mechanisms.numeric import (
     ThreeOutput,
     probability_of_zero,
 )
-from mechanisms.numeric.grid import places
 from mechanisms.rounding import GRID, keep_probability
 
 EPSILONS = [1e-6, 0.01, 0.3, 0.61, math.log(2), 0.7, 1.0, math.log(5.53), 2.0, math.log(3), 5.0, 12.0]
