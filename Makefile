@@ -8,9 +8,12 @@ BIN := .venv/bin
 
 .PHONY: audit mutate test lint format report bench selftest wheel clean
 
-audit: .venv/ready  ## audit every mechanism; leaves reports/index.html and reports/run.json
+audit: .venv/ready  ## audit every mechanism; leaves the report, the record and the ledger of claims in reports/
 	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
-		--report html=reports/index.html --report json=reports/run.json
+		--report html=reports/index.html --report json=reports/run.json \
+		--report claims=reports/claims.md --report claims-json=reports/claims.json
+
+report: audit  ## the whole ledger of published claims, regenerated
 
 mutate: .venv/ready  ## would the audits notice if their mechanisms were broken? leaves reports/mutation.html and .json
 	$(BIN)/auditdp mutate audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
@@ -27,9 +30,6 @@ lint: .venv/ready  ## formatting, lint and types
 format: .venv/ready  ## rewrite files in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-
-report: .venv/ready  ## render the report of the last run again
-	$(BIN)/auditdp report -f html -o reports/index.html
 
 bench: .venv/ready  ## measure the auditor against the numbers to beat; leaves reports/bench.html and reports/bench.json
 	test -e .venv/peers || { $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]' \

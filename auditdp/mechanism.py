@@ -9,7 +9,10 @@ like any other. A function ``f(data, rng)``, one output a call, may also return 
 
 Optional methods make audits stronger; the harness uses those it finds:
 
-- ``distribution(data) -> FiniteLaw``: the exact law of the output (exact evidence, and the best forecaster);
+- ``distribution(data) -> FiniteLaw``, ``StepLaw`` or ``GaussianLaw``: the exact law of the output (exact evidence, and the
+  best forecaster);
+- ``envelope() -> Envelope``: the least and the most probability of every output over all records of a ``Box`` (exact
+  evidence about all pairs of them);
 - ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best forecaster);
 - ``laplace(data) -> LaplaceLaw``: independent Laplace coordinates before post-processing (exact evidence);
 - ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart;

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from auditdp.errors import MechanismError
 from mechanisms.backend import BITS, backend_of
 
+ROOT = Path(__file__).resolve().parents[3]
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
 
 
@@ -108,4 +110,4 @@ def test_what_is_no_generator_is_refused(wrong):
 
 def test_mechanisms_do_not_load_torch():
     code = "import sys, mechanisms.numeric; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
