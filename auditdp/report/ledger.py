@@ -1,7 +1,7 @@
 """The ledger of published claims: one line per claim, with its verdict, the evidence, and the repair that holds.
 
 An audit is listed where it says under which published mechanism (``@audit(row=...)``). An audit that repairs a violated
-claim stands in the line of that claim, and has none of its own.
+claim of its own row stands in the line of that claim, and has none of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from auditdp.report.numbers import interval
 from auditdp.report.standing import detectable
 from auditdp.report.text import printable
 from auditdp.report.wording import CLEAN_RUN
-from auditdp.results import AuditResult, Evidence, RunRecord, Verdict
+from auditdp.results import AuditResult, Evidence, Published, RunRecord, Verdict
 
 SCHEMA = 1
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
@@ -77,30 +77,30 @@ class Line:
 
 def ledger(record: RunRecord) -> dict[str, list[Line]]:
     """Return the lines of every published mechanism, in the order of the record."""
-    listed = [result for result in record.results if result.published is not None]
-    claims = {result.id for result in listed}
+    listed = {result.id: result.published for result in record.results if result.published is not None}
+    results = {result.id: result for result in record.results}
     repairs: dict[str, list[Repair]] = {}
-    for result in listed:
-        if result.published is not None and result.published.repairs in claims:
-            repairs.setdefault(result.published.repairs, []).append(_repair(result, result.published.cost))
+    for name, published in listed.items():
+        if published.repairs in listed:
+            repairs.setdefault(published.repairs, []).append(_repair(results[name], published.cost))
     rows: dict[str, list[Line]] = {}
-    for result in listed:
-        if result.published is not None and result.published.repairs not in claims:
-            line = _line(result, result.published.row, result.published.reading, repairs.get(result.id, []))
+    for name, published in listed.items():
+        repaired = listed.get(published.repairs)
+        if repaired is None or repaired.row != published.row:
+            line = _line(results[name], published, repairs.get(name, []))
             rows.setdefault(line.row, []).append(line)
     return rows
 
 
-def _line(result: AuditResult, row: str, reading: str, repairs: Sequence[Repair]) -> Line:
+def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) -> Line:
     leading = _leading(result)
     lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
     found = result.counterexample
-    decides = result.published.decides if result.published is not None else ""
     undecided = [f"would have refuted {seen}" for seen in [detectable(result)] if seen]
-    undecided += [f"decided by {decides}"] if decides else []
+    undecided += [f"decided by {published.decides}"] if published.decides else []
     return Line(
-        row=row,
-        reading=reading,
+        row=published.row,
+        reading=published.reading,
         statement=_first_paragraph(result.description),
         claim=result.claim.text if result.claim else "",
         adjacency=result.claim.adjacency if result.claim else "",
