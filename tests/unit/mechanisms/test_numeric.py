@@ -16,12 +16,14 @@ from auditdp.errors import MechanismError
 from auditdp.evidence.losses import envelope_losses
 from auditdp.laws import FiniteLaw, precision
 from auditdp.laws.gaussian import gaussian_delta
+from mechanisms.backend import backend_of
 from mechanisms.grid import places
 from mechanisms.numeric import (
     Duchi,
     GaussianFeatures,
     Hybrid,
     LaplaceFeature,
+    NumericVector,
     Piecewise,
     PMSub,
     ThreeOutput,
@@ -310,3 +312,45 @@ def test_outputs_have_the_shape_of_the_input(kind):
     assert kind(1.0).perturb(np.zeros((4, 3)), rng=rng()).shape == (4, 3)
     assert kind(1.0)(np.array([0.3]), 7, rng=rng()).shape == (7,)
     assert kind(1.0).name == f"{kind.__name__}(epsilon=1)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_tensors_stay_tensors_on_their_device(kind, device):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    generator = torch.Generator(device).manual_seed(1)
+    values = torch.linspace(-1, 1, 12, device=device).reshape(4, 3)
+    for mechanism in (kind(1.0), NumericVector(kind, 1.0, 3, 2), GaussianFeatures(1.0, 1e-2, 3)):
+        outputs = mechanism.perturb(values, rng=generator)
+        assert outputs.shape == (4, 3)
+        assert outputs.dtype == torch.float64
+        assert outputs.device.type == device
+    with pytest.raises(MechanismError, match=r"expected numbers of \[-1, 1\], got -2.0"):
+        kind(1.0).perturb(2 * values, rng=generator)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("kind", [*FINITE, *STEPPED])
+def test_both_libraries_compute_the_same_doubles(kind, epsilon):
+    """Given the same uniform numbers: the law of one is the law of the other, to the last bit."""
+    torch = pytest.importorskip("torch")
+    values = rng().uniform(-1, 1, 500)
+    with_numpy = backend_of(rng())
+    with_torch = SameDraws(backend_of(torch.Generator()), backend_of(rng()))
+    expected = kind(epsilon).draw(values, with_numpy)
+    np.testing.assert_array_equal(kind(epsilon).draw(torch.tensor(values), with_torch).numpy(), expected)
+
+
+class SameDraws:
+    """One backend, with the uniform numbers of another one."""
+
+    def __init__(self, backend, other):
+        self.backend, self.other = backend, other
+
+    def __getattr__(self, name):
+        return getattr(self.backend, name)
+
+    def uniform(self, *shape):
+        return self.backend.array(self.other.uniform(*shape))
