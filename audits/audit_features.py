@@ -1,0 +1,490 @@
+"""Encoders of features, local model: every privacy claim, as stated and as deployed, and what estimates promise.
+
+Where a record is a vector of a box, privacy is certified over the whole box. Raw inputs of what happens before an encoder
+are answers on a scale of few points, so that all pairs can be enumerated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from hypothesis import strategies as st
+
+from auditdp import AnyValues, Audit, Box, Pair, PureDP, Unbiased, VarianceAtMost, audit
+from auditdp.errors import AdjacencyError
+from mechanisms.features import (
+    Everybody,
+    ExtractedFeatureRR,
+    FeatureRR,
+    LinearExtractor,
+    MinMaxScaled,
+    MultiBit,
+    OneBit,
+    OneReport,
+    PublicBounds,
+    RangeEstimates,
+    RecordFeatureRR,
+    Rectified,
+    safe_budget,
+    worst_loss,
+)
+
+LPGNN = "Sajadmanesh & Gatica-Perez 2021, arXiv:2006.05535"
+HETERO_RR = "Tran et al. 2022, arXiv:2211.05766"
+MOST_PAIRS = 20_000
+SENT_EQUIVALENTS = {
+    "noise left out: *permuted in NumpyBackend.subsets*": (
+        "which features are sent does not depend on the record, however it is chosen"
+    )
+}
+
+
+@dataclass(frozen=True)
+class Records:
+    """One record of a population is replaced: matrices of shape (users, dimension) that differ in one row.
+
+    Args:
+        users: Number of records, >= 1.
+        values: What each entry may be, the whole of its domain, ascending.
+        dimension: Entries of a record, >= 1.
+    """
+
+    users: int
+    values: Sequence[float]
+    dimension: int = 1
+
+    @property
+    def name(self):
+        """The adjacency and its domain."""
+        domain = ", ".join(f"{value:g}" for value in self.values)
+        return f"one of {self.users} records replaced ({self.dimension} features, each of {domain})"
+
+    def check(self, pair):
+        """Raise unless both are such matrices and differ in exactly one row."""
+        for data in (pair.data, pair.neighbour):
+            if np.shape(data) != (self.users, self.dimension) or not np.isin(data, self.values).all():
+                raise AdjacencyError(f"{self.name}: not such a population: {data!r}")
+        if (pair.data != pair.neighbour).any(axis=1).sum() != 1:
+            raise AdjacencyError(f"{self.name}: the populations differ in other than one record: {pair}")
+
+    def pairs(self):
+        """Return the last record moved from end to end, with all others in the middle, at one end, and at the other."""
+        low, high = np.full(self.dimension, self.values[0]), np.full(self.dimension, self.values[-1])
+        middle = np.full(self.dimension, self.values[len(self.values) // 2])
+        found = []
+        for others in (middle, low, high):
+            rest = np.repeat(others[None], self.users - 1, axis=0)
+            found.append(Pair(np.concatenate([rest, high[None]]), np.concatenate([rest, low[None]])))
+        return found if self.users > 1 else found[:1]
+
+    def exhaustive(self):
+        """Return every unordered pair, or None where they are not few."""
+        record = list(product(self.values, repeat=self.dimension))
+        if len(record) ** self.users * self.users * (len(record) - 1) > 2 * MOST_PAIRS:
+            return None
+        return [
+            Pair(np.array(a, np.float64), np.array([*a[:i], b, *a[i + 1 :]], np.float64))
+            for a in product(record, repeat=self.users)
+            for i in range(self.users)
+            for b in record
+            if b < a[i]
+        ]
+
+    def strategy(self):
+        """Return populations that differ in one record; the simplest have the least values."""
+
+        @st.composite
+        def pairs(draw):
+            entries = st.lists(st.sampled_from(list(self.values)), min_size=self.dimension, max_size=self.dimension)
+            data = np.array([draw(entries) for _ in range(self.users)], np.float64)
+            neighbour = data.copy()
+            neighbour[draw(st.integers(0, self.users - 1))] = draw(entries)
+            return Pair(data, neighbour)
+
+        return pairs().filter(lambda pair: (pair.data != pair.neighbour).any())
+
+
+# The encoder and its estimates.
+
+
+@audit(source=f"{LPGNN}, multi-bit encoder", row="multi-bit encoder", reading="as stated")
+def multi_bit(epsilon=4.5, dimension=3):
+    """The multi-bit encoder with the published number of sent features provides ε-LDP for records in [α, β]^d.
+
+    Half of the features up and half down, against the reverse, show the whole loss, and bits that share their noise.
+    """
+    pairs = Box(0, 1, dimension)
+    return Audit(
+        mechanism=MultiBit(epsilon, dimension),
+        claim=PureDP(epsilon),
+        pairs=pairs,
+        play=pairs.pairs()[-1:],
+        controls=[MultiBit(1.5 * epsilon, dimension, sampled=2)],
+        calls=60_000,
+        equivalent_mutants=SENT_EQUIVALENTS,
+    )
+
+
+@audit(source=f"{LPGNN}, multi-bit encoder with m = d", row="1-bit", reading="as stated")
+def one_bit(epsilon=1.5, dimension=3):
+    """The 1-bit mechanism on every feature, with ε/d each, provides ε-LDP for records in [α, β]^d."""
+    pairs = Box(0, 1, dimension)
+    return Audit(
+        mechanism=OneBit(epsilon, dimension),
+        claim=PureDP(epsilon),
+        pairs=pairs,
+        play=pairs.pairs()[-1:],
+        controls=[OneBit(1.5 * epsilon, dimension)],
+        calls=40_000,
+        equivalent_mutants=SENT_EQUIVALENTS,
+    )
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """Estimates of one feature from what an encoder sends, made with the rectifier of another: biased."""
+
+    sent: MultiBit
+    rectifier: MultiBit
+
+    @property
+    def name(self):
+        """Both encoders."""
+        return f"feature 0 of {self.sent.name} rectified as of {self.rectifier.name}"
+
+    def __call__(self, data, size, *, rng):
+        """Return the estimates."""
+        return self.rectifier.rectify(self.sent(data, size, rng=rng)[:, 0])
+
+
+def first_feature(data):
+    """Return what the estimate is of."""
+    return float(data[0])
+
+
+def records_by_value(dimension, values=(-1.0, 0.5, 2.0)):
+    """Return records whose first feature takes each value; the others are at the low end."""
+    return {f"x = {x:g}": [np.array([x] + [values[0]] * (dimension - 1))] for x in values}
+
+
+ANY_BITS = (
+    "whatever the bits, an estimate is a step from the middle with probability m/d, and else none: at most (m/d)step²"
+)
+SMALLER_STEP = f"{ANY_BITS}, and here the step is smaller"
+SHIFTED = "estimates that are all shifted by one number have the same variance"
+ANY_BUDGET = "encoder and rectifier use the same budget, and are unbiased together whatever it is"
+
+
+@audit(source=f"{LPGNN}, multi-bit rectifier", row="multi-bit rectifier", reading="as stated")
+def multi_bit_rectifier(epsilon=4.5, dimension=3, margin=0.25):
+    """The multi-bit rectifier is unbiased, for features in [α, β] = [−1, 2]."""
+    encoder = MultiBit(epsilon, dimension, -1.0, 2.0)
+    return Audit(
+        mechanism=Rectified(encoder),
+        claim=Unbiased(first_feature, margin),
+        inputs=records_by_value(dimension),
+        controls=[Rescaled(encoder, MultiBit(epsilon / 2, dimension, -1.0, 2.0))],
+        calls=60_000,
+        equivalent_mutants={"parameter doubled: encoder.epsilon*": ANY_BUDGET, "*in MultiBit.keep: *": ANY_BUDGET},
+    )
+
+
+@audit(source=f"{LPGNN}, variance of the multi-bit rectifier", row="multi-bit rectifier", reading="its variance")
+def multi_bit_variance(epsilon=4.5, dimension=3):
+    """The estimate's variance is at most (d/m)((β−α)/2·(e^(ε/m)+1)/(e^(ε/m)−1))², which it is in the middle."""
+    encoder = MultiBit(epsilon, dimension, -1.0, 2.0)
+    slope = np.tanh(epsilon / encoder.m / 2)
+    bound = dimension / encoder.m * (1.5 / slope) ** 2
+    return Audit(
+        mechanism=Rectified(encoder),
+        claim=VarianceAtMost(float(bound), first_feature),
+        inputs=records_by_value(dimension),
+        controls=[Rectified(MultiBit(0.9 * epsilon, dimension, -1.0, 2.0, sampled=encoder.m))],
+        calls=60_000,
+        equivalent_mutants={
+            "seed fixed: *": "an estimate that is the same in every run has variance 0",
+            "parameter doubled*": SMALLER_STEP,
+            "*in MultiBit.keep: *": SMALLER_STEP,
+            "*in MultiBit.slope: 2 * self.keep - 1 → 2 * self.keep": SMALLER_STEP,
+            "*in MultiBit.slope: 2 * self.keep → 2": SMALLER_STEP,
+            "*in MultiBit.step: self.dimension * (self.high - self.low) → *": SMALLER_STEP,
+            "*in MultiBit.step: self.high - self.low → self.high": SMALLER_STEP,
+            "*in MultiBit.step: 2 * self.m * self.slope → 2 * self.m": SMALLER_STEP,
+            "*in MultiBit.rectify: self.step * encoded → encoded": SMALLER_STEP,
+            "*in MultiBit._ones: *": ANY_BITS,
+            "*in MultiBit.perturb: signs * sent → sent": ANY_BITS,
+            "*in MultiBit.rectify: self.step * encoded + * → self.step * encoded": SHIFTED,
+            "*in MultiBit.rectify: (self.low + self.high) / 2 → *": SHIFTED,
+            "*in MultiBit.rectify: self.low + self.high → *": SHIFTED,
+        },
+        decides="nothing sampled: in the middle of the range the bound is attained; it follows in closed form from the law",
+    )
+
+
+# Scaling by the range of the population.
+
+SCALE = (-1.0, 0.0, 1.0)
+
+
+@audit(
+    source=f"published pipelines, before the encoder of {LPGNN}",
+    expect="violation",
+    row="min–max scaling",
+    reading="as deployed, everything of everybody released",
+    smallest={"users": range(1, 4)},
+)
+def min_max(epsilon=1.0, users=3):
+    """Features scaled by the population's least and greatest value, then encoded, still have ε-LDP for a user's record.
+
+    False from two users on: the scaled records of the others depend on it. With n users the loss is exactly nε.
+    """
+    return Audit(
+        mechanism=MinMaxScaled(OneBit(epsilon, 1), users),
+        claim=PureDP(epsilon),
+        pairs=Records(users, SCALE),
+        calls=5_000,
+    )
+
+
+@audit(
+    source=f"published code of {LPGNN} (class Normalize)",
+    expect="violation",
+    row="min–max scaling",
+    reading="as deployed, features that are the same for everybody dropped",
+    smallest={"users": range(1, 4)},
+)
+def min_max_dropped(epsilon=1.0, users=3):
+    """Scaling that drops features without a range, then encoding, still has ε-LDP for a user's record.
+
+    False from two users on, for every ε: whether a feature is released depends on one record, if all others agree.
+    """
+    return Audit(
+        mechanism=MinMaxScaled(OneBit(epsilon, 1), users, "drop"),
+        claim=PureDP(epsilon),
+        pairs=Records(users, SCALE),
+        calls=5_000,
+    )
+
+
+@audit(
+    source=f"early published code of {LPGNN} (function one_bit)",
+    expect="violation",
+    row="min–max scaling",
+    reading="as deployed, estimates in the range of the population released",
+    smallest={"users": range(1, 4)},
+)
+def min_max_estimates(epsilon=1.0, users=3):
+    """Features scaled by the population's range, encoded, and estimated in that range, have ε-LDP for a user's record.
+
+    False from one user on, for every ε: the range of one number is that number, and estimates show the range exactly.
+    """
+    return Audit(
+        mechanism=RangeEstimates(MinMaxScaled(OneBit(epsilon, 1), users)),
+        claim=PureDP(epsilon),
+        pairs=Records(users, SCALE),
+        calls=5_000,
+    )
+
+
+@audit(source="derived here", row="min–max scaling", reading="one user's report, seen alone")
+def min_max_one_report(epsilon=1.0, users=3):
+    """After min–max scaling, any one user's report that is seen alone keeps ε, whoever's record is replaced."""
+    return Audit(
+        mechanism=OneReport(MinMaxScaled(OneBit(epsilon, 1), users)),
+        claim=PureDP(epsilon),
+        pairs=Records(users, SCALE),
+        controls=[OneReport(MinMaxScaled(OneBit(1.5 * epsilon, 1), users))],
+        calls=20_000,
+    )
+
+
+@audit(source="derived here", row="min–max scaling", reading="what holds: n users lose nε", repairs="min_max")
+def min_max_everybody(epsilon=0.5, users=3):
+    """After min–max scaling, everything that n users release has nε-DP for a user's record, and no less."""
+    return Audit(
+        mechanism=MinMaxScaled(OneBit(epsilon, 1), users),
+        claim=PureDP(users * epsilon),
+        pairs=Records(users, SCALE),
+        controls=[MinMaxScaled(OneBit(1.5 * epsilon, 1), users)],
+        calls=20_000,
+        cost=f"no change of the pipeline, but n times the ε: {2708 * epsilon:,.0f} for ε = {epsilon:g} and 2,708 users",
+    )
+
+
+@audit(source="derived here", row="min–max scaling", reading="public bounds and clipping", repairs="min_max")
+def public_bounds(epsilon=1.0, users=2, bound=1.0):
+    """Features clipped to public bounds, then encoded, have ε-LDP for a user's record, whatever numbers it holds."""
+    encoder, wider = MultiBit(epsilon, 1, -bound, bound), MultiBit(epsilon, 1, -2 * bound, 2 * bound)
+    ratio = wider.variance(0.0) / encoder.variance(0.0)
+    return Audit(
+        mechanism=PublicBounds(encoder, users),
+        claim=PureDP(epsilon),
+        pairs=Records(users, (-2 * bound, -bound, 0.0, bound, 2 * bound)),
+        controls=[
+            PublicBounds(MultiBit(1.5 * epsilon, 1, -bound, bound), users),
+            MinMaxScaled(OneBit(epsilon, 1), users),
+        ],
+        calls=20_000,
+        cost=(
+            f"the variance of the noise grows with the square of the bounds' width: {encoder.variance(0.0):.4g} at "
+            f"ε = {epsilon:g} with bounds as wide as the population's range, {ratio:.3g} times that with bounds twice as "
+            "wide (and where they clip, a bias)"
+        ),
+    )
+
+
+@audit(source=LPGNN, row="multi-bit encoder", reading="as deployed, everybody's records in public bounds")
+def multi_bit_everybody(epsilon=2.0, users=2, dimension=2):
+    """Everybody encodes their own record in public bounds: ε for one record, since the others' reports do not change."""
+    return Audit(
+        mechanism=Everybody(MultiBit(epsilon, dimension), users),
+        claim=PureDP(epsilon),
+        pairs=Records(users, (0.0, 1.0), dimension),
+        controls=[Everybody(MultiBit(1.5 * epsilon, dimension), users)],
+        calls=60_000,
+        equivalent_mutants=SENT_EQUIVALENTS,
+    )
+
+
+# FeatureRR.
+
+THREE_POINTS = (0.0, 0.5, 1.0)
+FROM_ZERO = {
+    "*in released_bins: 1 + (uniform >= thresholds).sum(-1) → (uniform*": "bins numbered from 0: post-processing"
+}
+ANY_SHARES = "the budget is safe for any shares that a record computes, and they sum to 1"
+BY_ENUMERATION = "by enumeration of all records, where 4 is claimed"
+UP_AND_DOWN = Pair(np.array([1.0, 0.0]), np.array([0.0, 1.0]), "one up, one down, against the reverse")
+"""Shows the whole loss of two features, and features that share their noise."""
+SHARES_DIFFER = Pair(np.array([0.5, 1.0]), np.array([0.0, 0.0]), "shares of their own that differ most")
+
+
+def answers_on_scale(inputs):
+    """Return any two records of answers on a three-point scale."""
+    return AnyValues(
+        [np.array(record) for record in product(THREE_POINTS, repeat=inputs)],
+        label=f"value LDP (any two records of {inputs} answers of 0, 1/2, 1)",
+    )
+
+
+def identity(features):
+    """Return an extractor whose features are the raw answers themselves; the first answer is the sensitive one."""
+    return LinearExtractor(tuple(map(tuple, np.eye(features))))
+
+
+@audit(source=f"{HETERO_RR}, Algorithm 1", row="FeatureRR", reading="one feature", smallest={"bins": range(2, 8)})
+def feature_rr_feature(epsilon=1.0, bins=7):
+    """Pr(u|t) ∝ exp(−ε_i|u−t|/(k−1)) provides ε_i-LDP for one feature, though its normalisers differ between bins.
+
+    True, and tight, for every k: where the ratio of probabilities is largest, at both ends, the normalisers agree.
+    """
+    return Audit(
+        mechanism=FeatureRR(epsilon, (1.0,), bins),
+        claim=PureDP(epsilon),
+        pairs=Box(0, 1),
+        controls=[FeatureRR(2 * epsilon, (1.0,), bins)],
+        calls=20_000,
+        equivalent_mutants=FROM_ZERO,
+    )
+
+
+@audit(source=f"{HETERO_RR}, Theorem 3", row="FeatureRR", reading="as stated, θ public")
+def feature_rr(epsilon=2.0, bins=3):
+    """FeatureRR provides ε_f-LDP for the whole record, with public shares θ."""
+    shares = (1.0, 3.0)
+    return Audit(
+        mechanism=FeatureRR(epsilon, shares, bins),
+        claim=PureDP(epsilon),
+        pairs=Box(0, 1, len(shares)),
+        play=[UP_AND_DOWN],
+        controls=[FeatureRR(1.5 * epsilon, shares, bins)],
+        calls=60_000,
+        equivalent_mutants=FROM_ZERO,
+    )
+
+
+@audit(
+    source=f"{HETERO_RR}, Theorem 3 with Algorithm 1",
+    expect="violation",
+    row="FeatureRR",
+    reading="as deployed, θ computed from the record",
+    smallest={"features": range(1, 4)},
+)
+def feature_rr_record(epsilon=4.0, bins=4, features=3):
+    """FeatureRR provides ε_f-LDP for the whole record, with shares θ that each record computes from itself.
+
+    False from two features on. The closed form of the largest loss is ``worst_loss``; records of answers on a three-point
+    scale attain it.
+    """
+    return Audit(
+        mechanism=RecordFeatureRR(epsilon, identity(features), bins),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        calls=5_000,
+    )
+
+
+@audit(
+    source=f"{HETERO_RR}, Theorem 3 with Algorithm 1",
+    expect="violation",
+    row="FeatureRR",
+    reading="as deployed, θ computed from the record and published",
+    smallest={"features": range(1, 4)},
+)
+def feature_rr_record_published(epsilon=4.0, bins=4, features=3):
+    """FeatureRR provides ε_f-LDP for the whole record, with shares θ computed from it and known to the server.
+
+    False for every ε, from two features on: θ is a function of the record in the clear.
+    """
+    return Audit(
+        mechanism=RecordFeatureRR(epsilon, identity(features), bins, publish_shares=True),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        calls=5_000,
+    )
+
+
+@audit(source="derived here", row="FeatureRR", reading="θ public, from the raw record", repairs="feature_rr_record")
+def feature_rr_record_public(epsilon=2.0, bins=3, features=2):
+    """From the raw record, with shares θ that are public and the same for all records, FeatureRR provides ε_f-LDP."""
+    shares = (1.0,) * features
+    return Audit(
+        mechanism=ExtractedFeatureRR(identity(features), FeatureRR(epsilon, shares, bins)),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        controls=[ExtractedFeatureRR(identity(features), FeatureRR(1.5 * epsilon, shares, bins))],
+        play=[UP_AND_DOWN],
+        calls=60_000,
+        equivalent_mutants=FROM_ZERO,
+        cost="none in noise: the same ε is divided among the features, by public records instead of one's own",
+    )
+
+
+@audit(source="derived here", row="FeatureRR", reading="θ from the record, smaller budget", repairs="feature_rr_record")
+def feature_rr_record_budget(epsilon=4.0, bins=4, features=2):
+    """With shares that each record computes from itself, a smaller budget to divide provides ε_f-LDP: ``safe_budget``."""
+    budget = safe_budget(epsilon, features, bins)
+    return Audit(
+        mechanism=RecordFeatureRR(budget, identity(features), bins),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        controls=[RecordFeatureRR(1.5 * epsilon, identity(features), bins)],
+        play=[SHARES_DIFFER],
+        calls=20_000,
+        equivalent_mutants=FROM_ZERO
+        | {
+            "*in LinearExtractor.shares: *": ANY_SHARES,
+            "*in _normalised: 1.0 / values.shape[[]1] → 1.0": ANY_SHARES,
+            "*: backend.array(np.arange(1, self.bins + 1)) - places → *": f"the largest loss is 3.00, {BY_ENUMERATION}",
+            "*in RecordFeatureRR.perturb: self.bins + 1 → self.bins": f"the largest loss is 2.64, {BY_ENUMERATION}",
+            "*in RecordFeatureRR.perturb: * distances → distances": f"the largest loss is 2.00, {BY_ENUMERATION}",
+            "*: -self.epsilon * shares[[]:, :, None] → shares*": f"the largest loss is 1.03, {BY_ENUMERATION}",
+            "*in RecordFeatureRR.perturb: self.bins - 1 → self.bins": f"the largest loss is 2.96, {BY_ENUMERATION}",
+        },
+        cost=(
+            f"a budget of {budget:.4g} for ε = {epsilon:g} with {features} features in {bins} bins, where the whole ε loses "
+            f"{float(worst_loss(epsilon, features, bins)):.4g}; {safe_budget(10, 100, 10):.3g} for ε = 10 with 100 features "
+            "in 10 bins"
+        ),
+    )
