@@ -83,6 +83,14 @@ def test_brackets_that_are_no_dendrogram_are_refused(nested):
         children_of(nested)
 
 
+@pytest.mark.parametrize(
+    "children", [[(0, 1), (1, 3)], [(0, 1), (2, 4)], [(0, 0), (2, 3)], [(0, 1), (4, 2), (5, 3), (6, 6)]]
+)
+def test_children_that_make_no_tree_are_refused(children):
+    with pytest.raises(MechanismError, match="one child of one node"):
+        Dendrogram(children)
+
+
 @pytest.mark.parametrize(("edges", "pairs"), [(0, 5), (5, 5), (2, 5), (1, 2)])
 def test_the_likelihood_of_a_node_is_the_binomial_one_at_its_best(edges, pairs):
     share = edges / pairs

@@ -52,8 +52,10 @@ def test_the_stationary_law_of_three_nodes(epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 11])
 def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
-    """Started at the tree that joins the edge: it is left with probability w and reached from either other one with 1/2,
-    so P_t = π + (1 − π)(1/2 − w)^t with π = (1/2)/(1/2 + w)."""
+    """From the tree that joins the edge: P_t = π + (1 − π)(1/2 − w)^t with π = (1/2)/(1/2 + w).
+
+    That tree is left with probability w, and reached from either other one with probability 1/2.
+    """
     w = math.exp(-epsilon / 2)
     stationary = 0.5 / (0.5 + w)
     at_best = stationary + (1 - stationary) * (0.5 - w) ** steps
@@ -140,9 +142,7 @@ def counts_of(nested, thresholds, members=None):
 LADDER = ((((0, 1), 2), 3), 4)
 
 
-@pytest.mark.parametrize(
-    ("draws", "pairs"), [("one", [10]), ("fresh", [10, 10, 10, 10]), ("nested", [10, 6, 3, 1])]
-)
+@pytest.mark.parametrize(("draws", "pairs"), [("one", [10]), ("fresh", [10, 10, 10, 10]), ("nested", [10, 6, 3, 1])])
 def test_pooled_counts_by_reading(draws, pairs):
     found = counts_of(LADDER, Thresholds(1.0, draws=draws))
     assert sorted((count.pairs for count in found), reverse=True) == pairs
@@ -177,9 +177,7 @@ def test_nodes_without_private_nodes_on_both_sides_need_no_noise():
 def test_what_the_noisy_counts_of_a_ladder_of_four_cost(draws, thresholds, uses):
     """One draw: ε₂. Fresh draws: one for each internal node. Nested ones: one for each ancestor, at most the height."""
     mechanism = NoisyCounts((((0, 1), 2), 3), Thresholds(0.7, draws=draws, **thresholds))
-    losses = [
-        mechanism.laplace(p.data).epsilon_against(mechanism.laplace(p.neighbour)) for p in EdgeDP(4).exhaustive()
-    ]
+    losses = [mechanism.laplace(p.data).epsilon_against(mechanism.laplace(p.neighbour)) for p in EdgeDP(4).exhaustive()]
     assert float(max(losses)) == pytest.approx(uses * 0.7, rel=1e-12)
     assert max(losses) <= uses * Fraction(0.7)
 
