@@ -3,7 +3,18 @@
 The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names.
 """
 
-from auditdp.adjacency import AnyValues, Box, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, QueryAnswers, Relationship
+from auditdp.adjacency import (
+    AnyValues,
+    Box,
+    EdgeDP,
+    EdgeLDP,
+    ListsLDP,
+    Neighbours,
+    Pair,
+    QueryAnswers,
+    Records,
+    Relationship,
+)
 from auditdp.assertion import assert_private
 from auditdp.audit import Audit, audit, data_file
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
@@ -35,6 +46,7 @@ __all__ = [
     "PrivacyViolation",
     "PureDP",
     "QueryAnswers",
+    "Records",
     "Relationship",
     "Skip",
     "StepLaw",

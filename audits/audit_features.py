@@ -4,15 +4,12 @@ Where a record is a vector of a box, privacy is certified over the whole box. Ra
 are answers on a scale of few points, so that all pairs can be enumerated.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from hypothesis import strategies as st
 
-from auditdp import AnyValues, Audit, Box, Pair, PureDP, Unbiased, VarianceAtMost, audit
-from auditdp.errors import AdjacencyError
+from auditdp import AnyValues, Audit, Box, Pair, PureDP, Records, Unbiased, VarianceAtMost, audit
 from mechanisms.features import (
     Everybody,
     ExtractedFeatureRR,
@@ -32,77 +29,11 @@ from mechanisms.features import (
 
 LPGNN = "Sajadmanesh & Gatica-Perez 2021, arXiv:2006.05535"
 HETERO_RR = "Tran et al. 2022, arXiv:2211.05766"
-MOST_PAIRS = 20_000
 SENT_EQUIVALENTS = {
     "noise left out: *permuted in NumpyBackend.subsets*": (
         "which features are sent does not depend on the record, however it is chosen"
     )
 }
-
-
-@dataclass(frozen=True)
-class Records:
-    """One record of a population is replaced: matrices of shape (users, dimension) that differ in one row.
-
-    Args:
-        users: Number of records, >= 1.
-        values: What each entry may be, the whole of its domain, ascending.
-        dimension: Entries of a record, >= 1.
-    """
-
-    users: int
-    values: Sequence[float]
-    dimension: int = 1
-
-    @property
-    def name(self):
-        """The adjacency and its domain."""
-        domain = ", ".join(f"{value:g}" for value in self.values)
-        return f"one of {self.users} records replaced ({self.dimension} features, each of {domain})"
-
-    def check(self, pair):
-        """Raise unless both are such matrices and differ in exactly one row."""
-        for data in (pair.data, pair.neighbour):
-            if np.shape(data) != (self.users, self.dimension) or not np.isin(data, self.values).all():
-                raise AdjacencyError(f"{self.name}: not such a population: {data!r}")
-        if (pair.data != pair.neighbour).any(axis=1).sum() != 1:
-            raise AdjacencyError(f"{self.name}: the populations differ in other than one record: {pair}")
-
-    def pairs(self):
-        """Return the last record moved from end to end, with all others in the middle, at one end, and at the other."""
-        low, high = np.full(self.dimension, self.values[0]), np.full(self.dimension, self.values[-1])
-        middle = np.full(self.dimension, self.values[len(self.values) // 2])
-        found = []
-        for others in (middle, low, high):
-            rest = np.repeat(others[None], self.users - 1, axis=0)
-            found.append(Pair(np.concatenate([rest, high[None]]), np.concatenate([rest, low[None]])))
-        return found if self.users > 1 else found[:1]
-
-    def exhaustive(self):
-        """Return every unordered pair, or None where they are not few."""
-        record = list(product(self.values, repeat=self.dimension))
-        if len(record) ** self.users * self.users * (len(record) - 1) > 2 * MOST_PAIRS:
-            return None
-        return [
-            Pair(np.array(a, np.float64), np.array([*a[:i], b, *a[i + 1 :]], np.float64))
-            for a in product(record, repeat=self.users)
-            for i in range(self.users)
-            for b in record
-            if b < a[i]
-        ]
-
-    def strategy(self):
-        """Return populations that differ in one record; the simplest have the least values."""
-
-        @st.composite
-        def pairs(draw):
-            entries = st.lists(st.sampled_from(list(self.values)), min_size=self.dimension, max_size=self.dimension)
-            data = np.array([draw(entries) for _ in range(self.users)], np.float64)
-            neighbour = data.copy()
-            neighbour[draw(st.integers(0, self.users - 1))] = draw(entries)
-            return Pair(data, neighbour)
-
-        return pairs().filter(lambda pair: (pair.data != pair.neighbour).any())
 
 
 # The encoder and its estimates.

@@ -2,19 +2,23 @@
 
 Formulas such as e^ε/(1+e^ε), 1/ε and ε − ε₁ are irrational or have no double that equals them. Rounded to nearest, half
 of them are a little less private than claimed, and an exact audit then finds a violation of 1e-16. Here each is rounded
-towards more privacy, decided in exact or outward-rounded arithmetic. Every ``epsilon`` is in nats and stands for the
+towards more privacy, decided in exact or outward-rounded arithmetic. A probability is m 2^-53 for an integer m, so that
+``uniform < p`` is true with probability exactly p. Every ``epsilon`` is in nats and stands for the
 exact rational that the double is.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import PRECISION_BITS, precision
+from auditdp.laws import PRECISION_BITS, ball, precision
+from mechanisms.backend import Values
 
 GRID = 2**53
 
@@ -22,9 +26,7 @@ GRID = 2**53
 def keep_probability(epsilon: float) -> float:
     """Return the largest multiple p of 2^-53 below 1 with p/(1−p) <= e^ε: Warner's probability of keeping a bit.
 
-    With p = m 2^-53 the condition reads m <= x = 2^53/(1+e^-ε), so m is the floor of x. The floor is taken of a ball
-    that contains x; where the ball straddles an integer the precision is doubled, which ends because x is irrational
-    for rational ε > 0 (e^ε is transcendental). For ε >= 37, (2^53−1)/1 <= e^ε, and p is capped at 1 − 2^-53.
+    It is m 2^-53 for the largest m < 2^53 with m/(2^53 − m) <= e^ε (``places``).
 
     p lies in [1/2, 1), where every multiple of 2^-53 is a double. ``numpy.random.Generator.random`` is uniform on the
     multiples of 2^-53 in [0, 1), so ``rng.random() < p`` is true with probability exactly p, and 1 − p is exact too.
@@ -37,17 +39,48 @@ def keep_probability(epsilon: float) -> float:
     """
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise MechanismError(f"keep_probability: expected a finite epsilon >= 0, got {epsilon!r}")
-    if epsilon == 0:
-        return 0.5
-    if epsilon >= 37:
-        return (GRID - 1) / GRID
-    bits = PRECISION_BITS
-    while True:
-        with precision(bits):
-            steps = (GRID / (1 + (-arb(float(epsilon))).exp())).floor().unique_fmpz()
-        if steps is not None:
-            return int(steps) / GRID
-        bits *= 2
+    return places(epsilon) / GRID if epsilon else 0.5
+
+
+def places(epsilon: float, *, odds: Fraction = Fraction(1), total: int = GRID) -> int:
+    """Return the largest integer m < total with m/(total − m) <= odds·e^ε.
+
+    Of ``total`` places on the grid, m go to the likelier side and total − m to the other. The condition reads
+    m <= total/(1 + e^-ε/odds), which is irrational for rational ε > 0 (e^ε is transcendental), so its floor can be found.
+
+    Args:
+        epsilon: Privacy loss in nats, finite and > 0.
+        odds: How many times longer the likelier side is than the other.
+        total: Places in all, >= 2.
+    """
+    with precision():
+        if ball(odds) * arb(float(epsilon)).exp() > total:
+            return total - 1
+    return floor(lambda: total / (1 + (-arb(float(epsilon))).exp() / ball(odds)))
+
+
+def floor(value: Callable[[], arb]) -> int:
+    """Return the floor of an irrational number, computed with ever more precision until it is certain.
+
+    Raises:
+        MechanismError: If it is not certain with 64 times the usual precision: the number is then an integer, most likely.
+    """
+    for doublings in range(7):
+        with precision(PRECISION_BITS << doublings):
+            whole = value().floor().unique_fmpz()
+        if whole is not None:
+            return int(whole)
+    raise MechanismError(f"floor: {value()} straddles an integer; give an irrational number")
+
+
+def multiple(value: arb, unit: Any) -> int:
+    """Return how often ``unit`` goes into a number, to the nearest integer (of the middle of its ball)."""
+    return math.floor(float((value / arb(unit)).mid()) + 0.5)
+
+
+def on_grid(xp: Any, probabilities: Values) -> Values:
+    """Return probabilities rounded to the nearest multiple of 2^-53: for what lies between ends that are private."""
+    return xp.round(probabilities * GRID) / GRID
 
 
 def laplace_scale(sensitivity: float | Fraction, epsilon: float) -> float:

@@ -2,6 +2,8 @@
 
 from mechanisms.edges.dprr import DPRR, NoisyDegree
 from mechanisms.edges.edge_rand import EdgeRand
+from mechanisms.edges.graph_pub import GraphPub
+from mechanisms.edges.graph_pub_response import GraphPubList, GraphPubResponse
 from mechanisms.edges.lap_graph import LapGraph, LapGraphNoisy
 from mechanisms.edges.local_laplace import (
     LocalLaplace,
@@ -17,6 +19,9 @@ __all__ = [
     "DPRR",
     "Customised",
     "EdgeRand",
+    "GraphPub",
+    "GraphPubList",
+    "GraphPubResponse",
     "LapGraph",
     "LapGraphNoisy",
     "LocalLaplace",

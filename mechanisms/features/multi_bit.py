@@ -15,8 +15,7 @@ from auditdp.errors import MechanismError
 from auditdp.laws import Envelope, FiniteLaw
 from auditdp.mechanism import Array, brief
 from mechanisms.backend import Rng, Values, backend_of
-from mechanisms.grid import on_grid
-from mechanisms.rounding import keep_probability, portion
+from mechanisms.rounding import keep_probability, on_grid, portion
 from mechanisms.validation import check_integer, check_positive
 
 MAX_OUTCOMES = 2**12

@@ -14,9 +14,8 @@ from flint import arb
 from auditdp.laws import Envelope, StepLaw, precision
 from auditdp.mechanism import Array
 from mechanisms.backend import Backend, Values
-from mechanisms.grid import multiple, places
 from mechanisms.numeric.scalar import HIGH, LOW, Scalar, record
-from mechanisms.rounding import GRID
+from mechanisms.rounding import GRID, multiple, places
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from flint import arb
 from auditdp.laws import Envelope, FiniteLaw, precision
 from auditdp.mechanism import Array
 from mechanisms.backend import Backend, Values
-from mechanisms.grid import floor, multiple, on_grid, places
 from mechanisms.numeric.scalar import Scalar, extremes, record
-from mechanisms.rounding import GRID
+from mechanisms.rounding import GRID, floor, multiple, on_grid, places
 
 
 @dataclass(frozen=True)

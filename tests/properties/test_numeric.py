@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from auditdp.errors import MechanismError
 from auditdp.evidence.losses import finite_loss, pair_loss
 from auditdp.laws import FiniteLaw
-from mechanisms.grid import on_grid, places
 from mechanisms.numeric import (
     Duchi,
     GaussianFeatures,
@@ -22,7 +21,7 @@ from mechanisms.numeric import (
     ThreeOutput,
     every_feature,
 )
-from mechanisms.rounding import GRID
+from mechanisms.rounding import GRID, on_grid, places
 
 few = settings(max_examples=60, deadline=None)
 budgets = st.floats(1e-6, 30.0)

@@ -17,7 +17,6 @@ from auditdp.evidence.losses import envelope_losses
 from auditdp.laws import FiniteLaw, precision
 from auditdp.laws.gaussian import gaussian_delta
 from mechanisms.backend import backend_of
-from mechanisms.grid import places
 from mechanisms.numeric import (
     Duchi,
     GaussianFeatures,
@@ -29,7 +28,7 @@ from mechanisms.numeric import (
     ThreeOutput,
     probability_of_zero,
 )
-from mechanisms.rounding import GRID, keep_probability
+from mechanisms.rounding import GRID, keep_probability, places
 
 EPSILONS = [1e-6, 0.01, 0.3, 0.61, math.log(2), 0.7, 1.0, math.log(5.53), 2.0, math.log(3), 5.0, 12.0]
 NUMBERS = [-1.0, -0.7, -1 / 3, -1e-9, 0.0, 0.1, 0.5, 0.9999, 1.0]
