@@ -97,13 +97,18 @@ def mutation(built: Audit, settings: Settings, *, exact: bool = False) -> Mutati
     """
     with threadpool_limits(limits=1), np.errstate(all="ignore"):  # broken code may well divide by zero
         pairs = _pairs(built, settings)
-        inputs = [data for pair in pairs.played for data in (pair.data, pair.neighbour)]
-        found, unread = derive(built.mechanism, inputs[:FIRST])
-        if built.is_promise:  # less noise breaks no promise about an estimate
-            found = [mutant for mutant in found if mutant.operator not in FAULTS]
-        arguments = _arguments(built.equivalent_mutants, found)
+        found, unread, arguments = _derived(built, pairs)
         trial = _Trial(built, settings, exact, pairs)
         return Mutation([trial.of(mutant, arguments.get(mutant.name, "")) for mutant in found], unread)
+
+
+def _derived(built: Audit, pairs: Pairs) -> tuple[list[Mutant], list[str], dict[str, str]]:
+    """Return the mutants of an audit, functions that were not mutated, and the audit's arguments by mutant."""
+    inputs = [data for pair in pairs.played for data in (pair.data, pair.neighbour)]
+    found, unread = derive(built.mechanism, inputs[:FIRST])
+    if built.is_promise:  # less noise breaks no promise about an estimate
+        found = [mutant for mutant in found if mutant.operator not in FAULTS]
+    return found, unread, _arguments(built.equivalent_mutants, found)
 
 
 def _pairs(built: Audit, settings: Settings) -> Pairs:

@@ -12,15 +12,14 @@ import pytest
 from auditdp.audit import Skip
 from auditdp.collection import collect
 from auditdp.judgement import Settings
-from auditdp.mutation.mutants import derive
-from auditdp.mutation.score import _arguments, _pairs, mutation
+from auditdp.mutation.score import _derived, _pairs, mutation
 from auditdp.results import Fate
 
 ROOT = Path(__file__).parents[2]
 DECLARED = {
     declared.id.rpartition("::")[2]: declared
-    for file in ("audit_edges.py", "audit_edges_degrees.py", "audit_classic.py")
-    for declared in collect(ROOT / "audits" / file, ROOT)
+    for file in sorted((ROOT / "audits").glob("audit_*.py"))
+    for declared in collect(file, ROOT)
 }
 SETTINGS = Settings(alpha=1e-3, calls=50_000, root_seed=20240229, key="mutation")
 
@@ -46,6 +45,5 @@ def test_every_mutant_that_counts_is_killed(name):
 @pytest.mark.parametrize("name", ARGUING)
 def test_every_argument_is_about_a_mutant(name):
     built, _ = DECLARED[name].build({})
-    inputs = [data for pair in _pairs(built, SETTINGS).played for data in (pair.data, pair.neighbour)]
-    arguments = _arguments(built.equivalent_mutants, derive(built.mechanism, inputs[:8])[0])
+    _, _, arguments = _derived(built, _pairs(built, SETTINGS))
     assert set(arguments.values()) == set(built.equivalent_mutants.values())
