@@ -7,7 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from auditdp.errors import ClaimError, MechanismError
-from auditdp.evidence.estimation import Unbiased, VarianceAtMost, estimation_evidence, half_squares, variance_interval
+from auditdp.evidence.estimation import (
+    Unbiased,
+    VarianceAtMost,
+    _excess,
+    estimation_evidence,
+    half_squares,
+    variance_interval,
+)
 from auditdp.randomness import stream
 from auditdp.results import Verdict
 
@@ -315,3 +322,12 @@ def test_the_interval_for_the_variance_covers_it():
     # An asymptotic interval: 7 % instead of 5 % is allowed for at n = 2,000.
     most = int(binom.isf(1e-6, REPEATS, 0.07))
     assert missed <= most, f"the interval missed {missed} of {REPEATS} times, at most {most} at alpha = 1e-6"
+
+
+def test_skewed_noise_is_corrected_for_and_normal_noise_is_not():
+    """γ = 2 and κ = 6 give 2 φ(2.4) 2.4 (4/18 · 41.70 − 1/2 · 2.76)/n = .8478/n."""
+    rng = np.random.default_rng(3)
+    skewed, normal = rng.exponential(size=300_000) - 1, rng.standard_normal(300_000)
+    assert _excess(skewed, 2.4) == pytest.approx(0.8478 / len(skewed), rel=0.1)
+    assert _excess(normal, 2.4) < 1e-9
+    assert _excess(skewed[:300], 30.0) == pytest.approx(0, abs=1e-100)
