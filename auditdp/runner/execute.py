@@ -172,6 +172,7 @@ def _in_worker(task: Task, folder: str, position: int) -> AuditResult:
     """Run a task in a worker, leaving a mark while it runs so that a dead worker's task is known."""
     import faulthandler
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the parent, which ends its workers
     mark = Path(folder) / str(position)
     mark.touch()
     quiet = open(os.devnull, "w")  # noqa: SIM115 - must outlive this block: faulthandler writes to it as the process dies
