@@ -41,7 +41,12 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
         raise ConfigurationError(failures[0][1])
     item = declared[0]
     rows: list[tuple[str, str]] = [("source", item.source or "not stated"), ("expected", item.expect)]
+    if item.row:
+        rows += [("published", f"{item.row}, {item.reading}" if item.reading else item.row)]
+    if item.repairs:
+        rows += [("repairs", item.repairs)]
     rows += [("parameter", f"{name} = {value!r}") for name, value in item.parameters.items()]
+    rows += [("tried", f"{name} = {', '.join(map(str, sizes))}") for name, sizes in item.smallest.items()]
     try:
         built, _ = item.build({})
         rows += [("mechanism", name_of(built.mechanism)), ("claim", str(built.claim))]

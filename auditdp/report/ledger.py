@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from auditdp.report.numbers import interval
+from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable
 from auditdp.report.text import printable
 from auditdp.report.wording import CLEAN_RUN
@@ -170,7 +170,7 @@ def markdown(record: RunRecord) -> str:
 def _totals(record: RunRecord) -> Iterator[str]:
     verdicts = [line.verdict for lines in ledger(record).values() for line in lines]
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
-    yield f"{len(verdicts)} claims: {', '.join(counts)}."
+    yield f"{count(len(verdicts), 'claim')}: {', '.join(counts)}."
 
 
 def _cells(line: Line) -> list[str]:

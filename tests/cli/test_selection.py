@@ -207,3 +207,41 @@ def test_a_parameter_reaches_every_audit_that_has_it_and_no_other(two_files):
     claims = {r["id"].rpartition("::")[2]: (r["claim"] or {}).get("epsilon") for r in record["results"]}
     assert claims == {"dprr": 0.75, "dprr_allocated": 0.75, "response": 0.75, "gpu": None, "promise": None}
     assert record["arguments"]["options"] == ["epsilon=0.75"]
+
+
+PUBLISHED = """
+from auditdp import AnyValues, Audit, PureDP, audit
+from auditdp.testing import Response
+
+
+@audit(row="a mechanism", reading="as deployed", smallest={"users": [1, 2]}, expect="violation")
+def published(users=2):
+    '''It is private.'''
+    return Audit(Response(2.0), PureDP(1.0), AnyValues((0, 1)))
+
+
+@audit(row="a mechanism", reading="half of it", repairs="published")
+def repaired():
+    '''Half of it is private.'''
+    return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)))
+"""
+
+
+def test_show_says_where_the_ledger_lists_an_audit(project):
+    project.write("audits/audit_published.py", PUBLISHED)
+    shown = [" ".join(line.split()) for line in project("show", "published").out.splitlines()]
+    assert "published a mechanism, as deployed" in shown
+    assert "tried users = 1, 2" in shown
+    assert "repairs published" in [" ".join(line.split()) for line in project("show", "repaired").out.splitlines()]
+
+
+def test_a_run_writes_the_ledger(project):
+    project.write("audits/audit_published.py", PUBLISHED)
+    outcome = project(
+        "run", "--budget", "quick", "--seed", "1", "--report", "claims=claims.md", "--report", "claims-json=claims.json"
+    )
+    assert outcome.code == 0
+    text = (project.root / "claims.md").read_text()
+    assert "1 claim: 1 VIOLATED." in text
+    assert "CERTIFIED: Half of it is private." in text
+    assert '"verdict": "VIOLATED"' in (project.root / "claims.json").read_text()
