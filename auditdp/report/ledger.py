@@ -97,7 +97,7 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) 
     lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
     found = result.counterexample
     undecided = [f"would have refuted {seen}" for seen in [detectable(result)] if seen]
-    undecided += [f"decided by {published.decides}"] if published.decides else []
+    undecided += [f"what would decide it: {published.decides}"] if published.decides else []
     return Line(
         row=published.row,
         reading=published.reading,

@@ -54,7 +54,7 @@ def test_a_claim_that_is_not_decided_says_what_would_decide_it(published):
     record, *_ = published
     (line,) = ledger(record)["another | mechanism"]
     assert line.undecided.startswith("would have refuted ε = ")
-    assert line.undecided.endswith("decided by a proof of the sensitivity")
+    assert line.undecided.endswith("what would decide it: a proof of the sensitivity")
 
 
 def test_a_repair_of_an_audit_that_did_not_run_has_a_line_of_its_own(published):
