@@ -2,7 +2,8 @@
 
 A scalar is looked at as it is. A vector is looked at coordinate by coordinate, by differences of neighbouring
 coordinates, by its sum, its extremes and where they are, and as a whole (its *fingerprint*, which tells equal rows from
-different ones). NaN means "no number here" (a query that was not answered, the padding of a short trace).
+different ones). Where inputs are as long as outputs, it is also looked at by which of them it is nearer to. NaN means "no
+number here" (a query that was not answered, the padding of a short trace).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from auditdp.adjacency import Pair
 from auditdp.betting.wealth import Floats
 from auditdp.mechanism import Array
 
@@ -39,8 +41,8 @@ def as_rows(outputs: Array) -> Array:
     return np.ascontiguousarray(outputs).reshape(len(outputs), math.prod(outputs.shape[1:]))
 
 
-def views_of(outputs: Array) -> list[View]:
-    """Return the views of outputs that look like these: rows of shape (n, d)."""
+def views_of(outputs: Array, pair: Pair) -> list[View]:
+    """Return the views of the outputs of a pair that look like these: rows of shape (n, d)."""
     width = outputs.shape[1]
     if width == 0:
         return []
@@ -60,7 +62,33 @@ def views_of(outputs: Array) -> list[View]:
     ]
     if outputs.dtype.kind == "f" and np.isnan(outputs).any():
         views += [View("numbers", lambda rows: (~np.isnan(rows)).sum(axis=1).astype(np.float64))]
+    if (ends := _numbers(pair, width)) is not None:
+        views.append(View("nearer input", _nearness(*ends)))
     return views
+
+
+def _numbers(pair: Pair, width: int) -> tuple[Floats, Floats] | None:
+    """Return both inputs as rows of numbers, where they are as wide as an output."""
+    try:
+        data, neighbour = (np.asarray(x, dtype=np.float64).ravel() for x in (pair.data, pair.neighbour))
+    except (TypeError, ValueError):
+        return None
+    return (data, neighbour) if len(data) == len(neighbour) == width else None
+
+
+def _nearness(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
+    """Return how much nearer an output is to the data than to the neighbour, in ℓ₁.
+
+    This is the log-likelihood ratio of Laplace noise around the inputs, times its scale, and of randomised response.
+    """
+    changed = np.flatnonzero(data != neighbour)
+
+    def values(rows: Array) -> Floats:
+        seen = _floats(rows[:, changed])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.nansum(np.abs(seen - neighbour[changed]) - np.abs(seen - data[changed]), axis=1))
+
+    return values
 
 
 def _coordinate(j: int) -> Callable[[Array], Floats]:

@@ -49,7 +49,7 @@ class Watching:
 
     def player(self, mechanism: Any, pair: Pair) -> Watcher:
         """Return the player of one pair."""
-        return Watcher(self.prefix, self.share)
+        return Watcher(pair, self.prefix, self.share)
 
 
 @dataclass(eq=False)
@@ -137,7 +137,8 @@ class _Alphabet:
 class Watcher:
     """Views of outputs with counts, as a player; see the module's text."""
 
-    def __init__(self, prefix: str, share: float) -> None:
+    def __init__(self, pair: Pair, prefix: str = "", share: float = 1.0) -> None:
+        self.pair = pair
         self.prefix = prefix
         self.share = share
         self._prepare: Callable[[Array], Array] = lambda outputs: outputs
@@ -169,7 +170,7 @@ class Watcher:
         """Choose the views, from outputs of an independent call that look like those to come."""
         rows = self._rows(like)
         self._nothing = rows[:0]
-        self._looks = [_Look(view.name, view.values, weight=view.weight) for view in views_of(rows)]
+        self._looks = [_Look(view.name, view.values, weight=view.weight) for view in views_of(rows, self.pair)]
         self._looks.append(_Look("fingerprint", fingerprint, names=True))
         self._looks += [_Look(learner.name, None, learner) for learner in learners_for(rows.shape[1])]
 

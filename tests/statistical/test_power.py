@@ -99,6 +99,24 @@ def test_what_no_single_coordinate_or_only_one_shows_is_found(mechanism, most_ca
     assert median <= most_calls, f"median {median} calls"
 
 
+class EveryBit:
+    """Randomised response of two hundred bits at 1.5 each."""
+
+    def __call__(self, data, size, *, rng):
+        kept = Response(1.5)(1, (size, len(data)), rng=rng)
+        return np.where(kept == 1, data, 1 - data).astype(np.int8)
+
+
+def test_the_bit_that_differs_among_noisy_ones_is_looked_at():
+    """Nothing is to be learned: the inputs say where to look. One bit alone takes a black box as many calls."""
+    data = np.zeros(200, np.int8)
+    neighbour = data.copy()
+    neighbour[137] = 1
+    pair = Pair(data, neighbour)
+    median = median_calls(EveryBit(), PureDP(1.0), [Watching()], most=5_000, repeats=31, pairs=[pair])
+    assert median <= 700, f"median {median} calls"
+
+
 class Fifty:
     """Randomised response that leaks more for one of fifty pairs."""
 

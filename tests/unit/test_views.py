@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from auditdp.adjacency import Pair
 from auditdp.betting.views import MOST_COORDINATES, as_rows, fingerprint, views_of
 
 NAN, INF = math.nan, math.inf
 
 
-def seen(rows):
+NAMES = Pair("one", "other")
+
+
+def seen(rows, pair=NAMES):
     """What every view makes of the rows, by its name."""
-    return {view.name: view.values(rows) for view in views_of(rows)}
+    return {view.name: view.values(rows) for view in views_of(rows, pair)}
 
 
 def test_rows_are_flattened_outputs():
@@ -53,7 +57,7 @@ def test_small_integers_do_not_wrap_around():
 def test_one_number_is_looked_at_as_it_is_and_none_not_at_all():
     assert seen(np.array([[3], [4]]))["value"].tolist() == [3.0, 4.0]
     assert list(seen(np.array([[3], [4]]))) == ["value"]
-    assert views_of(np.zeros((4, 0))) == []
+    assert views_of(np.zeros((4, 0)), NAMES) == []
 
 
 def test_what_is_no_number_is_counted_and_passed_on():
@@ -66,15 +70,39 @@ def test_what_is_no_number_is_counted_and_passed_on():
 
 
 def test_of_long_outputs_the_first_coordinates_are_looked_at():
-    names = [view.name for view in views_of(np.zeros((2, 500)))]
+    names = [view.name for view in views_of(np.zeros((2, 500)), NAMES)]
     assert [name for name in names if name.startswith("[")] == [f"[{j}]" for j in range(MOST_COORDINATES)]
     assert len(names) == MOST_COORDINATES + 5
+
+
+def test_inputs_of_the_shape_of_outputs_are_what_an_output_may_be_nearer_to():
+    pair = Pair(np.array([1, 0, 0]), [0, 0, 2])
+    rows = np.array([[1, 5, 0], [0, 5, 2], [0.5, 5, 1], [NAN, 5, 0], [-INF, 5, 0]])
+    assert seen(rows, pair)["nearer input"].tolist() == [3, -3, 0, 2, 2]
+    assert seen(np.array([[0, 1], [1, 1]], np.uint8), Pair([0, 1], [0, 0]))["nearer input"].tolist() == [1, 1]
+    matrices = Pair(np.eye(2), np.zeros((2, 2)))
+    assert seen(as_rows(np.eye(2)[None]), matrices)["nearer input"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "data", [[1.0], np.zeros((2, 2)), ["a", "b", "c"], {"a": 1}, None, [[1], [1, 2], [3]]], ids=str
+)
+def test_other_inputs_are_not_compared_with_outputs(data):
+    assert "nearer input" not in seen(np.zeros((2, 3)), Pair(data, data))
+    assert "nearer input" not in seen(np.zeros((2, 1)), Pair([1.0], [0.0]))  # the value says the same
+
+
+def test_laplace_noise_is_told_apart_by_its_likelihood_ratio():
+    data, neighbour, scale = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.5, 3.0]), 2.0
+    rows = data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3))
+    ratio = (np.abs(rows - neighbour) - np.abs(rows - data)).sum(axis=1) / scale
+    np.testing.assert_allclose(seen(rows, Pair(data, neighbour))["nearer input"] / scale, ratio)
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, 40])
 def test_views_of_no_rows_are_empty(width):
     rows = np.zeros((0, width))
-    for view in views_of(np.ones((3, width))):
+    for view in views_of(np.ones((3, width)), NAMES):
         assert view.values(rows).shape == (0,)
     assert fingerprint(rows).shape == (0,)
 

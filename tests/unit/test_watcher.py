@@ -210,7 +210,8 @@ def test_scores_are_never_asked_for_nothing():
 def test_every_forecaster_has_a_name_of_its_own():
     for kind in KINDS:
         watcher = opened(kind)
-        looks = len(views_of(np.zeros((1, math.prod(outputs(kind, 0, 1, np.random.default_rng(0)).shape[1:])))))
+        rows = np.zeros((1, math.prod(outputs(kind, 0, 1, np.random.default_rng(0)).shape[1:])))
+        looks = len(views_of(rows, watcher.pair))
         assert len(set(watcher.names)) == len(watcher.names) >= (looks + 1) * len(VARIANTS)
 
 
