@@ -30,6 +30,8 @@ FAVOUR = 1.5
 BELIEF = 0.6
 NEGLECT = 8
 NEGLECT_MORE_FROM = 1_000_000
+EXPLORE = 4
+EARNING = 0.01
 
 
 @dataclass
@@ -150,22 +152,35 @@ class Game:
             first += len(p.names)
 
     def _choose(self, rng: np.random.Generator, remaining: int) -> Table:
-        """Return the pair to play next: Thompson sampling on what a call of each pair may earn.
+        """Return the pair to play next: the one that earns, or Thompson sampling on what a call of each pair may earn.
 
         Validity does not depend on the choice, because every bet is placed before its coin is known. No pair gets less
         than an eighth of its share, however dull it looks; in games of millions of calls that becomes less and less.
-        Beyond that every other batch is for the claim, as long as it may be refuted within the remaining calls, and the
-        rest for the lowest level that the bound has not reached.
+
+        Three batches of four go to the pair that has lately earned most, since what was learned of one pair is lost on
+        another. It has to have earned against the claim, as long as that may be refuted within the remaining calls; then
+        against the lowest level that the bound has not reached. Pairs that earn at a low level are many, and whoever
+        follows them there may never come to the one that refutes. So where nobody has earned against the claim, what each
+        may earn is drawn, by turns at the claim and at that level.
         """
         fewest = min(self.tables, key=lambda table: table.calls)
         shared = min(self.wealth.calls, math.sqrt(self.wealth.calls * NEGLECT_MORE_FROM))
         if len(self.tables) == 1 or fewest.calls * NEGLECT * len(self.tables) <= shared:
             return fewest
-        if not self.wealth.refuted(self.alpha) and self._batch % 2 == 0:
+        follow = self._batch % EXPLORE != 0
+        if not self.wealth.refuted(self.alpha):
             draws = self._draws(self.wealth.position, rng)
             if np.max(draws) * remaining > math.log(1 / self.alpha) - min(self.wealth.log_wealth, 0.0):
-                return self._best(draws, rng)
-        return self._best(self._draws(self._frontier, rng), rng)
+                if follow and (earning := self._earning(self.wealth.position)):
+                    return earning
+                return self._best(draws if self._batch % 2 == 0 else self._draws(self._frontier, rng), rng)
+        return (follow and self._earning(self._frontier)) or self._best(self._draws(self._frontier, rng), rng)
+
+    def _earning(self, position: int) -> Table | None:
+        """Return the pair that has lately earned most against a level, if any has earned."""
+        anchor = self.wealth.anchor(position)
+        best = max(self.tables, key=lambda table: self._earned(table, anchor))
+        return best if self._earned(best, anchor) >= EARNING else None
 
     def _draws(self, position: int, rng: np.random.Generator) -> Floats:
         """Draw what a call of each pair may earn against a level.
@@ -221,8 +236,11 @@ class Game:
         return max(self.tables, key=self.earned)
 
     def earned(self, table: Table) -> float:
-        """Log wealth that the best forecaster of a pair won there against the claim."""
-        return -math.inf if table.won is None else float(table.won[:, self._claim_anchor].max())
+        """Log wealth that the best forecaster of a pair won there lately against the claim."""
+        return self._earned(table, self._claim_anchor)
+
+    def _earned(self, table: Table, anchor: int) -> float:
+        return -math.inf if table.won is None else float(table.won[:, anchor].max())
 
     @property
     def best_forecaster(self) -> str:

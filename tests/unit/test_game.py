@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from auditdp.adjacency import AnyValues, Neighbours, Pair
 from auditdp.betting import watcher as watcher_module
 from auditdp.betting.forecasters import LikelihoodRatio, Single, default_forecasters
-from auditdp.betting.game import Game
+from auditdp.betting.game import NEGLECT, Game
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Wealth, level_grid
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
@@ -200,6 +200,9 @@ class OneOfMany:
         return Response(2.5 if data // 2 == self.leaking else 1.0)(data % 2, size, rng=rng)
 
 
+PAIRS = [Pair(2 * k + 1, 2 * k, str(k)) for k in range(12)]
+
+
 class Stated(OneOfMany):
     def distribution(self, data):
         return Response(2.5 if data // 2 == self.leaking else 1.0).distribution(data % 2)
@@ -207,8 +210,7 @@ class Stated(OneOfMany):
 
 @pytest.mark.parametrize(("kind", "calls"), [(Stated, 2_000), (OneOfMany, 4_000)], ids=["law stated", "black box"])
 def test_the_pair_that_shows_most_is_played_most_and_every_pair_once(kind, calls):
-    pairs = [Pair(2 * k + 1, 2 * k, str(k)) for k in range(12)]
-    game = new_game(kind(7), pairs=pairs)
+    game = new_game(kind(7), pairs=PAIRS)
     game.play(calls, alpha=1e-9)
     played = [table.calls for table in game.tables]
     assert min(played) >= 4
@@ -216,6 +218,23 @@ def test_the_pair_that_shows_most_is_played_most_and_every_pair_once(kind, calls
     assert played[7] > calls / 2
     assert game.best.pair.name == "7"
     assert all(0 <= table.right <= table.bets <= table.calls for table in game.tables)
+
+
+def test_three_batches_of_four_go_to_the_pair_that_earns():
+    """Beyond the share that every pair gets: all twelve pairs leak alike, and one of them is learned and not each anew."""
+    game = new_game(lambda data, size, *, rng: Response(2.0)(data % 2, size, rng=rng), pairs=PAIRS)
+    game.play(4_000, alpha=1e-9)
+    most = max(game.tables, key=lambda table: table.calls)
+    assert most.calls > 0.75 * (1 - 1 / NEGLECT) * game.wealth.calls
+    assert game._earning(game.wealth.position) is most
+
+
+def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_be_refuted():
+    """Eleven of twelve pairs leak 1.0 against a claim of 1, and earn at every level below it; one leaks 2.5."""
+    game = new_game(OneOfMany(7), pairs=PAIRS, levels=True)
+    game.play(4_000, alpha=0.05, stop_when_refuted=True)
+    assert game.best.pair.name == "7"
+    assert game.refuted_at is not None
 
 
 def test_a_pair_may_be_added_to_a_game_that_goes_on():
