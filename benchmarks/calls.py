@@ -182,7 +182,10 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
     pair = best_pair(case, seed)
 
     def play(way: str, games: range, refute: Callable[[Streams], int | None]) -> list[int | None]:
-        return [refute(partial(stream, seed, name, way, k)) for k in games]
+        coins = (
+            GIVEN[0] if way == REFERENCE else way
+        )  # the same coins and outputs: what differs is the forecasters alone
+        return [refute(partial(stream, seed, name, coins, k)) for k in games]
 
     def reference(streams: Streams) -> int | None:
         return _game(case.mechanism, case.claim, [pair], [LikelihoodRatio()], streams, most_calls, bound=False)
