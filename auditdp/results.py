@@ -36,16 +36,17 @@ class Verdict(StrEnum):
     """The audit could not run here; the reason is given."""
 
 
-def _write_float(value: float | None) -> float | str | None:
+def json_number(value: float | None) -> float | str | None:
+    """Return the number as records write it: JSON has no infinities and no NaN, which become strings."""
     if value is None or math.isfinite(value):
         return value
     return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
 
 
 def _write_details(value: Any) -> Any:
-    """Write infinities inside nested details as the strings that ``Number`` uses; JSON itself has none."""
+    """Write every number inside nested details as ``json_number`` does."""
     if isinstance(value, float):
-        return _write_float(value)
+        return json_number(value)
     if isinstance(value, dict):
         return {key: _write_details(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # numpy scalars and arrays
@@ -54,7 +55,7 @@ def _write_details(value: Any) -> Any:
 
 
 Details = Annotated[dict[str, Any], PlainSerializer(_write_details, when_used="json")]
-Number = Annotated[float, PlainSerializer(_write_float, when_used="json")]
+Number = Annotated[float, PlainSerializer(json_number, when_used="json")]
 
 
 @dataclass(frozen=True)

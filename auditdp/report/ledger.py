@@ -14,7 +14,7 @@ from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable
 from auditdp.report.text import printable
 from auditdp.report.wording import CLEAN_RUN
-from auditdp.results import AuditResult, Evidence, Published, RunRecord, Verdict
+from auditdp.results import AuditResult, Evidence, Published, RunRecord, Verdict, json_number
 
 SCHEMA = 1
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
@@ -108,8 +108,8 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) 
         verdict=result.verdict,
         evidence=leading.kind if leading else "",
         found=interval(lower, upper, result.claim),
-        epsilon_lower=_plain(lower),
-        epsilon_upper=_plain(upper),
+        epsilon_lower=json_number(lower),
+        epsilon_upper=json_number(upper),
         counterexample=_one_line(f"{found.pair}: {found.explanation}") if found else "",
         proof=_one_line(leading.statement) if leading and result.verdict in PROOFS else "",
         undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
@@ -136,10 +136,6 @@ def _first_paragraph(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(printable(text, keep="\n").split())
-
-
-def _plain(value: float | None) -> float | str | None:
-    return "inf" if value == float("inf") else value
 
 
 def to_json(record: RunRecord) -> str:
