@@ -38,41 +38,11 @@ from mechanisms.classic import (
     TruncatedGeometric,
 )
 from mechanisms.classic.noise import laplace_noise
+from tests.statistical.goodness import check, chi_square_p, follows
 
 pytestmark = pytest.mark.statistical
-ALPHA = 1e-6
-LEAST_EXPECTED = 20
 ANSWERS = np.array([1.0, -0.5, 2.0, 0.7])
 RUNS = 200_000
-
-
-def check(p_value, what):
-    assert p_value > ALPHA, f"{what}: p-value {p_value:.2g}, alpha={ALPHA:g}"
-
-
-def chi_square_p(seen, expected):
-    """P-value of counts under known expectations; the rarest cells are pooled until LEAST_EXPECTED is reached."""
-    order = np.argsort(expected, kind="stable")
-    label, total = [0], 0.0
-    for here in expected[order][:-1]:
-        total += here
-        full = total >= LEAST_EXPECTED
-        label.append(label[-1] + full)
-        total = 0.0 if full else total
-    wanted, counted = np.bincount(label, expected[order]), np.bincount(label, seen[order])
-    return stats.chi2.sf(((counted - wanted) ** 2 / wanted).sum(), max(len(wanted) - 1, 1))
-
-
-def goodness_p(outputs, law):
-    """P-value of outputs under a finite law, which must list every one of them."""
-    seen = np.zeros(len(law.outcomes))
-    rows, counts = np.unique(np.asarray(outputs).reshape(len(outputs), -1), axis=0, return_counts=True)
-    place = {tuple(np.atleast_1d(outcome).astype(float)): i for i, outcome in enumerate(law.outcomes)}
-    for row, count in zip(rows, counts, strict=True):
-        seen[place[tuple(row.astype(float))]] = count
-    possible = law.floats > 0
-    assert not seen[~possible].any()
-    return chi_square_p(seen[possible], law.floats[possible] * len(outputs))
 
 
 def rng_of(*key):
@@ -100,13 +70,13 @@ FINITE = [
 @pytest.mark.parametrize(("mechanism", "data"), FINITE, ids=lambda x: getattr(x, "name", ""))
 def test_finite_outputs(mechanism, data):
     outputs = mechanism(data, RUNS, rng=rng_of(1))
-    check(goodness_p(outputs, mechanism.distribution(data)), mechanism.name)
+    follows(outputs, mechanism.distribution(data), mechanism.name)
 
 
 @pytest.mark.parametrize("mechanism", [SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)], ids=lambda m: m.name)
 def test_flags_of_the_numeric_techniques(mechanism):
     said = mechanism(ANSWERS, RUNS, rng=rng_of(2))[:, : len(ANSWERS)]
-    check(goodness_p(said, mechanism.flags(ANSWERS)), mechanism.name)
+    follows(said, mechanism.flags(ANSWERS), mechanism.name)
 
 
 @pytest.mark.parametrize("mechanism", [SVT3(0.8, 1, 0.5), NumericSVT(0.8, 1, 0.5)], ids=lambda m: m.name)
@@ -174,7 +144,7 @@ def test_batch_sums(sampling):
     assert mass.sum() == pytest.approx(1, abs=1e-6)
     seen, *_ = np.histogram2d(*outputs.T, bins=20, range=[(-7, 5), (-7, 5)])
     assert seen.sum() == len(outputs)
-    check(chi_square_p(seen.ravel(), mass.ravel() * len(outputs)), mechanism.name)
+    check(chi_square_p(seen.ravel(), mass.ravel()), mechanism.name)
 
 
 def test_laplace_noise_is_laplace_and_its_signs_are_independent_coins():

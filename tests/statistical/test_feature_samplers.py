@@ -24,10 +24,9 @@ from mechanisms.features import (
     Rectified,
 )
 from mechanisms.labels import FeaturesAndLabel, LabelRR
+from tests.statistical.goodness import ALPHA, follows
 
 pytestmark = pytest.mark.statistical
-ALPHA = 1e-6
-LEAST_EXPECTED = 20
 RUNS = 30_000
 POPULATION = np.array([[0.0, 2.0], [1.0, 2.0], [5.0, 2.0]])
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]], np.int8)
@@ -65,36 +64,11 @@ SAMPLERS = {
 }
 
 
-def goodness_p(counts, probabilities):
-    """P-value of observed counts under known probabilities; the rarest outputs are pooled first."""
-    order = np.argsort(probabilities, kind="stable")
-    expected = np.asarray(probabilities)[order] * counts.sum()
-    label, total = [0], 0.0
-    for here in expected[:-1]:
-        total += here
-        full = total >= LEAST_EXPECTED
-        label.append(label[-1] + full)
-        total = 0.0 if full else total
-    wanted, seen = np.bincount(label, expected), np.bincount(label, counts[order])
-    return stats.chi2.sf(((seen - wanted) ** 2 / wanted).sum(), max(len(wanted) - 1, 1))
-
-
-def check(outputs, law, what):
-    logs = law.log_prob(outputs)
-    assert np.isfinite(logs).all(), f"{what}: an output that the law does not list"
-    rows = np.nan_to_num(np.asarray(outputs, np.float64).reshape(len(outputs), -1), nan=-9.0)
-    listed = np.nan_to_num(np.asarray(law.outcomes, np.float64).reshape(len(law.outcomes), -1), nan=-9.0)
-    _, inverse = np.unique(np.concatenate([listed, rows]), axis=0, return_inverse=True)
-    places, seen = inverse[: len(listed)], np.bincount(inverse[len(listed) :], minlength=len(listed))
-    p_value = goodness_p(seen[places], law.floats)
-    assert p_value > ALPHA, f"{what}: p-value {p_value:.2g}, alpha={ALPHA:g}"
-
-
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_outputs_follow_the_stated_law(name):
     mechanism, data = SAMPLERS[name]
     seed = list(SAMPLERS).index(name)
-    check(mechanism(data, RUNS, rng=np.random.default_rng([20240, seed])), mechanism.distribution(data), name)
+    follows(mechanism(data, RUNS, rng=np.random.default_rng([20240, seed])), mechanism.distribution(data), name)
 
 
 def test_estimates_have_the_stated_mean():
@@ -110,7 +84,7 @@ def test_the_test_sees_a_wrong_budget():
     encoder, record = OneBit(1.5, 3), np.array([0.0, 0.3, 1.0])
     outputs = OneBit(1.3 * 1.5, 3)(record, RUNS, rng=np.random.default_rng([20240, 91]))
     with pytest.raises(AssertionError, match="p-value"):
-        check(outputs, encoder.distribution(record), "wrong budget")
+        follows(outputs, encoder.distribution(record), "wrong budget")
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -125,4 +99,4 @@ def test_tensors_follow_the_same_law(name, device):
     rng = torch.Generator(device).manual_seed(list(SAMPLERS).index(name))
     shape = (RUNS, *np.shape(data))
     values = torch.as_tensor(np.broadcast_to(np.asarray(data, np.float64), shape).copy(), device=device)
-    check(mechanism.perturb(values, rng=rng).cpu().numpy(), mechanism.distribution(data), f"{name} on {device}")
+    follows(mechanism.perturb(values, rng=rng).cpu().numpy(), mechanism.distribution(data), f"{name} on {device}")

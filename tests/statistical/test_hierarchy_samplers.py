@@ -8,18 +8,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from auditdp.laws import row_keys
 from mechanisms.graphs import Graph
 from mechanisms.hierarchy import DendrogramStep, PrivHRG
 from mechanisms.hierarchy.chain import exact_draw, run_chain
 from mechanisms.hierarchy.dendrogram import Dendrogram, uniform
 from mechanisms.hierarchy.exact_chain import states
+from tests.statistical.goodness import follows
 
 pytestmark = pytest.mark.statistical
-ALPHA = 1e-6
-LEAST_EXPECTED = 20
 NEVER = {"tau1": math.inf, "tau2": math.inf}
 
 
@@ -38,31 +35,6 @@ HOUSE = matrix(5, (0, 1), (1, 2), (2, 3), (0, 3), (3, 4))
 PAW = matrix(4, (0, 1), (0, 2), (1, 2), (2, 3))
 
 
-def goodness_p(outputs, law):
-    """P-value of outputs under a finite law; the rarest cells are pooled first."""
-    keys, counts = np.unique(row_keys(outputs), return_counts=True)
-    seen = np.zeros(len(law.outcomes))
-    for key, count in zip(keys, counts, strict=True):
-        seen[law.index[bytes(key).ljust(len(next(iter(law.index))), b"\0")]] = count
-    order = np.argsort(law.floats, kind="stable")
-    expected, seen = law.floats[order] * len(outputs), seen[order]
-    assert seen[expected == 0].sum() == 0
-    starts, total = [0], 0.0
-    for k, here in enumerate(expected[:-1]):
-        total += here
-        if total >= LEAST_EXPECTED:
-            starts.append(k + 1)
-            total = 0.0
-    wanted, found = np.add.reduceat(expected, starts), np.add.reduceat(seen, starts)
-    keep = wanted > 0
-    return stats.chi2.sf(((found - wanted)[keep] ** 2 / wanted[keep]).sum(), max(keep.sum() - 1, 1))
-
-
-def check(outputs, law, what):
-    p_value = goodness_p(outputs, law)
-    assert p_value > ALPHA, f"{what}: p-value {p_value:.2g}, alpha={ALPHA:g}"
-
-
 STEPS = [
     {},
     {"steps": 1},
@@ -78,7 +50,7 @@ STEPS = [
 @pytest.mark.parametrize("readings", STEPS, ids=str)
 def test_dendrograms_have_the_stated_law(readings):
     step = DendrogramStep(3.0, 5, **readings)
-    check(step(HOUSE, 40_000, rng=rng_of(1)), step.distribution(HOUSE), step.name)
+    follows(step(HOUSE, 40_000, rng=rng_of(1)), step.distribution(HOUSE), step.name)
 
 
 @pytest.mark.parametrize("readings", STEPS[1:4] + STEPS[5:], ids=str)
@@ -92,7 +64,7 @@ def test_the_chain_with_incremental_counts_has_the_law_of_the_table(readings):
         tree = Dendrogram(children, layers)
         run_chain(tree, step.stages(5 if step.private_nodes == "all" else len(layers[0].members)), step.steps, rng)
         sizes.append(tree.pair_sizes())
-    check(np.array(sizes), step.distribution(HOUSE), f"run_chain of {step.name}")
+    follows(np.array(sizes), step.distribution(HOUSE), f"run_chain of {step.name}")
 
 
 @pytest.mark.parametrize("readings", [{}, {"moves": "joint", "public": ((0, 4), (1, 3))}], ids=str)
@@ -100,7 +72,7 @@ def test_exact_draws_have_the_stationary_law(readings):
     step = DendrogramStep(3.0, 5, **readings)
     layers, rng = step.layers(step.private_edges(HOUSE)), rng_of(3)
     drawn = [exact_draw(5, layers, step.stages(5)[0], rng).pair_sizes() for _ in range(1_500)]
-    check(np.array(drawn), step.distribution(HOUSE), f"exact draws of {step.name}")
+    follows(np.array(drawn), step.distribution(HOUSE), f"exact draws of {step.name}")
 
 
 def test_uniform_dendrograms_are_uniform():
@@ -108,7 +80,7 @@ def test_uniform_dendrograms_are_uniform():
     drawn = np.array([Dendrogram(uniform(5, rng)).pair_sizes() for _ in range(20_000)])
     law = DendrogramStep(1.0, 5, steps=0, start="uniform").distribution(HOUSE)
     np.testing.assert_allclose(law.floats, 1 / len(places))
-    check(drawn, law, "uniform dendrograms")
+    follows(drawn, law, "uniform dendrograms")
 
 
 RELEASES = [
@@ -124,14 +96,14 @@ RELEASES = [
 
 @pytest.mark.parametrize("mechanism", RELEASES, ids=lambda m: m.name)
 def test_released_graphs_have_the_stated_law(mechanism):
-    check(mechanism(PAW, 60_000, rng=rng_of(5)), mechanism.distribution(PAW), mechanism.name)
+    follows(mechanism(PAW, 60_000, rng=rng_of(5)), mechanism.distribution(PAW), mechanism.name)
 
 
 @pytest.mark.parametrize("mechanism", RELEASES[1:3] + RELEASES[4:5], ids=lambda m: m.name)
 def test_the_sparse_form_has_the_law_of_the_dense_one(mechanism):
     rng, graph, above = rng_of(6), Graph.from_matrix(PAW), np.triu_indices(4, 1)
     drawn = np.array([mechanism.whole_graph(graph, rng=rng).to_matrix()[above] for _ in range(4_000)])
-    check(drawn, mechanism.distribution(PAW), f"whole_graph of {mechanism.name}")
+    follows(drawn, mechanism.distribution(PAW), f"whole_graph of {mechanism.name}")
 
 
 @pytest.mark.parametrize(
@@ -146,4 +118,4 @@ def test_the_sparse_form_has_the_law_of_the_dense_one(mechanism):
 def test_the_goodness_test_sees_a_wrong_law(sampled, stated, graph):
     """The check above has teeth: a fifth more budget, fewer steps, and the other reading are seen."""
     with pytest.raises(AssertionError, match="alpha=1e-06"):
-        check(sampled(graph, 60_000, rng=rng_of(7)), stated.distribution(graph), "a wrong law")
+        follows(sampled(graph, 60_000, rng=rng_of(7)), stated.distribution(graph), "a wrong law")
