@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
+from auditdp.adjacency.flips import Flips
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
 
@@ -139,50 +140,25 @@ class ListsLDP:
                 f"{self.name}: the bit that differs is in the list of user {rows[0]}, not a protected one"
             )
 
-    def _cells(self) -> list[tuple[int, int]]:
-        return [(i, j) for i in range(self.nodes) for j in range(self.nodes) if i != j]
-
-    def _pair(self, ones: Sequence[tuple[int, int]], cell: tuple[int, int], name: str) -> Pair:
-        low = np.zeros((self.nodes, self.nodes), np.int8)
-        for i, j in ones:
-            low[i, j] = 1
-        high = low.copy()
-        high[cell] = 1
-        return Pair(high, low, name)
+    @property
+    def _flips(self) -> Flips:
+        cells = list(permutations(range(self.nodes), 2))
+        return Flips(self.nodes, cells, [cell for cell in cells if cell[0] in self.users], symmetric=False)
 
     def pairs(self) -> list[Pair]:
         """Return empty lists and full lists, each with and without one bit of the first protected user."""
-        cells = self._cells()
-        own = next(cell for cell in cells if cell[0] == self.users[0])
-        full = [cell for cell in cells if cell != own]
-        return [self._pair([], own, "empty lists + 1 bit"), self._pair(full, own, "full lists - 1 bit")]
+        flips = self._flips
+        own = next(cell for cell in flips.changing if cell[0] == self.users[0])
+        full = [cell for cell in flips.places if cell != own]
+        return [flips.pair([], own, "empty lists + 1 bit"), flips.pair(full, own, "full lists - 1 bit")]
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every pair of lists that differ in one protected bit, or None above the limit."""
-        cells = self._cells()
-        own = [cell for cell in cells if cell[0] in self.users]
-        if len(cells) > 20 or len(own) * 2 ** (len(cells) - 1) > MAX_EXHAUSTIVE:
-            return None
-        return [
-            self._pair(ones, cell, f"{size + 1} | {size} bits")
-            for size in range(len(cells))
-            for ones in combinations(cells, size)
-            for cell in own
-            if cell not in ones
-        ]
+        return self._flips.exhaustive("bits")
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any lists and any bit of a protected user flipped."""
-        cells = self._cells()
-        own = [cell for cell in cells if cell[0] in self.users]
-
-        def build(present: list[bool], cell: tuple[int, int]) -> Pair:
-            ones = [c for c, here in zip(cells, present, strict=True) if here and c != cell]
-            pair = self._pair(ones, cell, "")
-            return pair if present[cells.index(cell)] else pair.swapped()
-
-        flags = st.lists(st.booleans(), min_size=len(cells), max_size=len(cells))
-        return st.builds(build, flags, st.sampled_from(own))
+        return self._flips.strategy()
 
 
 @dataclass(frozen=True)
@@ -220,8 +196,9 @@ class EdgeDP:
         return f"{self.label}{where}, {self.nodes} nodes"
 
     @property
-    def _changing(self) -> list[tuple[int, int]]:
-        return list(combinations(sorted(set(range(self.nodes) if self.among is None else self.among)), 2))
+    def _flips(self) -> Flips:
+        edges = list(combinations(range(self.nodes), 2))
+        return Flips(self.nodes, edges, edges if self.among is None else list(combinations(sorted(set(self.among)), 2)))
 
     def check(self, pair: Pair) -> None:
         """Raise unless both matrices are simple undirected graphs that differ in one edge."""
@@ -232,55 +209,30 @@ class EdgeDP:
         if (differ := int((a != b).sum()) // 2) != 1:
             raise AdjacencyError(f"{self.name}: the graphs differ in {differ} edges, expected exactly 1: {pair}")
         i, j = (int(k) for k in np.argwhere(np.triu(a != b))[0])
-        if (i, j) not in self._changing:
+        if self.among is not None and not {i, j} <= set(self.among):
             raise AdjacencyError(f"{self.name}: edge ({i}, {j}) differs, which is not between these nodes: {pair}")
-
-    def _matrix(self, edges: Sequence[tuple[int, int]]) -> np.ndarray[Any, Any]:
-        matrix = np.zeros((self.nodes, self.nodes), np.int8)
-        for i, j in edges:
-            matrix[i, j] = matrix[j, i] = 1
-        return matrix
-
-    def _pair(self, rest: Sequence[tuple[int, int]], edge: tuple[int, int], name: str) -> Pair:
-        return Pair(self._matrix([*rest, edge]), self._matrix(rest), name)
 
     def pairs(self) -> list[Pair]:
         """Return the empty graph, the star and the clique, each with and without one edge."""
-        changing = self._changing
-        centre, leaf, last = changing[0][0], changing[-1][1], changing[-1]
+        flips = self._flips
+        first, last = flips.changing[0], flips.changing[-1]
+        centre, leaf = first[0], last[1]
         star = [(centre, k) for k in range(self.nodes) if k not in (centre, leaf)]
-        clique = [edge for edge in combinations(range(self.nodes), 2) if edge != last]
+        clique = [edge for edge in flips.places if edge != last]
         candidates = [
-            self._pair([], changing[0], "empty graph + 1 edge"),
-            self._pair(star, (centre, leaf), "star ± 1 leaf"),
-            self._pair(clique, last, "clique - 1 edge"),
+            flips.pair([], first, "empty graph + 1 edge"),
+            flips.pair(star, (centre, leaf), "star ± 1 leaf"),
+            flips.pair(clique, last, "clique - 1 edge"),
         ]
         return candidates if self.nodes > 3 else candidates[:1] if self.nodes == 2 else [candidates[0], candidates[2]]
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every pair of labelled graphs that differ in one edge, or None above the limit."""
-        everything = list(combinations(range(self.nodes), 2))
-        if len(everything) > 20 or len(everything) * 2 ** (len(everything) - 1) > MAX_EXHAUSTIVE:
-            return None
-        found = []
-        for size in range(len(everything)):
-            for rest in combinations(everything, size):
-                for edge in self._changing:
-                    if edge not in rest:
-                        found.append(self._pair(rest, edge, f"{size + 1} | {size} edges"))
-        return found
+        return self._flips.exhaustive("edges")
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any graph and any edge added or removed."""
-        everything = list(combinations(range(self.nodes), 2))
-
-        def build(present: list[bool], j: int) -> Pair:
-            rest = [edge for k, edge in enumerate(everything) if present[k] and edge != self._changing[j]]
-            pair = self._pair(rest, self._changing[j], "")
-            return pair if present[everything.index(self._changing[j])] else pair.swapped()
-
-        flags = st.lists(st.booleans(), min_size=len(everything), max_size=len(everything))
-        return st.builds(build, flags, st.integers(0, len(self._changing) - 1))
+        return self._flips.strategy()
 
 
 def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> EdgeDP:  # noqa: N802 - reads as what it returns

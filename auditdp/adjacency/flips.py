@@ -1,0 +1,68 @@
+"""Pairs of 0/1 matrices of which one has one bit, or one undirected edge, more than the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair
+
+Place = tuple[int, int]
+"""Row and column of a bit; for an undirected edge, the smaller node first."""
+
+
+@dataclass(frozen=True)
+class Flips:
+    """The pairs of matrices that differ in one place.
+
+    Args:
+        nodes: The matrices are int8, shape (nodes, nodes).
+        places: Where a matrix may have ones; elsewhere it is 0.
+        changing: The places, among these, in which the two matrices of a pair may differ.
+        symmetric: Whether a one at (i, j) is one at (j, i) too: a place is then an undirected edge.
+    """
+
+    nodes: int
+    places: Sequence[Place]
+    changing: Sequence[Place]
+    symmetric: bool = True
+
+    def _matrix(self, ones: Sequence[Place]) -> np.ndarray[Any, Any]:
+        matrix = np.zeros((self.nodes, self.nodes), np.int8)
+        for i, j in ones:
+            matrix[i, j] = 1
+            if self.symmetric:
+                matrix[j, i] = 1
+        return matrix
+
+    def pair(self, rest: Sequence[Place], place: Place, name: str = "") -> Pair:
+        """Return the matrix with ones at the rest and at the place, against the one without the place."""
+        return Pair(self._matrix([*rest, place]), self._matrix(rest), name)
+
+    def exhaustive(self, ones: str) -> list[Pair] | None:
+        """Return every pair, fewest ones first, or None above the limit; names of pairs count ``ones``, a plural."""
+        if len(self.places) > 20 or len(self.changing) * 2 ** (len(self.places) - 1) > MAX_EXHAUSTIVE:
+            return None
+        return [
+            self.pair(rest, place, f"{size + 1} | {size} {ones}")
+            for size in range(len(self.places))
+            for rest in combinations(self.places, size)
+            for place in self.changing
+            if place not in rest
+        ]
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return pairs of any matrix and the same with any changing place flipped."""
+
+        def build(present: list[bool], flipped: Place) -> Pair:
+            ones = [place for place, here in zip(self.places, present, strict=True) if here]
+            pair = self.pair([place for place in ones if place != flipped], flipped)
+            return pair if flipped in ones else pair.swapped()
+
+        flags = st.lists(st.booleans(), min_size=len(self.places), max_size=len(self.places))
+        return st.builds(build, flags, st.sampled_from(self.changing))
