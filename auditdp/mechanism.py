@@ -107,6 +107,12 @@ def as_mechanism(function: Any) -> Mechanism:
     return PerCall(function)
 
 
+def stated_law(mechanism: Any) -> Callable[[Any], Any] | None:
+    """Return what gives the law of the output for an input: ``distribution``, or else ``laplace``; None for neither."""
+    law: Callable[[Any], Any] | None = getattr(mechanism, "distribution", None) or getattr(mechanism, "laplace", None)
+    return law
+
+
 def name_of(mechanism: Any) -> str:
     """Return the name that reports call a mechanism by: its ``name``, its function or class name, or its repr.
 

@@ -15,8 +15,8 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from auditdp import FiniteLaw, LaplaceLaw, Pair
-from auditdp.evidence.losses import finite_loss, laplace_loss
-from auditdp.mechanism import Array
+from auditdp.evidence.losses import pair_loss
+from auditdp.mechanism import Array, stated_law
 from mechanisms.classic import SVT3, Rappor
 
 DRAWS = 20_000_000
@@ -84,10 +84,8 @@ def _epsilon(mechanism: Any, pair: Pair) -> float:
         return float(max(loss.max(axis=0).sum(), -loss.min(axis=0).sum()))
     if isinstance(mechanism, SVT3):
         return _svt3(mechanism, pair)
-    if hasattr(mechanism, "laplace"):
-        return laplace_loss(mechanism.laplace(pair.data), mechanism.laplace(pair.neighbour)).upper
-    if hasattr(mechanism, "distribution"):
-        return finite_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour)).upper
+    if (law := stated_law(mechanism)) is not None:
+        return pair_loss(law(pair.data), law(pair.neighbour)).upper
     grid = _grid(mechanism, pair)
     ones, zeros = mechanism.log_prob(grid, pair.data), mechanism.log_prob(grid, pair.neighbour)
     seen = np.isfinite(ones) | np.isfinite(zeros)
@@ -118,10 +116,9 @@ def masses(mechanism: Any, pair: Pair) -> tuple[Array, Array]:
     """
     if isinstance(mechanism, Rappor):
         return _rappor(mechanism, pair)
-    if hasattr(mechanism, "laplace"):
-        return _laplace(mechanism.laplace(pair.data), mechanism.laplace(pair.neighbour))
-    if hasattr(mechanism, "distribution"):
-        return _finite(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
+    if (law := stated_law(mechanism)) is not None:
+        p, q = law(pair.data), law(pair.neighbour)
+        return _laplace(p, q) if isinstance(p, LaplaceLaw) else _finite(p, q)
     grid = _grid(mechanism, pair)
     return tuple(np.diff(mechanism.cdf(grid, x), prepend=0.0, append=1.0) for x in (pair.data, pair.neighbour))  # type: ignore[return-value]
 

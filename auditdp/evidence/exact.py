@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from flint import arb
@@ -41,7 +41,7 @@ from auditdp.evidence.losses import (
     rows_loss,
 )
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
-from auditdp.mechanism import brief, identity_key, name_of
+from auditdp.mechanism import brief, identity_key, name_of, stated_law
 from auditdp.results import Counterexample, Evidence, Verdict
 from auditdp.search import key, maximise, smallest
 
@@ -49,7 +49,15 @@ CURVE_POINTS = 60
 EXAMPLES = 100
 """Pairs that a search generates, at most."""
 
-LawOf = Callable[[Any], Any]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a mechanism states: the law of an input, and by it the loss of a pair, each computed once."""
+
+    law_of: Callable[[Any], Any]
+    loss_of: Callable[[Pair], PairLoss]
 
 
 @dataclass(frozen=True)
@@ -76,11 +84,7 @@ class Compared:
 
 def has_exact_law(mechanism: Any, adjacency: Adjacency) -> bool:
     """Return whether the mechanism states a law that this evidence can use for these neighbours."""
-    return _states_law(mechanism) or (isinstance(adjacency, Box) and hasattr(mechanism, "envelope"))
-
-
-def _states_law(mechanism: Any) -> bool:
-    return hasattr(mechanism, "distribution") or hasattr(mechanism, "laplace")
+    return stated_law(mechanism) is not None or (isinstance(adjacency, Box) and hasattr(mechanism, "envelope"))
 
 
 def exact_evidence(
@@ -99,14 +103,14 @@ def exact_evidence(
         MechanismError: If the laws are malformed.
         AdjacencyError: If a pair is not adjacent.
     """
-    law_of = _cached(mechanism) if _states_law(mechanism) else None
+    stated = _stated(mechanism, claim)
     if pairs is None and isinstance(adjacency, Box) and hasattr(mechanism, "envelope") and _is_pure(claim):
         envelope = mechanism.envelope()
         compared = _by_envelope(envelope, adjacency)
     else:
-        assert law_of is not None  # has_exact_law said so
+        assert stated is not None  # has_exact_law said so
         envelope = None
-        compared = _by_pairs(mechanism, law_of, claim, adjacency, pairs, seed)
+        compared = _by_pairs(mechanism, stated, claim, adjacency, pairs, seed)
     judged = [_judge(loss, claim) for loss in compared.losses]
     violated = any(breaks for _, breaks in judged)
     certain = all(holds for holds, _ in judged) and (compared.bound is None or _judge(compared.bound, claim)[0])
@@ -120,7 +124,7 @@ def exact_evidence(
     common: dict[str, Any] = {
         "kind": "exact",
         "assumptions": [f"{name_of(mechanism)} draws from the law that it states", f"scope: {compared.scope}"],
-        "details": _details(claim, law_of, worst, pair)
+        "details": _details(claim, stated, worst, pair)
         | {"worst_pair": str(pair), "scope": compared.scope}
         | ({"pairs_enumerated": len(compared.pairs)} if envelope is None else {}),
         "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known else None,
@@ -130,11 +134,10 @@ def exact_evidence(
         if envelope is not None:
             found = _envelope_counterexample(envelope, k, worst, pair, claim)
         else:
-            assert law_of is not None
+            assert stated is not None
             if compared.searchable:
-                pair = _smallest(adjacency, law_of, claim, seed, pair)
-            p, q = law_of(pair.data), law_of(pair.neighbour)
-            found = _counterexample(pair_loss(p, q, epsilon=_epsilon(claim)), pair, claim, p, q)
+                pair = _smallest(adjacency, stated, claim, seed, pair)
+            found = _counterexample(stated, pair, claim)
         return Evidence(
             verdict=Verdict.VIOLATED,
             statement=f"{_said(worst, claim)} over {compared.scope}; the claim is {claim}",
@@ -156,31 +159,29 @@ def _by_envelope(envelope: Envelope, adjacency: Adjacency) -> Compared:
 
 
 def _by_pairs(
-    mechanism: Any, law_of: LawOf, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None, seed: int
+    mechanism: Any, stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None, seed: int
 ) -> Compared:
     everything = adjacency.exhaustive() if given is None else None
     pairs = list(checked_pairs(adjacency, given) if everything is None else everything)
-
-    def loss_of(pair: Pair) -> PairLoss:
-        return pair_loss(law_of(pair.data), law_of(pair.neighbour), epsilon=_epsilon(claim))
-
-    losses = [loss_of(pair) for pair in pairs]
+    losses = [stated.loss_of(pair) for pair in pairs]
     count = f"{len(pairs):,} pairs" if len(pairs) > 1 else "1 pair"
     if everything is not None:
         count = f"all {count}" if len(pairs) > 1 else "the only pair"
         return Compared(pairs, losses, f"{count} of {adjacency.name}")
     if given is None:
-        if (bound := _by_sensitivity(mechanism, law_of(pairs[0].data), claim)) is not None:
+        if (bound := _by_sensitivity(mechanism, stated.law_of(pairs[0].data), claim)) is not None:
             scope = (
                 f"all neighbours with queries at most {mechanism.sensitivity:g} apart in {mechanism.norm}, as declared"
             )
             return Compared(pairs, losses, f"{scope}; {adjacency.name}", bound, searchable=True)
-        searched = maximise(adjacency.strategy(), lambda pair: max(_size(loss_of(pair))), examples=EXAMPLES, seed=seed)
+        searched = maximise(
+            adjacency.strategy(), lambda pair: max(_size(stated.loss_of(pair))), examples=EXAMPLES, seed=seed
+        )
         listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
         new = [pair for _, pair in searched if key(pair) not in listed]
         if new:
             pairs.append(new[0])
-            losses.append(loss_of(new[0]))
+            losses.append(stated.loss_of(new[0]))
             count = f"{count} and {len(new):,} that a search came across"
     return Compared(pairs, losses, f"{count} of {adjacency.name}", complete=False, searchable=given is None)
 
@@ -203,12 +204,12 @@ def _by_sensitivity(mechanism: Any, law: Any, claim: Claim) -> PairLoss | None:
     return None
 
 
-def _smallest(adjacency: Adjacency, law_of: LawOf, claim: Claim, seed: int, start: Pair) -> Pair:
+def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, seed: int, start: Pair) -> Pair:
     """Return the simplest violating pair that a search comes to, or the one that it starts from."""
 
     def loss_of(pair: Pair) -> PairLoss | None:
         try:
-            return pair_loss(law_of(pair.data), law_of(pair.neighbour), epsilon=_epsilon(claim))
+            return stated.loss_of(pair)
         except AuditError:
             return None
 
@@ -223,18 +224,27 @@ def _smallest(adjacency: Adjacency, law_of: LawOf, claim: Claim, seed: int, star
     return smallest(adjacency.strategy(), violates, examples=EXAMPLES, seed=seed, start=start, score=score) or start
 
 
-def _cached(mechanism: Any) -> LawOf:
-    """Return the mechanism's law, computed once for inputs that are certainly the same."""
-    law = mechanism.distribution if hasattr(mechanism, "distribution") else mechanism.laplace
-    cache: dict[Any, Any] = {}
+def _stated(mechanism: Any, claim: Claim) -> Stated | None:
+    law = stated_law(mechanism)
+    if law is None:
+        return None
+    law_of = _once(law, identity_key)
+    epsilon = _epsilon(claim)
+    loss_of = _once(lambda pair: pair_loss(law_of(pair.data), law_of(pair.neighbour), epsilon=epsilon), key)
+    return Stated(law_of, loss_of)
 
-    def law_of(data: Any) -> Any:
-        same = identity_key(data)
+
+def _once(function: Callable[[Any], Result], identity: Callable[[Any], Any]) -> Callable[[Any], Result]:
+    """Return the function, computed once for values that are certainly the same."""
+    cache: dict[Any, tuple[Result, Any]] = {}
+
+    def of(value: Any) -> Result:
+        same = identity(value)
         if same not in cache:
-            cache[same] = (law(data), data)  # the data is kept alive, so that its identity stays its own
+            cache[same] = (function(value), value)  # the value is kept alive, so that its identity stays its own
         return cache[same][0]
 
-    return law_of
+    return of
 
 
 def _is_pure(claim: Claim) -> bool:
@@ -288,20 +298,21 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
         return bool(loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
 
 
-def _details(claim: Claim, law_of: LawOf | None, worst: PairLoss, pair: Pair) -> dict[str, Any]:
+def _details(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair) -> dict[str, Any]:
     exact = worst.lower
     details: dict[str, Any] = {} if worst.mu is not None and not _is_pure(claim) else {"exact_epsilon": exact}
     top = 1.25 * max(claim.level, exact if math.isfinite(exact) else 2 * claim.level)
     epsilons = np.linspace(0.0, top, CURVE_POINTS)
     details["claim_curve"] = [[float(e), claim.delta_at(float(e))] for e in epsilons]
-    p, q = (None, None) if law_of is None else (law_of(pair.data), law_of(pair.neighbour))
+    p, q = (None, None) if stated is None else (stated.law_of(pair.data), stated.law_of(pair.neighbour))
     if isinstance(p, FiniteLaw | StepLaw | GaussianLaw):
         details["curve"] = delta_curve(p, q, epsilons)
     return details
 
 
-def _counterexample(loss: PairLoss, pair: Pair, claim: Claim, p: Any, q: Any) -> Counterexample:
+def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
+    loss, p, q = stated.loss_of(pair), stated.law_of(pair.data), stated.law_of(pair.neighbour)
     if isinstance(p, LaplaceLaw):
         return Counterexample(
             pair=str(pair),

@@ -32,7 +32,7 @@ from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.query import has_query
 from auditdp.judgement import Settings, gather
-from auditdp.mechanism import Array, as_mechanism, call
+from auditdp.mechanism import Array, as_mechanism, call, stated_law
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import forget
@@ -254,9 +254,8 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
 
 
 def _law(mechanism: Any, data: Any) -> Any:
-    if hasattr(mechanism, "distribution"):
-        return mechanism.distribution(data)
-    return mechanism.laplace(data) if hasattr(mechanism, "laplace") else mechanism.envelope()
+    law = stated_law(mechanism)
+    return mechanism.envelope() if law is None else law(data)
 
 
 def _same(first: Array, second: Array) -> bool:
