@@ -2,7 +2,8 @@
 
 Adjacency decides most of these claims. "One answer changes" is a histogram, or disjoint counts; "all answers may change" is
 arbitrary queries of sensitivity 1. Where a claim holds for the one and not for the other, both are audited. Finite
-mechanisms are certified on all pairs of small counts; the exact ε and where it comes from is said in each docstring.
+mechanisms are certified on all pairs of small counts; the exact ε and where it comes from is said in each docstring. What
+says which answers are large is in ``audit_classic_selection.py`` and ``audit_classic_sparse_vector.py``.
 
 A claim is the same for every ε. True ones are audited at an ε near 1, where the budget suffices to see half of the noise:
 what ``auditdp mutate`` derives is refuted, or argued to keep the claim.
@@ -14,17 +15,8 @@ import numpy as np
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
 from auditdp import AnyValues, ApproxDP, Audit, Neighbours, Pair, PureDP, QueryAnswers, audit
-from auditdp.betting.forecasters import Scored
-from auditdp.betting.watcher import Watching
 from mechanisms.classic import (
-    SVT1,
-    SVT2,
-    SVT3,
-    SVT4,
-    SVT5,
-    SVT6,
     BatchSums,
-    ExponentialMechanism,
     Gaussian,
     GaussianAbove,
     LaplaceParallel,
@@ -32,11 +24,6 @@ from mechanisms.classic import (
     NaiveLaplace,
     NoisyHistogram1,
     NoisyHistogram2,
-    NoisyMax1,
-    NoisyMax2,
-    NoisyMax3,
-    NoisyMax4,
-    NumericSVT,
     OneTimeRappor,
     PrefixSum,
     Rappor,
@@ -44,100 +31,14 @@ from mechanisms.classic import (
 )
 
 STATDP = "Ding et al. 2018 (StatDP), arXiv:1805.10277"
-LYU = "Lyu, Su & Li 2017, arXiv:1603.01699"
 SHADOW = "Wang et al. 2019 (shadow execution), arXiv:1903.12254"
 RAPPOR = "Erlingsson, Pihur & Korolova 2014, arXiv:1407.6981"
 DWORK_ROTH = "Dwork & Roth 2014, The Algorithmic Foundations of Differential Privacy"
 
 
-ONE_SIDED = (
-    "whoever wins, the others' noise given, wins with P(N > t), and t moves by at most what the claim allows: one-sided and "
-    "two-sided noise of this scale lose at most the same factor"
-)
-POST_PROCESSED = "says only whether the first answer wins, a function of the index"
-INDEX_EQUIVALENTS = {"*: (here > best) * np.int16(j) → here > best": POST_PROCESSED}
-LAPLACE_INDEX_EQUIVALENTS = INDEX_EQUIVALENTS | {
-    "noise left out: draw ?, bytes in *": ONE_SIDED,
-    "condition ignored in NoisyMax._noisy:* → rng.standard_exponential": ONE_SIDED,
-    "step left out in laplace_noise: bits ^= signs → nothing": ONE_SIDED,
-}
-EXPONENTIAL_INDEX_EQUIVALENTS = INDEX_EQUIVALENTS | {
-    "condition ignored in NoisyMax._noisy:* → lambda*": ONE_SIDED,
-}
-
-
-SPARSE = "laplace_noise, called by SparseVector._run"
-SVT_EQUIVALENTS = {
-    f"noise left out: draw *, bytes in {SPARSE}": (
-        "the proof raises the threshold by 1 for either order of a pair, and of the noise it needs f(t) <= e^(1/b) f(t + 1) "
-        "for the threshold and P(N > t) <= e^(2/b) P(N > t + 2) for an answer alone: exponential noise of scale b has both"
-    ),
-    "step left out in SparseVector._run: level += self.threshold → nothing": "the claim is for every threshold, 0 too",
-}
-FLAGS_EQUIVALENTS = SVT_EQUIVALENTS | {
-    "step left out in laplace_noise: bits ^= signs → nothing": SVT_EQUIVALENTS[
-        f"noise left out: draw *, bytes in {SPARSE}"
-    ],
-}
-
-
-def telling(length, change):
-    """Few pairs, so that the budget suffices for each: those on which a selection with a fault shows most."""
-    first, *others = np.eye(length)
-    ones, rising = np.ones(length), np.arange(length, dtype=float)
-    if change == "one":
-        return [
-            *(Pair(ones, ones - step, "one below") for step in (first, *others)),
-            Pair(ones - first, ones - first - others[-1], "first and last below"),
-            Pair(rising, rising - others[-1], "rising"),
-            Pair(ones, ones + first, "one above"),
-        ]
-    below, above = np.r_[0, np.ones(length - 2), 2], np.r_[1, 0, np.full(length - 2, 2.0)]
-    return [
-        Pair(ones, 2 * ones - 2 * first, "one below, rest above"),
-        Pair(ones, np.repeat([0.0, 2.0], [length // 2, length - length // 2]), "half below, half above"),
-        Pair(below, np.r_[1, np.full(length - 2, 2.0), 1], "middle above"),
-        Pair(above, np.r_[2, np.ones(length - 1)], "end below"),
-        Pair(np.r_[2, 0, np.full(length - 2, 2.0)], np.r_[1, 1, np.full(length - 2, 2.0)], "second above"),
-    ]
-
-
-def crossing(length, *falling):
-    """The first so many answers fall from 1 to 0 and the others rise: a transcript "below, .., below, above" turns rare."""
-    return [
-        Pair(fall := (np.arange(length) < some).astype(float), 1 - fall, f"{some} fall, {length - some} rise")
-        for some in falling
-    ]
-
-
-def towards_one(length, *falling):
-    """The first so many answers fall from 2 to 1 and the others rise from 0 to 1."""
-    ones = np.ones(length)
-    return [
-        Pair(2.0 * (np.arange(length) < some), ones, f"{some} fall, {length - some} rise to one") for some in falling
-    ]
-
-
-class Released:
-    """Forecasts from how many answers were below and from the number released: with one number, all that an output says."""
-
-    name = "released"
-
-    def player(self, mechanism, pair):
-        """Return the player of one pair."""
-        queries = len(pair.data)
-        watcher = Watching("released: ").player(mechanism, pair)
-        watcher.look_through(
-            lambda outputs: np.column_stack(
-                [(outputs[:, :queries] == 0).sum(1), np.nansum(outputs[:, queries:], axis=1)]
-            )
-        )
-        return watcher
-
-
-def counts(length, change="one", largest=2):
+def counts(length, largest=2):
     """All vectors of ``length`` counts in 0..largest: few enough to enumerate their pairs."""
-    return QueryAnswers(length, change, largest=largest)
+    return QueryAnswers(length, largest=largest)
 
 
 @audit(source="Dwork, McSherry, Nissim & Smith 2006, Proposition 1")
@@ -216,240 +117,6 @@ def prefix_sum_of_queries(epsilon=1.0, queries=10):
     the outputs give back k noisy answers of loss ε each.
     """
     return Audit(mechanism=PrefixSum(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
-
-
-@audit(source=f"{STATDP}, Algorithm 5")
-def noisy_max1(epsilon=0.9, queries=5):
-    """The index of the largest answer with Lap(2/ε) provides ε-DP where all answers may change. True: less than ε.
-
-    On the pattern pairs of five answers it is .0946 at ε = .1; ε is approached as answers move apart.
-    """
-    return Audit(
-        mechanism=NoisyMax1(epsilon),
-        claim=PureDP(epsilon),
-        pairs=counts(queries, "all"),
-        controls=[NoisyMax1(20 * epsilon)],
-        play=telling(queries, "all"),
-        calls=500_000,
-        equivalent_mutants=LAPLACE_INDEX_EQUIVALENTS,
-    )
-
-
-@audit(source=f"{DWORK_ROTH}, Section 3.3, Claim 3.9")
-def noisy_max1_of_counts(epsilon=0.6, queries=3):
-    """The index of the largest count with Lap(1/ε) provides ε-DP where one count changes. True.
-
-    Half the noise of ``noisy_max1`` is enough because answers that do not change cannot move the other way.
-    """
-    return Audit(
-        mechanism=NoisyMax1(2 * epsilon),
-        claim=PureDP(epsilon),
-        pairs=counts(queries),
-        controls=[NoisyMax1(30 * epsilon)],
-        play=telling(queries, "one"),
-        calls=1_000_000,
-        equivalent_mutants=LAPLACE_INDEX_EQUIVALENTS
-        | dict.fromkeys(
-            ["*: np.maximum(best, * → best", "*: np.maximum(best, * → here"],
-            "a function of noisy counts, of which one changes: post-processing of the noisy histogram",
-        ),
-    )
-
-
-@audit(source=f"{STATDP}, Algorithm 6")
-def noisy_max2(epsilon=0.9, queries=3):
-    """The index of the largest answer with Exp(2/ε) provides ε-DP where all answers may change. True, and exactly ε.
-
-    Attained where the answers below the largest rise by 1 while the largest falls by 1.
-    """
-    return Audit(
-        mechanism=NoisyMax2(epsilon),
-        claim=PureDP(epsilon),
-        pairs=counts(queries, "all"),
-        controls=[NoisyMax2(20 * epsilon)],
-        play=telling(queries, "all"),
-        calls=500_000,
-        equivalent_mutants=EXPONENTIAL_INDEX_EQUIVALENTS,
-    )
-
-
-@audit(source=f"{DWORK_ROTH}, Section 3.4, for one-sided exponential noise")
-def noisy_max2_of_counts(epsilon=0.6, queries=3):
-    """The index of the largest count with Exp(1/ε) provides ε-DP where one count changes. True, and exactly ε."""
-    return Audit(
-        mechanism=NoisyMax2(2 * epsilon),
-        claim=PureDP(epsilon),
-        pairs=counts(queries),
-        controls=[NoisyMax2(30 * epsilon)],
-        play=telling(queries, "one"),
-        calls=1_000_000,
-        equivalent_mutants=EXPONENTIAL_INDEX_EQUIVALENTS,
-    )
-
-
-@audit(source=f"{STATDP}, Algorithm 7", expect="violation")
-def noisy_max3(epsilon=1.0, queries=5):
-    """The largest answer with Lap(2/ε), itself, provides ε-DP where all answers may change. False: kε/2.
-
-    A maximum below all answers says that k noisy answers were low, and each costs ε/2.
-    """
-    return Audit(mechanism=NoisyMax3(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"), calls=50_000)
-
-
-@audit(source=f"{STATDP}, Algorithm 8", expect="violation")
-def noisy_max4(epsilon=1.0, queries=5):
-    """The largest answer with Exp(2/ε), itself, provides ε-DP. False for every ε: it is never below the largest answer.
-
-    How often that shows depends on ε: with probability (1−e^(−ε/2))^k, 3e-7 at ε = .1 and .009 at ε = 1.
-    """
-    return Audit(mechanism=NoisyMax4(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
-
-
-@audit(source=f"{LYU}, Algorithm 1")
-def svt1(epsilon=2.0, stop=1, threshold=0.5, queries=7):
-    """SVT1 (ρ: 2/ε, ν: 4c/ε, stop after c) provides ε-DP where all answers may change. True: less than ε.
-
-    At ε = .1 and c = 1 it is .0885 on the pattern pairs of ten answers, and .1 to four digits for 40 answers of which all
-    but the last fall.
-    """
-    return Audit(
-        mechanism=SVT1(epsilon, stop, threshold),
-        claim=PureDP(epsilon),
-        pairs=counts(queries, "all", largest=1),
-        controls=[SVT1(20 * epsilon, stop, threshold)],
-        play=crossing(queries, 4, 6),
-        calls=1_000_000,
-        equivalent_mutants=FLAGS_EQUIVALENTS,
-    )
-
-
-@audit(source=f"{LYU}, Algorithm 2; {DWORK_ROTH}, Algorithm 2")
-def svt2(epsilon=2.0, stop=1, threshold=0.5, queries=7):
-    """SVT2 (ρ: 2c/ε drawn again after each positive, ν: 4c/ε) provides ε-DP where all answers may change. True.
-
-    Audited is c = 1, the stretch up to a positive, of which c with ε/c each compose to ε. So the threshold that is drawn
-    again is not seen here: with c = 2 half of its noise costs at most 1.25 ε, and no budget shows that.
-    """
-    return Audit(
-        mechanism=SVT2(epsilon, stop, threshold),
-        claim=PureDP(epsilon),
-        pairs=counts(queries, "all", largest=1),
-        controls=[SVT2(40 * epsilon, stop, threshold)],
-        play=crossing(queries, 4, 6),
-        calls=1_000_000,
-        equivalent_mutants=FLAGS_EQUIVALENTS
-        | dict.fromkeys(
-            [
-                f"noise *: draw 5, standard_exponential in {SPARSE}",
-                f"noise *: draw 6, bytes in {SPARSE}",
-                "*if self.redraws → if False",
-                "*self.threshold + laplace_noise(int(above.sum()), rng, scale=self.rho) → *",
-                "*self.rho → self.rho / 2 (place 2)",
-            ],
-            "with c = 1 the run is over when the threshold is drawn again, and nothing is compared with it",
-        ),
-    )
-
-
-@audit(source=f"{LYU}, Algorithm 3 (Roth's lecture notes, 2011)", expect="violation")
-def svt3(epsilon=2.0, stop=1, threshold=1.0, queries=10):
-    """SVT3 releases the noisy answers that are above (ρ: 2/ε, ν: 2c/ε) and provides ε-DP. False: kε/(2c) for k answers.
-
-    The output is computed from k answers of loss ε/(2c) each, and a number released below all answers says that all
-    before it were lower still: that output attains the bound. So no ε serves for all k.
-    """
-    return Audit(
-        mechanism=SVT3(epsilon, stop, threshold),
-        claim=PureDP(epsilon),
-        pairs=QueryAnswers(queries, "all"),
-        calls=30_000,
-    )
-
-
-@audit(source=f"{LYU}, Algorithm 4 (Lee & Clifton 2014)", expect="violation")
-def svt4(epsilon=1.0, stop=1, threshold=1.0, queries=10):
-    """SVT4 (ρ: 4/ε, ν: 4/(3ε), stop after c) provides ε-DP where all answers may change. False: (1+6c)/4 ε.
-
-    On the pattern pairs of ten answers .1725 at ε = .1 and c = 1, of the bound .175.
-    """
-    return Audit(mechanism=SVT4(epsilon, stop, threshold), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
-
-
-@audit(source=f"{LYU}, on Algorithm 4")
-def svt4_repaired(epsilon=1.0, stop=1, threshold=1.0, queries=5):
-    """SVT4 provides (1+6c)/4 ε-DP where all answers may change. True."""
-    return Audit(
-        mechanism=SVT4(epsilon, stop, threshold),
-        claim=PureDP((1 + 6 * stop) / 4 * epsilon),
-        pairs=counts(queries, "all"),
-        controls=[SVT4(20 * epsilon, stop, threshold)],
-        play=[*towards_one(queries, queries - 1), *crossing(queries, queries - 2)],
-        calls=2_000_000,
-        equivalent_mutants=FLAGS_EQUIVALENTS,
-    )
-
-
-@audit(source=f"{LYU}, on Algorithm 4 with monotone queries")
-def svt4_of_counts(epsilon=0.75, stop=1, threshold=1.0, queries=5):
-    """SVT4 provides (1+3c)/4 ε-DP where one count changes: with c = 1 its own claim. True."""
-    zeros, last = np.zeros(queries), np.eye(queries)[-1]
-    return Audit(
-        mechanism=SVT4(epsilon, stop, threshold),
-        claim=PureDP((1 + 3 * stop) / 4 * epsilon),
-        pairs=counts(queries, largest=1),
-        controls=[SVT4(20 * epsilon, stop, threshold)],
-        play=[Pair(zeros, last, "last above")],
-        calls=500_000,
-        equivalent_mutants=FLAGS_EQUIVALENTS
-        | dict.fromkeys(
-            [
-                f"noise halved: draw 1, standard_exponential in {SPARSE}",
-                f"noise left out: draw 1, standard_exponential in {SPARSE}",
-                "*self.rho → self.rho / 2",
-                "*if self.stops else len(queries) → len(queries)",
-                "*left -= above → nothing",
-                "*running & (noisy >= level) → noisy >= level",
-            ],
-            "a function of the counts with Lap(4/(3ε)) on each and of a threshold that knows no count: 3ε/4",
-        ),
-    )
-
-
-@audit(source=f"{LYU}, Algorithm 5 (Stoddard et al. 2014)", expect="violation")
-def svt5(epsilon=1.0, threshold=1.0, queries=10):
-    """SVT5 (ρ: 2/ε, no query noise, no stop) provides ε-DP. False for every ε: the answers' order shows."""
-    return Audit(mechanism=SVT5(epsilon, threshold), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
-
-
-@audit(source=f"{LYU}, Algorithm 6 (Chen et al. 2015)", expect="violation")
-def svt6(epsilon=1.0, threshold=1.0, queries=10):
-    """SVT6 (ρ: 2/ε, ν: 2/ε, no stop) provides ε-DP. False: it grows with the number of answers, up to kε/2.
-
-    On the pattern pairs of ten answers .420 at ε = .1.
-    """
-    return Audit(mechanism=SVT6(epsilon, threshold), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
-
-
-@audit(source=f"{SHADOW} (Numerical Sparse Vector)")
-def numeric_svt(epsilon=2.4, stop=1, threshold=0.5, queries=10):
-    """NumericSVT (ρ: 3/ε, ν: 6c/ε, released with fresh Lap(3c/ε)) provides ε-DP where all answers may change. True."""
-    twos = np.full(queries, 2.0)
-    apart = np.r_[np.full(queries - 2, 1.0), 3, 3]
-    return Audit(
-        mechanism=NumericSVT(epsilon, stop, threshold),
-        claim=PureDP(epsilon),
-        pairs=QueryAnswers(queries, "all"),
-        controls=[NumericSVT(30 * epsilon, stop, threshold)],
-        play=[*crossing(queries, queries - 2), Pair(twos, apart, "last two above, rest below")],
-        forecasters=[Scored(), Released(), Watching()],
-        calls=1_000_000,
-        equivalent_mutants=SVT_EQUIVALENTS
-        | dict.fromkeys(
-            ["*noisy += query → nothing", "*running & (noisy >= level) → running"],
-            "what is said knows no answer, and of the one number that is released Lap(3/ε) leaves ε/3",
-        )
-        | {"*query + laplace_noise(* → laplace_noise(*": "only what is said knows the answers: 2ε/3"},
-    )
 
 
 @audit(source="Balcer & Vadhan 2018, arXiv:1709.05396, Theorem 4.7")
@@ -586,27 +253,6 @@ def gaussian_classic_large(epsilon=10.0, delta=0.01):
 def gaussian_laplace_scale(epsilon=1.0, delta=1e-5):
     """An answer x + N(0, 1/ε²) provides (ε, δ)-DP where x changes by 1. False: δ is .127 at ε = 1, not 1e-5."""
     return Audit(mechanism=Gaussian(epsilon, delta, "laplace"), claim=ApproxDP(epsilon, delta), pairs=QueryAnswers(1))
-
-
-@audit(source="McSherry & Talwar 2007, Theorem 6")
-def exponential_mechanism(epsilon=0.9, queries=3):
-    """Index i with probability ∝ exp(ε u_i/2) provides ε-DP where all utilities may change by 1. True: less than ε."""
-    return Audit(
-        mechanism=ExponentialMechanism(epsilon),
-        claim=PureDP(epsilon),
-        pairs=counts(queries, "all"),
-        controls=[ExponentialMechanism(20 * epsilon)],
-    )
-
-
-@audit(source="McSherry & Talwar 2007, Theorem 6, with a sensitivity of 1/2", expect="violation")
-def exponential_mechanism_wrong_sensitivity(epsilon=1.0, sensitivity=0.5, queries=5):
-    """Index i with probability ∝ exp(ε u_i) provides ε-DP where all utilities may change by 1. False: up to 2ε."""
-    return Audit(
-        mechanism=ExponentialMechanism(epsilon, sensitivity),
-        claim=PureDP(epsilon),
-        pairs=QueryAnswers(queries, "all"),
-    )
 
 
 @audit(source="Mironov 2012 (Laplace noise by inversion, in float32)", expect="violation")

@@ -1,0 +1,160 @@
+"""FeatureRR, local model: every privacy claim, as stated and as deployed, and what holds instead.
+
+With public shares of the budget, privacy is certified over the whole box of records. Raw records, from which shares are
+computed, are answers on a scale of few points, so that all pairs can be enumerated.
+"""
+
+from itertools import product
+
+import numpy as np
+
+from auditdp import AnyValues, Audit, Box, Pair, PureDP, audit
+from mechanisms.features import (
+    ExtractedFeatureRR,
+    FeatureRR,
+    LinearExtractor,
+    RecordFeatureRR,
+    safe_budget,
+    worst_loss,
+)
+
+HETERO_RR = "Tran et al. 2022, arXiv:2211.05766"
+THREE_POINTS = (0.0, 0.5, 1.0)
+FROM_ZERO = {
+    "*in released_bins: 1 + (uniform >= thresholds).sum(-1) → (uniform*": "bins numbered from 0: post-processing"
+}
+ANY_SHARES = "the budget is safe for any shares that a record computes, and they sum to 1"
+BY_ENUMERATION = "by enumeration of all records, where 4 is claimed"
+UP_AND_DOWN = Pair(np.array([1.0, 0.0]), np.array([0.0, 1.0]), "one up, one down, against the reverse")
+"""Shows the whole loss of two features, and features that share their noise."""
+SHARES_DIFFER = Pair(np.array([0.5, 1.0]), np.array([0.0, 0.0]), "shares of their own that differ most")
+
+
+def answers_on_scale(inputs):
+    """Return any two records of answers on a three-point scale."""
+    return AnyValues(
+        [np.array(record) for record in product(THREE_POINTS, repeat=inputs)],
+        label=f"value LDP (any two records of {inputs} answers of 0, 1/2, 1)",
+    )
+
+
+def identity(features):
+    """Return an extractor whose features are the raw answers themselves; the first answer is the sensitive one."""
+    return LinearExtractor(tuple(map(tuple, np.eye(features))))
+
+
+@audit(source=f"{HETERO_RR}, Algorithm 1", row="FeatureRR", reading="one feature", smallest={"bins": range(2, 8)})
+def feature_rr_feature(epsilon=1.0, bins=7):
+    """Pr(u|t) ∝ exp(−ε_i|u−t|/(k−1)) provides ε_i-LDP for one feature, though its normalisers differ between bins.
+
+    True, and tight, for every k: where the ratio of probabilities is largest, at both ends, the normalisers agree.
+    """
+    return Audit(
+        mechanism=FeatureRR(epsilon, (1.0,), bins),
+        claim=PureDP(epsilon),
+        pairs=Box(0, 1),
+        controls=[FeatureRR(2 * epsilon, (1.0,), bins)],
+        calls=20_000,
+        equivalent_mutants=FROM_ZERO,
+    )
+
+
+@audit(source=f"{HETERO_RR}, Theorem 3", row="FeatureRR", reading="as stated, θ public")
+def feature_rr(epsilon=2.0, bins=3):
+    """FeatureRR provides ε_f-LDP for the whole record, with public shares θ."""
+    shares = (1.0, 3.0)
+    return Audit(
+        mechanism=FeatureRR(epsilon, shares, bins),
+        claim=PureDP(epsilon),
+        pairs=Box(0, 1, len(shares)),
+        play=[UP_AND_DOWN],
+        controls=[FeatureRR(1.5 * epsilon, shares, bins)],
+        calls=60_000,
+        equivalent_mutants=FROM_ZERO,
+    )
+
+
+@audit(
+    source=f"{HETERO_RR}, Theorem 3 with Algorithm 1",
+    expect="violation",
+    row="FeatureRR",
+    reading="as deployed, θ computed from the record",
+    smallest={"features": range(1, 4)},
+)
+def feature_rr_record(epsilon=4.0, bins=4, features=3):
+    """FeatureRR provides ε_f-LDP for the whole record, with shares θ that each record computes from itself.
+
+    False from two features on. The closed form of the largest loss is ``worst_loss``; records of answers on a three-point
+    scale attain it.
+    """
+    return Audit(
+        mechanism=RecordFeatureRR(epsilon, identity(features), bins),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        calls=5_000,
+    )
+
+
+@audit(
+    source=f"{HETERO_RR}, Theorem 3 with Algorithm 1",
+    expect="violation",
+    row="FeatureRR",
+    reading="as deployed, θ computed from the record and published",
+    smallest={"features": range(1, 4)},
+)
+def feature_rr_record_published(epsilon=4.0, bins=4, features=3):
+    """FeatureRR provides ε_f-LDP for the whole record, with shares θ computed from it and known to the server.
+
+    False for every ε, from two features on: θ is a function of the record in the clear.
+    """
+    return Audit(
+        mechanism=RecordFeatureRR(epsilon, identity(features), bins, publish_shares=True),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        calls=5_000,
+    )
+
+
+@audit(source="derived here", row="FeatureRR", reading="θ public, from the raw record", repairs="feature_rr_record")
+def feature_rr_record_public(epsilon=2.0, bins=3, features=2):
+    """From the raw record, with shares θ that are public and the same for all records, FeatureRR provides ε_f-LDP."""
+    shares = (1.0,) * features
+    return Audit(
+        mechanism=ExtractedFeatureRR(identity(features), FeatureRR(epsilon, shares, bins)),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        controls=[ExtractedFeatureRR(identity(features), FeatureRR(1.5 * epsilon, shares, bins))],
+        play=[UP_AND_DOWN],
+        calls=60_000,
+        equivalent_mutants=FROM_ZERO,
+        cost="none in noise: the same ε is divided among the features, by public records instead of one's own",
+    )
+
+
+@audit(source="derived here", row="FeatureRR", reading="θ from the record, smaller budget", repairs="feature_rr_record")
+def feature_rr_record_budget(epsilon=4.0, bins=4, features=2):
+    """With shares that each record computes from itself, a smaller budget to divide provides ε_f-LDP: ``safe_budget``."""
+    budget = safe_budget(epsilon, features, bins)
+    return Audit(
+        mechanism=RecordFeatureRR(budget, identity(features), bins),
+        claim=PureDP(epsilon),
+        pairs=answers_on_scale(features),
+        controls=[RecordFeatureRR(1.5 * epsilon, identity(features), bins)],
+        play=[SHARES_DIFFER],
+        calls=20_000,
+        equivalent_mutants=FROM_ZERO
+        | {
+            "*in LinearExtractor.shares: *": ANY_SHARES,
+            "*in _normalised: 1.0 / values.shape[[]1] → 1.0": ANY_SHARES,
+            "*: backend.array(np.arange(1, self.bins + 1)) - places → *": f"the largest loss is 3.00, {BY_ENUMERATION}",
+            "*in RecordFeatureRR.perturb: self.bins + 1 → self.bins": f"the largest loss is 2.64, {BY_ENUMERATION}",
+            "*in RecordFeatureRR.perturb: * distances → distances": f"the largest loss is 2.00, {BY_ENUMERATION}",
+            "*: -self.epsilon * shares[[]:, :, None] → shares*": f"the largest loss is 1.03, {BY_ENUMERATION}",
+            "*in RecordFeatureRR.perturb: self.bins - 1 → self.bins": f"the largest loss is 2.96, {BY_ENUMERATION}",
+        },
+        cost=(
+            f"a budget of {budget:.4g} for ε = {epsilon:g} with {features} features in {bins} bins, where the whole ε loses "
+            f"{float(worst_loss(epsilon, features, bins)):.4g}; {safe_budget(10, 100, 10):.3g} for ε = 10 with 100 features "
+            "in 10 bins"
+        ),
+    )
