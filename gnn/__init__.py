@@ -1,0 +1,1 @@
+"""Mechanisms that train graph neural networks; the only room, beside the audits that import it, which needs torch."""
