@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+
+from tests.cli.conftest import SCRIPT, environment
 
 AUDITS = """
 @audit()
@@ -114,3 +119,11 @@ def test_a_misspelt_command_names_the_one_that_was_meant(project):
     outcome = project("rum")
     assert outcome.code == 2
     assert "run" in outcome.err
+
+
+def test_python_m_auditdp_is_the_same_command():
+    said = [
+        subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, env=environment()).stdout
+        for command in ([sys.executable, "-m", "auditdp"], [SCRIPT])
+    ]
+    assert said[0] == said[1] != ""

@@ -63,6 +63,7 @@ ROOMS = {
         "testing",
     },
 }
+ROOMS["__main__"] = {"cli"}
 # The package itself is the vocabulary: it must not pull in the rooms that run and report.
 ROOMS[""] = {*CORE, "assertion", "audit", "evidence"}
 

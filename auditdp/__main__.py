@@ -1,0 +1,5 @@
+"""``python -m auditdp``: the command line."""
+
+from auditdp.cli import main
+
+main()
