@@ -221,10 +221,23 @@ def identity_key(data: Any) -> Any:
     return ("object", id(data))
 
 
+def _is_graph(data: Any) -> bool:
+    """Return whether something is the symmetric int8 matrix of a graph without loops."""
+    if not isinstance(data, np.ndarray) or data.dtype != np.int8 or data.ndim != 2 or len(data) < 2:
+        return False
+    square = data.shape[0] == data.shape[1]
+    return square and bool((data == data.T).all() and not data.diagonal().any() and ((data == 0) | (data == 1)).all())
+
+
 def brief(data: Any, limit: int = 60) -> str:
-    """Return a short, one-line rendering of an input."""
+    """Return a short, one-line rendering of an input: the adjacency matrix of a graph by its edges, such as 01 12."""
     if isinstance(data, np.generic):
         data = data.item()
-    text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
+    if _is_graph(data):
+        between = "" if len(data) <= 10 else "-"
+        edges = " ".join(f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data)))
+        text = f"{len(data)} nodes, edges {edges or 'none'}"
+    else:
+        text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

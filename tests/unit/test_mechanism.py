@@ -236,6 +236,21 @@ def test_the_false_alarm_rate_is_as_stated():
     assert (p**64 * binom.cdf(48, 64, p)).max() <= 1.25e-6
 
 
+def test_graphs_are_rendered_by_their_edges():
+    matrix = np.zeros((4, 4), np.int8)
+    assert brief(matrix) == "4 nodes, edges none"
+    matrix[0, 1] = matrix[1, 0] = matrix[1, 3] = matrix[3, 1] = 1
+    assert brief(matrix) == "4 nodes, edges 01 13"
+    assert "edges" not in brief(matrix.astype(float))
+    large = np.zeros((12, 12), np.int8)
+    large[1, 11] = large[11, 1] = 1
+    assert brief(large) == "12 nodes, edges 1-11"
+    for i, j, value in ((0, 2, 1), (2, 2, 1), (0, 1, 2)):  # one direction only, a loop, not a bit
+        other = matrix.copy()
+        other[i, j] = value
+        assert "edges" not in brief(other)
+
+
 def test_long_inputs_are_rendered_briefly_in_one_line():
     assert brief(np.array([1, 0, 1])) == "[1,0,1]"
     text = brief(np.arange(1000).reshape(10, 100))
