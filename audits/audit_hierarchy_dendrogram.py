@@ -219,21 +219,18 @@ def edge_rr_dendrogram_printed(epsilon=0.5, nodes=4):
     row="EdgeRR",
     reading="dendrogram, with the 2, Equation 15",
     expect="violation",
+    smallest={"nodes": range(2, 6)},
 )
 def edge_rr_dendrogram_equation_15(epsilon=20.0, nodes=5):
     """The dendrogram with acceptance min(1, exp(ε₁ΔlogL/(2Δ))), Δ of Equation 15, is ε₁-edge DP (stationary law).
 
-    False: 1.06ε₁ for 5 nodes at ε₁ = 20 (1.02ε₁ at 10), on this pair. On all pairs of 4 nodes it is at most .95ε₁ up to
-    ε₁ = 40, and of 5 and 6 nodes at most .71ε₁ up to ε₁ = 2, so that this fault does not show at small ε₁.
+    False: 1.06ε₁ for 5 nodes at ε₁ = 20 (1.02ε₁ at 10). On all pairs of 4 nodes it is at most .95ε₁ up to ε₁ = 40, and of 5
+    and 6 nodes at most .71ε₁ up to ε₁ = 2, so that this fault does not show at small ε₁.
     """
-    full = [(i, j) for i in range(2) for j in range(2, 5)]
-    pair = Pair(graph(nodes, *full), graph(nodes, *full[:-1]), "K(2,3) | K(2,3) - 1 edge")
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, equation="15"),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
-        play=[pair],
-        exhaustive=False,
+        pairs=EdgeDP(nodes, unlabelled=True),
         evidence=["exact"],
     )
 
@@ -314,20 +311,17 @@ def edge_rr_joint(epsilon=1.0):
     row="EdgeRR",
     reading="dendrogram, V_pri from the data",
     expect="violation",
+    smallest={"nodes": range(2, 7)},
 )
 def edge_rr_private_nodes_dendrogram(epsilon=0.1, nodes=6):
     """The dendrogram alone, V_pri being the nodes that have a private edge, is ε₁-edge DP (with the 2, Equation 19).
 
-    False: a first edge of a node changes N_r at all its ancestors. 1.2ε₁ on this pair; on all pairs of 3, 4 and 5 nodes it
+    False: a first edge of a node changes N_r at all its ancestors. 1.2ε₁ on 6 nodes; on all pairs of 3, 4 and 5 nodes it
     is at most .33, .59 and .91ε₁. Two edges of 4 nodes change log L by 3.30 where Δ is 2.25.
     """
-    clique = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    pair = Pair(graph(nodes, *clique, (4, 5)), graph(nodes, *clique), "K4 and an edge | K4")
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, private_nodes="data"),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
-        play=[pair],
-        exhaustive=False,
+        pairs=EdgeDP(nodes, unlabelled=True),
         evidence=["exact"],
     )

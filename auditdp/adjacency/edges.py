@@ -176,11 +176,14 @@ class EdgeDP:
         nodes: Number of nodes.
         label: What reports call it.
         among: Only edges between these nodes change; any edge unless given.
+        unlabelled: Whether ``exhaustive`` returns one of all pairs that differ in the order of the nodes only. That is for
+            mechanisms that treat nodes alike (those of ``among``, and the others): they lose the same on all of these.
     """
 
     nodes: int
     label: str = "edge DP (one undirected edge)"
     among: tuple[int, ...] | None = None
+    unlabelled: bool = False
 
     def __post_init__(self) -> None:
         _check_nodes("EdgeDP", self.nodes, 2)
@@ -193,7 +196,7 @@ class EdgeDP:
     def name(self) -> str:
         """The adjacency and its size."""
         where = "" if self.among is None else f", between nodes {', '.join(map(str, self.among))}"
-        return f"{self.label}{where}, {self.nodes} nodes"
+        return f"{self.label}{where}, {self.nodes} nodes{' up to their order' if self.unlabelled else ''}"
 
     @property
     def _flips(self) -> Flips:
@@ -227,8 +230,8 @@ class EdgeDP:
         return candidates if self.nodes > 3 else candidates[:1] if self.nodes == 2 else [candidates[0], candidates[2]]
 
     def exhaustive(self) -> list[Pair] | None:
-        """Return every pair of labelled graphs that differ in one edge, or None above the limit."""
-        return self._flips.exhaustive("edges")
+        """Return every pair of graphs that differ in one edge, labelled unless declared otherwise; None above the limit."""
+        return self._flips.unlabelled("edges") if self.unlabelled else self._flips.exhaustive("edges")
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any graph and any edge added or removed."""

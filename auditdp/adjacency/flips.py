@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair
+
+MOST_UNLABELLED = 7
+"""Nodes up to which the order of nodes is tried out."""
 
 Place = tuple[int, int]
 """Row and column of a bit; for an undirected edge, the smaller node first."""
@@ -55,6 +58,34 @@ class Flips:
             for place in self.changing
             if place not in rest
         ]
+
+    def unlabelled(self, ones: str) -> list[Pair] | None:
+        """Return one of all pairs that differ in the order of the nodes only, fewest edges first, or None above 7 nodes.
+
+        For undirected graphs with all edges as places. Reorderings map the nodes of changing edges to themselves. A set of
+        edges is a number, one bit for each edge; the smallest that a reordering makes of it stands for all of them.
+        """
+        if self.nodes > MOST_UNLABELLED:
+            return None
+        inner, number = {node for edge in self.changing for node in edge}, {e: k for k, e in enumerate(self.places)}
+        orders = [p for p in permutations(range(self.nodes)) if {p[node] for node in inner} == inner]
+        moved = np.array([[number[min(p[i], p[j]), max(p[i], p[j])] for i, j in self.places] for p in orders])
+        bits = np.int64(1) << moved
+        found, graphs = [], {0}
+        for size in range(len(self.places)):
+            larger = set()
+            for graph in sorted(graphs):
+                rest = [k for k in range(len(self.places)) if graph >> k & 1]
+                images, seen = bits[:, rest].sum(axis=1), set()
+                for k in set(range(len(self.places))) - set(rest):
+                    larger.add(int((images + bits[:, k]).min()))
+                    flipped = int((images * len(self.places) + moved[:, k]).min())
+                    if self.places[k] in self.changing and flipped not in seen:
+                        seen.add(flipped)
+                        edges = [self.places[r] for r in rest]
+                        found.append(self.pair(edges, self.places[k], f"{size + 1} | {size} {ones}"))
+            graphs = larger
+        return found
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs of any matrix and the same with any changing place flipped."""

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -266,3 +267,38 @@ def test_only_edges_among_the_named_nodes_change():
     for among in ((0,), (0, 0), (0, 4)):
         with pytest.raises(AdjacencyError, match="two or more of the nodes"):
             EdgeDP(4, among=among)
+
+
+def smallest_form(pair, inner):
+    """The pair in the order of the nodes, among those that map the inner ones to themselves, that comes first."""
+    orders = (p for p in permutations(range(len(pair.data))) if {p[i] for i in inner} == set(inner))
+    return min((pair.data[np.ix_(p, p)].tobytes(), pair.neighbour[np.ix_(p, p)].tobytes()) for p in orders)
+
+
+@pytest.mark.parametrize(("nodes", "among"), [(2, None), (3, None), (4, None), (4, (0, 1)), (4, (1, 2, 3))])
+def test_unlabelled_pairs_are_one_of_each_that_differ_in_the_order_of_nodes(nodes, among):
+    every, one = EdgeDP(nodes, among=among), EdgeDP(nodes, among=among, unlabelled=True)
+    inner = range(nodes) if among is None else among
+    forms = [smallest_form(pair, inner) for pair in one.exhaustive()]
+    assert len(forms) == len(set(forms))
+    assert set(forms) == {smallest_form(pair, inner) for pair in every.exhaustive()}
+    for pair in one.exhaustive():
+        every.check(pair)
+    assert "up to their order" in one.name
+
+
+def test_unlabelled_pairs_of_more_nodes_are_as_many_as_counting_orbits_says():
+    """By Burnside's lemma: the mean over reorderings of the pairs that they leave as they are."""
+    for nodes in (5, 6):
+        edges = list(combinations(range(nodes), 2))
+        fixed = 0
+        for order in permutations(range(nodes)):
+            image = {e: tuple(sorted((order[e[0]], order[e[1]]))) for e in edges}
+            cycles, left = 0, set(edges)
+            while left:
+                edge, cycles = left.pop(), cycles + 1
+                while (edge := image[edge]) in left:
+                    left.remove(edge)
+            fixed += sum(e == f for e, f in image.items()) * 2 ** max(cycles - 1, 0)
+        assert len(EdgeDP(nodes, unlabelled=True).exhaustive()) == fixed / math.factorial(nodes)
+    assert EdgeDP(8, unlabelled=True).exhaustive() is None
