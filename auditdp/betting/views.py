@@ -79,14 +79,17 @@ def _numbers(pair: Pair, width: int) -> tuple[Floats, Floats] | None:
 def _nearness(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
     """Return how much nearer an output is to the data than to the neighbour, in ℓ₁.
 
-    This is the log-likelihood ratio of Laplace noise around the inputs, times its scale, and of randomised response.
+    This is the log-likelihood ratio of Laplace noise around the inputs, times its scale, and of randomised response. It is
+    rounded to single precision: beyond both inputs the two distances differ by a constant, and in the last bits of what is
+    computed for it one sees to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``).
     """
     changed = np.flatnonzero(data != neighbour)
 
     def values(rows: Array) -> Floats:
         seen = _floats(rows[:, changed])
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(np.nansum(np.abs(seen - neighbour[changed]) - np.abs(seen - data[changed]), axis=1))
+            nearer = np.nansum(np.abs(seen - neighbour[changed]) - np.abs(seen - data[changed]), axis=1)
+            return nearer.astype(np.float32).astype(np.float64)
 
     return values
 

@@ -99,6 +99,14 @@ def test_laplace_noise_is_told_apart_by_its_likelihood_ratio():
     np.testing.assert_allclose(seen(rows, Pair(data, neighbour))["nearer input"] / scale, ratio)
 
 
+def test_nearness_does_not_show_the_last_bits_of_floating_point_noise():
+    """Beyond both inputs it is one number, whichever of them the noise was added to."""
+    pair = Pair(np.array([0.1, 0.7, 2.3]), np.array([0.4, 1.1, 3.0]))
+    noise = np.random.default_rng(0).uniform(5, 50, size=(1000, 3))
+    for start in (pair.data, pair.neighbour):
+        assert len(np.unique(seen(start + noise, pair)["nearer input"])) == 1
+
+
 @pytest.mark.parametrize("width", [1, 2, 5, 40])
 def test_views_of_no_rows_are_empty(width):
     rows = np.zeros((0, width))
