@@ -12,6 +12,7 @@ from typing import Any
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
+from auditdp.adjacency.nodes import NodeDP
 from auditdp.adjacency.records import Records
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
@@ -25,6 +26,7 @@ __all__ = [
     "EdgeLDP",
     "ListsLDP",
     "Neighbours",
+    "NodeDP",
     "Pair",
     "QueryAnswers",
     "Records",

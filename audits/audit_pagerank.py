@@ -1,0 +1,442 @@
+"""Differentially private PageRank (DPAR up to its training): one row, all rows, and what is released in deployment.
+
+"Node DP" is read twice: the edges of one node of a public universe of ids are replaced, or a node is added or removed. On
+graphs of few nodes every entry of a row is above C₂ = .001 or zero, so clipped rows show who is connected to the seed.
+
+The neighbours differ in everything that a theorem allows, so a certificate that covers all pairs of four ids is one about
+the mechanism and those; certificates "as declared" hold for any number of ids, given the sensitivity that they name.
+"""
+
+import math
+
+import numpy as np
+
+from auditdp import ApproxDP, Audit, NodeDP, Pair, PureDP, QueryAnswers, audit
+from mechanisms.pagerank import (
+    DPApprEM,
+    DPApprEMValues,
+    DPApprGM,
+    GivenRows,
+    NoisyRows,
+    PublicRows,
+    SampledRows,
+    SelectedValues,
+    entry_epsilon,
+    lazy,
+    row_epsilon,
+    share_of_row,
+)
+
+DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
+ONE_ROW, MATRIX = "DP-APPR-EM, one row", "DP-APPR-EM, matrix of M rows"
+PUBLISHED_SIGMA, PUBLISHED_CLIP, PUBLISHED_DELTA = 0.0067, 0.01, 1e-4
+"""σ, C₁ and δ of one row in the published code."""
+PUBLISHED_EPSILON = PUBLISHED_CLIP * math.sqrt(2 * math.log(1.25 / PUBLISHED_DELTA)) / PUBLISHED_SIGMA
+"""What the published code says they are: 6.48."""
+
+
+SOME_RISE = np.array([1.0, 1.0, 0.0, 0.0])
+
+
+def hub_changed(nodes):
+    """Return the pair in which node 0 leaves one hub for another that has fewer leaves."""
+    return [pair for pair in NodeDP(nodes).pairs() if pair.name == "leaf of one hub | of another"]
+
+
+SAME_ROWS = "the same rows, in sparse form"
+MORE_NOISE = "σ = 1 is a hundred times C₁"
+GAUSSIAN_EQUIVALENTS = {
+    "condition ignored in Walk.on: sparse.csr_array(*": SAME_ROWS,
+    "factor left out in NoisyRows.__call__: self.sigma * rng.standard_normal(*": MORE_NOISE,
+}
+"""Why mutants keep the claim of noisy rows."""
+ENTRIES_EQUIVALENTS = {
+    "factor left out in DPApprEM.__call__: [[]ids[]] * self.rows.labelled → [[]ids[]]": "the seeds are public",
+    "term left out in DPApprEM.select: self.k - chosen.shape[[]2[]] → self.k": "more padding, the same for all graphs",
+    "term left out in DPApprEM._candidates: * → self.candidates == 'universe'": "every id is a candidate, as before",
+}
+SELECTION_EQUIVALENTS = ENTRIES_EQUIVALENTS | {
+    "condition ignored in Walk.on: sparse.csr_array(*": SAME_ROWS,
+    "step left out in DPApprEM.select: if not self.ordered*": "the claim holds for the order too, ``dp_appr_em_entries``",
+}
+"""Why mutants keep the claim of a selection from public rows among all ids."""
+
+
+def twice(loss):
+    """Return why half of the noise keeps a claim that has slack on four ids."""
+    reason = f"with twice the ε, the pairs of four ids lose at most {loss}, by enumeration"
+    return {"noise halved: draw 1, gumbel in *": reason, "parameter halved in DPApprEM.select: self.scale*": reason}
+
+
+# The K largest entries, with Gumbel noise.
+
+
+@audit(source=f"{DPAR}, Corollary 1", row=ONE_ROW, reading="as stated, from the graph, one node's edges replaced")
+def dp_appr_em(epsilon=0.25, k=2, delta=1e-3, nodes=4):
+    """The K largest entries of a public node's row, clipped to [0, C₂] with Gumbel(C₂/ε), are (ε₁, δ)-node DP. True.
+
+    With K = 2 the first term is the least, and ε₁ = 2Kε = 1.
+    """
+    return Audit(
+        mechanism=DPApprEM(epsilon, k, PublicRows(nodes)),
+        claim=ApproxDP(row_epsilon(epsilon, k, delta), delta),
+        pairs=NodeDP(nodes),
+        controls=[DPApprEM(12 * epsilon, k, PublicRows(nodes))],
+        play=hub_changed(nodes),
+        calls=60_000,
+        equivalent_mutants=SELECTION_EQUIVALENTS | twice(".885 of 1"),
+    )
+
+
+@audit(source=f"{DPAR}, Corollary 1", row=ONE_ROW, reading="as stated, any clipped entries, their order released too")
+def dp_appr_em_entries(epsilon=0.25, k=2, delta=1e-3, clip=0.001):
+    """The K largest of n numbers in [0, C₂], in order, with Gumbel(C₂/ε), are (ε₁, δ)-DP whatever numbers change. True.
+
+    On numbers that are 0 or C₂; the loss nears 2Kε as ever more fall and few rise.
+    """
+    nodes = len(SOME_RISE)
+    rows = GivenRows(nodes)
+    return Audit(
+        mechanism=DPApprEM(epsilon, k, rows, clip, ordered=True),
+        claim=ApproxDP(row_epsilon(epsilon, k, delta), delta),
+        pairs=QueryAnswers(nodes, "all", clip, largest=1),
+        controls=[DPApprEM(12 * epsilon, k, rows, clip, ordered=True)],
+        play=[Pair(clip * SOME_RISE, clip * (1 - SOME_RISE), "two fall, two rise")],
+        calls=200_000,
+        equivalent_mutants=ENTRIES_EQUIVALENTS,
+    )
+
+
+@audit(
+    source=f"{DPAR}, Corollary 1 without its factor 2, as for counts (Durfee & Rogers 2019, arXiv:1905.04273)",
+    expect="violation",
+    row=ONE_ROW,
+    reading="each selection counted as ε",
+    smallest={"nodes": range(2, 6)},
+)
+def dp_appr_em_counted_once(epsilon=0.5, k=1, delta=1e-3, nodes=4):
+    """The K largest with Gumbel(C₂/ε) are (min{Kε, ..}, δ)-node DP, each selection counted as ε. False from four ids on.
+
+    True where all entries change in one direction. But a seed that moves from one part of the graph to another lets some
+    rise and others fall.
+    """
+    return Audit(
+        mechanism=DPApprEM(epsilon, k, PublicRows(nodes)),
+        claim=ApproxDP(row_epsilon(epsilon, k, delta, each=1), delta),
+        pairs=NodeDP(nodes),
+        calls=5_000,
+    )
+
+
+@audit(
+    source=f"{DPAR}, Corollary 1",
+    row=ONE_ROW,
+    reading="each selection counted as 2ε",
+    repairs="dp_appr_em_counted_once",
+)
+def dp_appr_em_counted_twice(epsilon=0.5, k=1, delta=1e-3, nodes=4):
+    """The same release is (min{2Kε, ..}, δ)-node DP: Corollary 1 with its factor 2. True."""
+    return Audit(
+        mechanism=DPApprEM(epsilon, k, PublicRows(nodes)),
+        claim=ApproxDP(row_epsilon(epsilon, k, delta), delta),
+        pairs=NodeDP(nodes),
+        controls=[DPApprEM(6 * epsilon, k, PublicRows(nodes))],
+        play=hub_changed(nodes),
+        calls=60_000,
+        equivalent_mutants=SELECTION_EQUIVALENTS
+        | {
+            "clip left out in DPApprEM.select: *": "unclipped, the seed has by far the most: with K = 1 it is selected",
+        },
+        cost="twice the noise for the same ε₁, which is what Corollary 1 has; its published code draws Gumbel(2C₂/ε)",
+    )
+
+
+@audit(source=f"{DPAR}, Corollary 1, option II", row=ONE_ROW, reading="as stated, option II")
+def dp_appr_em_values(epsilon=0.25, value_epsilon=1.0, k=2, delta=1e-3, nodes=4):
+    """The K largest with their clipped values and Lap(KC₂/ε₂) are (ε₁ + ε₂, δ)-node DP. True: the two steps compose."""
+    rows = PublicRows(nodes)
+    return Audit(
+        mechanism=DPApprEMValues(DPApprEM(epsilon, k, rows), value_epsilon),
+        claim=ApproxDP(row_epsilon(epsilon, k, delta) + value_epsilon, delta),
+        pairs=NodeDP(nodes),
+        controls=[
+            DPApprEMValues(DPApprEM(16 * epsilon, k, rows), value_epsilon),
+            DPApprEMValues(DPApprEM(epsilon, k, rows), 8 * value_epsilon),
+        ],
+        play=[*NodeDP(nodes).pairs()[:1], *hub_changed(nodes)],
+        calls=60_000,
+        decides=(
+            "nothing sampled: it follows by basic composition from the certificates of both steps, ``dp_appr_em`` and "
+            "``dp_appr_em_values_given``"
+        ),
+    )
+
+
+@audit(source=f"{DPAR}, option II", row=ONE_ROW, reading="option II, the values given the indices")
+def dp_appr_em_values_given(value_epsilon=1.0, nodes=4):
+    """Given the indices, the K clipped values with Lap(KC₂/ε₂) are ε₂-node DP. True, and exactly ε₂."""
+    rows = PublicRows(nodes)
+    return Audit(
+        mechanism=SelectedValues(value_epsilon, (1, 2), rows),
+        claim=PureDP(value_epsilon),
+        pairs=NodeDP(nodes),
+        controls=[SelectedValues(4 * value_epsilon, (1, 2), rows)],
+        play=hub_changed(nodes),
+        calls=60_000,
+        equivalent_mutants={"condition ignored in Walk.on: sparse.csr_array(*": SAME_ROWS},
+    )
+
+
+# The matrix of all rows.
+
+
+def budget_of_entries(epsilon, rows, k, delta):
+    """Return the ε of the entries' noise for (ε_g, 2Mδ) of M rows, by Theorem 1 and Corollary 1."""
+    return entry_epsilon(share_of_row(epsilon, rows, delta), k, delta)
+
+
+@audit(source=f"{DPAR}, Theorem 1", row=MATRIX, reading="public rows, one node's edges replaced")
+def dp_appr_em_matrix(epsilon=1.0, k=2, delta=1e-3, nodes=4):
+    """The K largest of each of M public rows, with ε₁ = ε_g/(2√(M ln(e + ε_g/(2Mδ)))), are (ε_g, 2Mδ)-node DP. True here.
+
+    M = 2 rows of four ids, where ε₁ spends a sixth of ε_g on each; where the formula itself ends is for accountants.
+    """
+    seeds = (0, 1)
+    each = budget_of_entries(epsilon, len(seeds), k, delta)
+    return Audit(
+        mechanism=DPApprEM(each, k, PublicRows(nodes, seeds)),
+        claim=ApproxDP(epsilon, 2 * len(seeds) * delta),
+        pairs=NodeDP(nodes),
+        controls=[DPApprEM(40 * each, k, PublicRows(nodes, seeds))],
+        play=hub_changed(nodes),
+        calls=60_000,
+        equivalent_mutants=SELECTION_EQUIVALENTS | twice(".221 of 1"),
+    )
+
+
+@audit(
+    source=f"{DPAR}, Theorem 1 with δ ≈ 1/#training nodes",
+    expect="violation",
+    row=MATRIX,
+    reading="as deployed: rows sampled among the nodes, selected among the nodes; a node added or removed",
+    smallest={"nodes": range(3, 6)},
+)
+def dp_appr_em_deployed(epsilon=1.0, k=2, count=1, nodes=4):
+    """M rows of sampled nodes, with indices among the N nodes that there are, are (ε_g, 2Mδ)-node DP for δ = 1/N. False.
+
+    Whoever is sampled or selected is there. A node with small entries is among the K of a row with probability near K/N, so
+    in the release with some M(K+1)/N, which is more than 2Mδ = 2M/N for K > 1, whatever ε is. All ids but one are there in
+    the pairs that are compared.
+    """
+    delta = 1 / nodes
+    each = budget_of_entries(epsilon, count, k, delta)
+    return Audit(
+        mechanism=DPApprEM(each, k, SampledRows(nodes, count), candidates="present"),
+        claim=ApproxDP(epsilon, 2 * count * delta),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        exhaustive=False,
+        calls=5_000,
+    )
+
+
+@audit(
+    source=f"{DPAR}, Theorem 1 with a δ below 1/(2N)",
+    expect="violation",
+    row=MATRIX,
+    reading="rows sampled among the nodes, selected among public ids; a node added or removed",
+    smallest={"nodes": range(2, 6)},
+)
+def dp_appr_em_sampled(epsilon=1.0, k=2, count=1, nodes=4, delta_of_node=0.25):
+    """M rows of sampled nodes, with indices among public ids, are (ε_g, 2Mδ)-node DP for δ = 1/(4N). False.
+
+    A node is sampled with probability M/N, and its row names it: no δ below 1/(2N) can hold, whatever the noise.
+    """
+    delta = delta_of_node / nodes
+    each = budget_of_entries(epsilon, count, k, delta)
+    return Audit(
+        mechanism=DPApprEM(each, k, SampledRows(nodes, count)),
+        claim=ApproxDP(epsilon, 2 * count * delta),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        exhaustive=False,
+        calls=5_000,
+    )
+
+
+@audit(
+    source="derived here",
+    row=MATRIX,
+    reading="public rows and public ids; a node added or removed",
+    repairs="dp_appr_em_deployed",
+)
+def dp_appr_em_public(epsilon=1.0, k=2, delta=1e-3, nodes=4):
+    """The K largest of each of M public rows, among all ids of a public universe, are (ε_g, 2Mδ)-node DP. True here.
+
+    An id whose node is not there has entries 0 and, for a row, 0 everywhere; it is sampled and selected like any other.
+    """
+    seeds = (0, 1)
+    each = budget_of_entries(epsilon, len(seeds), k, delta)
+    pairs = NodeDP(nodes, "removed", loops=True)
+    return Audit(
+        mechanism=DPApprEM(each, k, PublicRows(nodes, seeds)),
+        claim=ApproxDP(epsilon, 2 * len(seeds) * delta),
+        pairs=pairs,
+        controls=[
+            DPApprEM(60 * each, k, PublicRows(nodes, seeds)),
+            DPApprEM(each, k, PublicRows(nodes, seeds), candidates="present"),
+        ],
+        play=pairs.pairs()[:1],
+        calls=60_000,
+        cost="rows and indices are spent on ids whose node is not there: of K selected ids a share is nobody",
+    )
+
+
+@audit(
+    source="derived here",
+    row=MATRIX,
+    reading="rows sampled among public ids; a node added or removed",
+    repairs="dp_appr_em_sampled",
+)
+def dp_appr_em_sampled_ids(epsilon=1.0, k=2, count=1, delta=1e-3, nodes=3):
+    """M rows of ids sampled from a public universe, whoever is there, are (ε_g, 2Mδ)-node DP. True here, for any δ."""
+    each = budget_of_entries(epsilon, count, k, delta)
+    rows, pairs = SampledRows(nodes, count, "universe"), NodeDP(nodes, "removed", loops=True)
+    return Audit(
+        mechanism=DPApprEM(each, k, rows),
+        claim=ApproxDP(epsilon, 2 * count * delta),
+        pairs=pairs,
+        controls=[DPApprEM(40 * each, k, rows), DPApprEM(each, k, SampledRows(nodes, count))],
+        play=pairs.pairs()[:1],
+        calls=60_000,
+        cost="of M sampled ids, a share is nobody's: as many rows are lost as ids are absent",
+    )
+
+
+# Gaussian noise on rows of clipped norm.
+
+
+@audit(source=f"{DPAR}, Theorem 3 for one row", row="DP-APPR-GM", reading="as stated, σ and C₁ of the published code")
+def dp_appr_gm(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=4):
+    """A row clipped to ‖p‖₂ <= C₁ with σ = C₁√(2 ln(1.25/δ))/ε is (ε, δ)-node DP: (6.48, 1e-4) in the published code. True.
+
+    On all pairs of four ids, α = .25 restarting ISTA's lazy walk: C₁ is the sensitivity, attained where the seed loses all
+    its edges, and σ suffices at this ε although its formula is proved for ε < 1 only: δ(6.48) = 4.4e-5.
+    """
+    return Audit(
+        mechanism=NoisyRows(epsilon, delta, PublicRows(nodes)),
+        claim=ApproxDP(epsilon, delta),
+        pairs=NodeDP(nodes),
+        controls=[NoisyRows(5 * epsilon, delta, PublicRows(nodes))],
+        play=NodeDP(nodes).pairs()[:1],
+        calls=60_000,
+    )
+
+
+@audit(
+    source=f"{DPAR}, Theorem 3 for one row",
+    row="DP-APPR-GM",
+    reading="as stated, the K largest; larger graphs searched",
+)
+def dp_appr_gm_largest(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, k=2, nodes=9):
+    """The K largest noisy entries of such a row are (ε, δ)-node DP. Nothing is known to refute it, for α = .25 of ISTA.
+
+    On large stars the sensitivity comes to .967·C₁; the search looks for graphs where it is more than C₁.
+    """
+    return Audit(
+        mechanism=DPApprGM(NoisyRows(epsilon, delta, PublicRows(nodes)), k),
+        claim=ApproxDP(epsilon, delta),
+        pairs=NodeDP(nodes),
+        controls=[DPApprGM(NoisyRows(5 * epsilon, delta, PublicRows(nodes)), k)],
+        play=NodeDP(nodes).pairs()[:1],
+        calls=60_000,
+        decides="a proof that the rows of one seed are nowhere more than 60° apart for α = .25; any two rows are within 90°",
+    )
+
+
+@audit(
+    source=f"{DPAR}, Theorem 3 for one row; α described as the teleport probability in its published code",
+    expect="violation",
+    row="DP-APPR-GM",
+    reading="α = .25 restarts the plain walk",
+    smallest={"nodes": range(3, 8)},
+)
+def dp_appr_gm_plain_walk(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=5, teleport=0.25):
+    """With α = .25 for the plain walk, as in DPAR's inference, a row is (6.48, 1e-4)-node DP at the published σ. False.
+
+    From five ids on the rows of a seed that moves from one hub to another are more than C₁ apart, up to 1.22·C₁, where δ is
+    15 times the claimed. At the ε₁ = .19 that ε_g = 8 gives to each of 70 rows, the slack of the formula covers that.
+    """
+    return Audit(
+        mechanism=NoisyRows(epsilon, delta, PublicRows(nodes, alpha=lazy(teleport))),
+        claim=ApproxDP(epsilon, delta),
+        pairs=NodeDP(nodes),
+        calls=5_000,
+    )
+
+
+@audit(
+    source=f"{DPAR}, Theorem 3 for one row, with the formula of Dwork & Roth 2014, Theorem A.1, beyond ε = 1",
+    expect="violation",
+    row="DP-APPR-GM",
+    reading="σ beyond the range of its formula",
+    smallest={"nodes": range(1, 3)},
+)
+def dp_appr_gm_large_epsilon(epsilon=10.0, delta=1e-3, nodes=1):
+    """A row with σ = C₁√(2 ln(1.25/δ))/ε is (ε, δ)-node DP for any ε. False: at (10, .001) δ is .0034.
+
+    On one id, whose node is there or not. The formula is too small from about ε = 8 on, at δ = 1e-4.
+    """
+    return Audit(
+        mechanism=NoisyRows(epsilon, delta, PublicRows(nodes)),
+        claim=ApproxDP(epsilon, delta),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        evidence=["exact", "sensitivity"],
+    )
+
+
+@audit(
+    source="derived here",
+    row="DP-APPR-GM",
+    reading="sensitivity √2·C₁ and the exact σ",
+    repairs="dp_appr_gm_plain_walk",
+)
+def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
+    """A row with the analytic σ for the sensitivity √2·C₁ is (ε, δ)-node DP, whatever the walk and the graphs. True."""
+    published = two_rows(PUBLISHED_EPSILON, PUBLISHED_DELTA, nodes, teleport)
+    return Audit(
+        mechanism=two_rows(epsilon, delta, nodes, teleport),
+        claim=ApproxDP(epsilon, delta),
+        pairs=NodeDP(nodes),
+        controls=[two_rows(4 * epsilon, delta, nodes, teleport)],
+        play=hub_changed(nodes),
+        calls=100_000,
+        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
+        cost=(
+            f"σ = {published.sigma / published.clip:.3g}·C₁ instead of {PUBLISHED_SIGMA / PUBLISHED_CLIP:.3g}·C₁ at "
+            f"({PUBLISHED_EPSILON:.3g}, {PUBLISHED_DELTA:g})"
+        ),
+    )
+
+
+@audit(
+    source="Balle & Wang 2018, arXiv:1805.06530, Theorem 8",
+    row="DP-APPR-GM",
+    reading="the exact σ",
+    repairs="dp_appr_gm_large_epsilon",
+)
+def dp_appr_gm_analytic(epsilon=10.0, delta=1e-3, nodes=3):
+    """A row with the analytic σ for √2·C₁ is (ε, δ)-node DP for any ε, where a node is added or removed too. True."""
+    repaired = two_rows(epsilon, delta, nodes, 0.25)
+    return Audit(
+        mechanism=repaired,
+        claim=ApproxDP(epsilon, delta),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        controls=[two_rows(2 * epsilon, delta, nodes, 0.25)],
+        evidence=["exact", "sensitivity"],
+        cost=f"σ = {repaired.sigma / repaired.clip:.3g}·C₁ at ε = {epsilon:g}",
+    )
+
+
+def two_rows(epsilon, delta, nodes, teleport):
+    """Return noisy rows that are calibrated to any two rows of clipped norm."""
+    rows = PublicRows(nodes, alpha=lazy(teleport))
+    return NoisyRows(epsilon, delta, rows, apart=math.sqrt(2), calibration="analytic")
