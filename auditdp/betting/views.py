@@ -89,7 +89,7 @@ def _nearness(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
         seen = _floats(rows[:, changed])
         with np.errstate(over="ignore", invalid="ignore"):
             nearer = np.nansum(np.abs(seen - neighbour[changed]) - np.abs(seen - data[changed]), axis=1)
-            return nearer.astype(np.float32).astype(np.float64)
+            return np.asarray(nearer, dtype=np.float32).astype(np.float64)
 
     return values
 
