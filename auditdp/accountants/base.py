@@ -1,0 +1,216 @@
+"""What every accountant answers, and what it says of its own answers.
+
+An accountant is a frozen dataclass of a mechanism's parameters that *is* a privacy curve: it turns ε into δ and back.
+It never sees the mechanism itself. ``delta_at`` computes and rounds up; ``epsilon_at`` inverts it and returns an ε at which
+``delta_at`` was seen to be at most δ, so that an inverse is never less sound than the curve that it inverts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import StrEnum
+from functools import cache
+from typing import Protocol, runtime_checkable
+
+from flint import arb
+from scipy.optimize import brentq
+
+from auditdp.errors import AuditError
+from auditdp.laws import precision
+
+ROUNDED_UP = 1e-12
+"""How far, relative to ε and to δ, an exact or upper accountant may lie above its closed form because it rounds up."""
+
+
+class AccountantError(AuditError, ValueError):
+    """Parameters that describe no mechanism, or that a theorem does not cover."""
+
+
+class Soundness(StrEnum):
+    """What the curve of an accountant is to the true one: that of the worst mechanism and data that it describes."""
+
+    EXACT = "exact"
+    """Both a proof and attained: the mechanism is (ε, δ)-DP, and no smaller δ holds for all that is described."""
+    UPPER = "upper bound"
+    """A proof: the mechanism is (ε, δ)-DP. A smaller δ may hold as well."""
+    LOWER = "lower bound"
+    """Of an attained δ: no analysis of this description can promise less, but the mechanism may well lose more."""
+    APPROXIMATION = "approximation"
+    """Neither: it may lie on either side of the truth, and proves nothing."""
+
+
+@runtime_checkable
+class Accountant(Protocol):
+    """A privacy curve of a mechanism that is described by its parameters."""
+
+    @property
+    def name(self) -> str:
+        """The analysis and its parameters, as one would call it."""
+
+    @property
+    def soundness(self) -> Soundness:
+        """What the numbers are to the true curve."""
+
+    @property
+    def adjacency(self) -> str:
+        """For which neighbours the curve holds."""
+
+    @property
+    def sampling(self) -> str:
+        """How records are drawn for each use of the data, ``"none"`` where all are used."""
+
+    @property
+    def source(self) -> str:
+        """The paper, theorem and version, or the library and version, that it is taken from."""
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ at ``epsilon`` >= 0 nats, in [0, 1]; it never rises with ``epsilon``."""
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return ε in nats at ``delta`` in [0, 1], ``inf`` where there is none; it never rises with ``delta``."""
+
+
+def least(function: Callable[[float], float], target: float, *, low: float = 0.0, high: float = math.inf) -> float:
+    """Return the smallest x in [low, high] with ``function(x) <= target``: the inverse of a decreasing function.
+
+    The x that is returned satisfies the inequality as computed, and lies at most 1e-13 (relative) above the smallest;
+    only bisection on signs is trusted, so a function that is not quite monotone still gives an x that satisfies it.
+
+    Args:
+        function: Decreasing, with values >= 0.
+        target: > 0.
+        low: Where to begin, >= 0.
+        high: Where to end; ``inf`` searches by doubling.
+
+    Returns:
+        The x, or ``inf`` where no x up to ``high`` (or up to 1e300) satisfies the inequality.
+    """
+    function = cache(function)
+    if function(low) <= target:
+        return low
+    a, b = low, high if high < math.inf else max(2 * low, 1.0)
+    while function(b) > target:
+        if high < math.inf or b > 1e300:
+            return math.inf
+        a, b = b, 2 * b
+
+    def gap(x: float) -> float:
+        return math.log(max(function(x), 5e-324)) - math.log(target)
+
+    root, step = float(brentq(gap, a, b, xtol=5e-324, rtol=1e-15, maxiter=1000)), 2.0**-50
+    while function(root) > target:
+        root, step = min(root * (1 + step), b), 2 * step
+    return root
+
+
+def greatest(function: Callable[[float], float], target: float, *, high: float = math.inf) -> float:
+    """Return the largest x in (0, high] with ``function(x) <= target``: the inverse of an increasing function.
+
+    As for ``least``, the x that is returned satisfies the inequality as computed.
+
+    Args:
+        function: Increasing, with values >= 0.
+        target: > 0.
+        high: Where to end; ``inf`` searches by doubling.
+
+    Returns:
+        The x, or 0.0 where no x down to 1e-300 satisfies the inequality.
+    """
+    x = min(1.0, high)
+    while function(x) <= target:
+        if x >= min(high, 1e300):
+            return x
+        x = min(2 * x, high)
+    while function(x) > target:
+        x /= 2
+        if x < 1e-300:
+            return 0.0
+    # function(x) <= target, and twice that x (or ``high``) is too large: as a function of 1/x it falls.
+    return 1 / least(lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x)
+
+
+def epsilon_from(delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf) -> float:
+    """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up: what every ``epsilon_at`` is made of.
+
+    Args:
+        delta_at: The privacy curve.
+        delta: In [0, 1].
+        pure: The largest privacy loss, beyond which the curve is constant; the answer where ``delta`` = 0 is exact.
+
+    Raises:
+        AccountantError: If ``delta`` is not in [0, 1].
+    """
+    check_delta("epsilon_at", delta)
+    delta_at = cache(delta_at)
+    if delta_at(0.0) <= delta:
+        return 0.0
+    if delta == 0:
+        return pure if pure == math.inf or delta_at(pure) == 0 else math.inf
+    return least(delta_at, delta, high=pure)
+
+
+def epsilon_below(delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf) -> float:
+    """Return an ε at which ``delta_at`` was seen to exceed ``delta``, just below the crossing: for lower bounds.
+
+    Returns:
+        That ε; 0.0 where the curve starts at or below ``delta``, which bounds nothing, and ``inf`` where it stays above.
+    """
+    found, step = epsilon_from(delta_at, delta, pure=pure), 2.0**-50
+    while 0 < found < math.inf and delta_at(found) <= delta:
+        found, step = max(found * (1 - step), 0.0), 2 * step
+    return found
+
+
+def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
+    """Return an enclosure with ``bits`` correct bits, by evaluating it with ever more precision until it has them.
+
+    Raises:
+        AccountantError: If 6144 bits of working precision do not do: the value is then zero, most likely.
+    """
+    for doublings in range(7):
+        with precision(96 << doublings):
+            found = value()
+        if found.is_exact() or (found.is_finite() and found.rel_accuracy_bits() >= bits):
+            return found
+    raise AccountantError(f"expected a number that is not zero, got {found}; use larger parameters")
+
+
+def above(value: arb) -> float:
+    """Return a double that is at least everything in the ball."""
+    with precision():
+        upper = value.upper()
+        nearest = float(upper)
+        return nearest if bool(arb(nearest) >= upper) else math.nextafter(nearest, math.inf)
+
+
+def below(value: arb) -> float:
+    """Return a double that is at most everything in the ball."""
+    with precision():
+        return -above(-value)
+
+
+def check_positive(kind: str, **values: float) -> None:
+    """Raise unless every value is finite and > 0."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0):
+            raise AccountantError(f"{kind}: expected finite {name} > 0, got {name}={value!r}")
+
+
+def check_delta(kind: str, delta: float) -> None:
+    """Raise unless ``delta`` is in [0, 1]."""
+    if not 0 <= delta <= 1:
+        raise AccountantError(f"{kind}: expected delta in [0, 1], got delta={delta!r}")
+
+
+def check_epsilon(kind: str, epsilon: float) -> None:
+    """Raise unless ``epsilon`` is >= 0; ``inf`` is allowed."""
+    if not epsilon >= 0:
+        raise AccountantError(f"{kind}: expected epsilon >= 0, got epsilon={epsilon!r}")
+
+
+def check_count(kind: str, **counts: int) -> None:
+    """Raise unless every count is an integer >= 1."""
+    for name, count in counts.items():
+        if isinstance(count, bool) or not float(count).is_integer() or count < 1:
+            raise AccountantError(f"{kind}: expected an integer {name} >= 1, got {name}={count!r}")

@@ -1,0 +1,157 @@
+"""The Gaussian mechanism: its exact curve, and the formula by which its noise is usually chosen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flint import arb
+
+from auditdp.accountants.base import (
+    AccountantError,
+    Soundness,
+    above,
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_positive,
+    epsilon_from,
+    greatest,
+)
+from auditdp.laws import precision
+from auditdp.laws.gaussian import gaussian_delta
+
+
+@dataclass(frozen=True)
+class GaussianCurve:
+    """The exact curve of ``count`` releases of a query plus N(0, σ² I), the query being chosen adaptively.
+
+    With μ = √count Δ/σ it is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), attained by neighbours whose queries are Δ apart.
+
+    Source: Balle & Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy", arXiv:1805.06530v2,
+    Theorem 8; composition: Dong, Roth & Su (2022), arXiv:1905.02383v3, Corollary 3.3.
+
+    Args:
+        sigma: Standard deviation of the noise of each coordinate, finite and > 0.
+        sensitivity: Δ, the largest ‖q(x) − q(x′)‖₂ between neighbours, finite and > 0.
+        count: How many releases there are.
+
+    Raises:
+        AccountantError: If a parameter is outside its range.
+
+    >>> round(GaussianCurve(1.0).delta_at(1.0), 6)
+    0.126937
+    """
+
+    sigma: float
+    sensitivity: float = 1.0
+    count: int = 1
+    soundness: ClassVar[Soundness] = Soundness.EXACT
+    adjacency: ClassVar[str] = "that of the sensitivity"
+    sampling: ClassVar[str] = "none"
+    source: ClassVar[str] = "Balle & Wang (2018), arXiv:1805.06530v2, Theorem 8"
+
+    def __post_init__(self) -> None:
+        check_positive("GaussianCurve", sigma=self.sigma, sensitivity=self.sensitivity)
+        check_count("GaussianCurve", count=self.count)
+
+    @property
+    def name(self) -> str:
+        """The analysis and its parameters."""
+        return f"GaussianCurve(sigma={self.sigma:g}, sensitivity={self.sensitivity:g}, count={self.count})"
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up."""
+        check_epsilon(self.name, epsilon)
+        if math.isinf(epsilon):
+            return 0.0
+        with precision():
+            mu = arb(self.count).sqrt() * arb(self.sensitivity) / arb(self.sigma)
+            return min(1.0, above(gaussian_delta(mu, arb(epsilon))))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest ε for δ, rounded up; ``inf`` for δ = 0."""
+        return epsilon_from(self.delta_at, delta)
+
+    @classmethod
+    def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1) -> float:
+        """Return the smallest σ, rounded up, with which ``count`` releases are (epsilon, delta)-DP."""
+        check_positive("sigma_for", delta=delta, sensitivity=sensitivity)
+        check_epsilon("sigma_for", epsilon)
+        return 1 / greatest(lambda inverse: cls(1 / inverse, sensitivity, count).delta_at(epsilon), delta)
+
+
+@dataclass(frozen=True)
+class ClassicGaussian:
+    """(ε, δ)-DP of one release plus N(0, σ² I) by σ = Δ√(2 ln(1.25/δ))/ε, which is proved for ε < 1.
+
+    There it is an upper bound, and at ε = 1 by continuity, so that above 1 the δ of 1 holds as well. ``everywhere``
+    uses the formula at every ε, as many do: the noise is then too small for large ε, and the numbers prove nothing.
+
+    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem A.1.
+
+    Args:
+        sigma: Standard deviation of the noise of each coordinate, finite and > 0.
+        sensitivity: Δ, the largest ‖q(x) − q(x′)‖₂ between neighbours, finite and > 0.
+        everywhere: Whether to use the formula where it is not proved.
+
+    Raises:
+        AccountantError: If a parameter is outside its range.
+    """
+
+    sigma: float
+    sensitivity: float = 1.0
+    everywhere: bool = False
+    adjacency: ClassVar[str] = "that of the sensitivity"
+    sampling: ClassVar[str] = "none"
+    source: ClassVar[str] = "Dwork & Roth (2014), Theorem A.1"
+
+    def __post_init__(self) -> None:
+        check_positive("ClassicGaussian", sigma=self.sigma, sensitivity=self.sensitivity)
+
+    @property
+    def name(self) -> str:
+        """The analysis and its parameters."""
+        where = ", everywhere=True" if self.everywhere else ""
+        return f"ClassicGaussian(sigma={self.sigma:g}, sensitivity={self.sensitivity:g}{where})"
+
+    @property
+    def soundness(self) -> Soundness:
+        """An upper bound where the theorem speaks, an approximation where it is stretched."""
+        return Soundness.APPROXIMATION if self.everywhere else Soundness.UPPER
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return 1.25 e^(−(εσ/Δ)²/2), rounded up, at most 1."""
+        check_epsilon(self.name, epsilon)
+        used = epsilon if self.everywhere else min(epsilon, 1.0)
+        if math.isinf(used):
+            return 0.0
+        with precision():
+            exponent = (arb(used) * arb(self.sigma) / arb(self.sensitivity)) ** 2 / 2
+            return min(1.0, above(arb(1.25) * (-exponent).exp()))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return Δ√(2 ln(1.25/δ))/σ, rounded up; ``inf`` for δ = 0, and above 1 unless ``everywhere``."""
+        check_delta(self.name, delta)
+        if delta in (0, 1):
+            return math.inf if delta == 0 else 0.0
+        with precision():
+            epsilon = above(arb(self.sensitivity) * (2 * (arb(1.25) / arb(delta)).log()).sqrt() / arb(self.sigma))
+        return epsilon if self.everywhere or epsilon <= 1 else math.inf
+
+    @classmethod
+    def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, everywhere: bool = False) -> float:
+        """Return Δ√(2 ln(1.25/δ))/ε, rounded up.
+
+        Raises:
+            AccountantError: If ``epsilon`` > 1 and not ``everywhere``.
+        """
+        check_positive("sigma_for", epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+        if epsilon > 1 and not everywhere:
+            raise AccountantError(
+                f"ClassicGaussian: the formula is proved for epsilon <= 1, got epsilon={epsilon!r}; use GaussianCurve, "
+                "or everywhere=True for what is deployed without a proof"
+            )
+        with precision():
+            return above(arb(sensitivity) * (2 * (arb(1.25) / arb(delta)).log()).sqrt() / arb(epsilon))

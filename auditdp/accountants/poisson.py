@@ -1,0 +1,54 @@
+"""The parameters of DP-SGD with Poisson batches, which its accountants share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from auditdp.accountants.base import AccountantError, check_count, check_positive
+
+ADD_OR_REMOVE = "add or remove one record"
+
+
+def check_rate(kind: str, rate: float) -> None:
+    """Raise unless ``rate`` is in (0, 1]."""
+    if not 0 < rate <= 1:
+        raise AccountantError(f"{kind}: expected rate in (0, 1], got rate={rate!r}")
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Batches into which each record comes by a coin of its own.
+
+    Args:
+        noise_multiplier: σ: standard deviation of the noise on the sum of clipped gradients, over the clipping norm.
+        rate: q: probability of each record to be in a batch.
+        steps: How many batches.
+
+    Raises:
+        AccountantError: If a parameter is outside its range.
+    """
+
+    noise_multiplier: float
+    rate: float
+    steps: int
+    adjacency: ClassVar[str] = ADD_OR_REMOVE
+    sampling: ClassVar[str] = "Poisson"
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        check_positive(kind, noise_multiplier=self.noise_multiplier)
+        check_rate(kind, self.rate)
+        check_count(kind, steps=self.steps)
+
+    @property
+    def name(self) -> str:
+        """The analysis and its parameters."""
+        return (
+            f"{type(self).__name__}(noise_multiplier={self.noise_multiplier:g}, rate={self.rate:g}, steps={self.steps})"
+        )
+
+    @property
+    def uses(self) -> int:
+        """One for each step."""
+        return self.steps

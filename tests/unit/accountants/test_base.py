@@ -1,0 +1,134 @@
+"""The inverses that every accountant is made of, and what they refuse."""
+
+import math
+
+import pytest
+from flint import arb
+
+from auditdp.accountants.base import (
+    Accountant,
+    AccountantError,
+    Soundness,
+    above,
+    below,
+    check_count,
+    epsilon_below,
+    epsilon_from,
+    greatest,
+    least,
+    settle,
+)
+from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
+from auditdp.accountants.heterogeneous import HeterogeneousComposition
+from auditdp.accountants.quoted import AdvancedComposition, KairouzCorollary
+from auditdp.accountants.top_k import (
+    TopKAdvanced,
+    TopKBoundedRange,
+    TopKDurfeeRogers,
+    TopKNonAdaptive,
+    TopKOptimalComposition,
+    TopKPure,
+    TopKZCDP,
+)
+from auditdp.accountants.zcdp import ZCDP
+from auditdp.errors import AuditError
+
+ALL = [
+    OptimalComposition(0.1, 1e-9, 20),
+    BasicComposition(0.1, 1e-9, 20),
+    AdvancedComposition(0.1, 1e-9, 20),
+    KairouzCorollary(0.1, 1e-9, 20),
+    HeterogeneousComposition((0.1, 0.2), (0.0, 1e-9)),
+    GaussianCurve(2.0),
+    ClassicGaussian(5.0),
+    ClassicGaussian(0.5, everywhere=True),
+    ZCDP(0.1),
+    *(
+        each(20, 0.1)
+        for each in (
+            TopKPure,
+            TopKAdvanced,
+            TopKDurfeeRogers,
+            TopKBoundedRange,
+            TopKZCDP,
+            TopKOptimalComposition,
+            TopKNonAdaptive,
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("accountant", ALL, ids=lambda accountant: accountant.name)
+def test_every_accountant_keeps_the_protocol(accountant):
+    assert isinstance(accountant, Accountant)
+    assert accountant.soundness in set(Soundness)
+    assert all(getattr(accountant, text) for text in ("name", "adjacency", "sampling", "source"))
+    assert accountant.epsilon_at(1.0) == 0.0
+    assert accountant.delta_at(math.inf) <= accountant.delta_at(0.0) <= 1.0
+    for wrong in (-1e-9, 1.5, math.nan):
+        with pytest.raises(AccountantError, match="expected delta in"):
+            accountant.epsilon_at(wrong)
+    for wrong in (-0.1, math.nan):
+        with pytest.raises(AccountantError, match="expected epsilon >= 0"):
+            accountant.delta_at(wrong)
+
+
+def test_least_inverts_a_decreasing_function_and_stays_on_its_side():
+    x = least(lambda x: math.exp(-x), 1e-9)
+    assert math.exp(-x) <= 1e-9
+    assert x == pytest.approx(9 * math.log(10), rel=1e-13)
+
+
+def test_least_says_so_where_there_is_no_such_argument():
+    assert least(lambda x: 2 + 1 / (1 + x), 1.0) == math.inf
+    assert least(lambda x: math.exp(-x), 1e-9, high=2.0) == math.inf
+    assert least(lambda x: math.exp(-x), 0.5, low=3.0) == 3.0
+
+
+def test_least_finds_the_jump_of_a_step():
+    jump = 0.7310585786300049
+    assert least(lambda x: 1.0 if x < jump else 0.0, 0.5, high=1.0) == pytest.approx(jump, rel=1e-13)
+
+
+def test_greatest_inverts_an_increasing_function_over_many_orders_of_magnitude():
+    for target in (1e-12, 0.3, 7.0, 1e12):
+        x = greatest(lambda x: x * x, target)
+        assert x * x <= target
+        assert x == pytest.approx(math.sqrt(target), rel=1e-13)
+    assert greatest(lambda x: x, 5.0, high=3.0) == 3.0
+    assert greatest(lambda x: x + 1, 0.5) == 0.0
+
+
+def test_an_upper_inverse_lies_above_the_crossing_and_a_lower_one_below():
+    def curve(epsilon):
+        return math.exp(-epsilon)
+
+    assert curve(epsilon_from(curve, 1e-5)) <= 1e-5 < curve(epsilon_below(curve, 1e-5))
+    assert epsilon_below(curve, 1e-5) == pytest.approx(epsilon_from(curve, 1e-5), rel=1e-13)
+    assert epsilon_below(curve, 1.0) == 0.0
+    assert epsilon_below(lambda _: 0.5, 0.1) == math.inf
+
+
+def test_balls_are_rounded_outwards():
+    third = settle(lambda: arb(1) / 3)
+    assert below(third) < above(third)
+    assert above(third) == math.nextafter(below(third), 1)
+    assert above(arb(0.5)) == below(arb(0.5)) == 0.5
+
+
+def test_settle_adds_precision_until_a_difference_is_known():
+    tiny = settle(lambda: (1 + arb(2) ** -500) - 1)
+    assert tiny.rel_accuracy_bits() >= 60
+    with pytest.raises(AccountantError, match="not zero"):
+        settle(lambda: arb(2).sqrt() ** 2 - 2)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, math.nan])
+def test_a_count_is_an_integer(count):
+    with pytest.raises(AccountantError, match="expected an integer count >= 1"):
+        check_count("kind", count=count)
+
+
+def test_the_error_is_one_of_the_family():
+    assert issubclass(AccountantError, AuditError)

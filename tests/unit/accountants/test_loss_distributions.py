@@ -1,0 +1,152 @@
+"""Losses on a grid: bounds that are bounds, near enough to be of use, and what the convolution costs."""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import arb
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditdp.accountants.base import AccountantError, Soundness
+from auditdp.accountants.loss_distributions import CONVOLUTION_ERROR, GridCurve, from_above, from_below, gaussian_cells
+from auditdp.claims import GaussianDP, PureDP
+from auditdp.laws import precision
+
+WEIGHTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 1000)), min_size=2, max_size=5)
+
+
+@dataclass(frozen=True)
+class Lower(GridCurve):
+    """A loss, composed."""
+
+    loss: object
+    count: int
+    soundness = Soundness.LOWER
+
+    @property
+    def uses(self):
+        return self.count
+
+    def losses(self):
+        return [self.loss]
+
+
+class Upper(Lower):
+    """The same, rounded the other way."""
+
+    soundness = Soundness.UPPER
+
+
+def brute_delta(first, second, epsilon, count):
+    """Σ (∏p − e^ε ∏q)₊ over all outputs of ``count`` uses."""
+    return sum(
+        max(0.0, math.prod(first[list(where)]) - math.exp(epsilon) * math.prod(second[list(where)]))
+        for where in product(range(len(first)), repeat=count)
+    )
+
+
+@given(weights=WEIGHTS, count=st.integers(1, 3), interval=st.sampled_from([1e-3, 0.01, 0.1]), at=st.floats(0, 1))
+def test_from_below_is_a_lower_bound_and_near(weights, count, interval, at):
+    first, second = (np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True))
+    epsilon = at * count * float(np.max(np.log(first / second), initial=0))
+    lower = Lower(from_below(first, second, interval), count).delta_at(epsilon)
+    exact = brute_delta(first, second, epsilon, count)
+    assert lower <= exact + 1e-15
+    # every loss is put down by less than two steps of the grid
+    assert lower >= brute_delta(first, second, epsilon + 2 * count * interval, count) - 1e-12
+
+
+def test_from_below_keeps_losses_that_lie_near_the_grid():
+    """Cells that end half-way between points of the grid cost far less than the half interval of rounding down."""
+    sigma, interval, count = 1.0, 0.01, 100
+    losses = (np.arange(-1000, 1000) + 0.5) * interval
+    edges = losses * sigma**2 + 0.5
+    lower, _ = gaussian_cells(edges, 1.0, sigma)
+    _, upper = gaussian_cells(edges, 0.0, sigma)
+    found = from_below(lower, upper, interval)
+    assert found.shift < interval / 100
+    exact = GaussianDP(math.sqrt(count) / sigma)
+    bound = Lower(found, count)
+    epsilon = bound.epsilon_at(1e-5)
+    assert exact.delta_at(epsilon) >= 1e-5
+    assert exact.delta_at(epsilon + 0.02 * count * interval) < 1e-5
+
+
+@given(epsilon=st.floats(0.05, 3), count=st.integers(1, 4), at=st.floats(0, 1.2))
+def test_from_above_bounds_composed_randomised_response(epsilon, count, at):
+    """The exact value is the sum of Kairouz, Oh & Viswanath (2015), Theorem 3.3."""
+
+    def delta_at(epsilons):
+        return np.array([PureDP(epsilon).delta_at(e) for e in epsilons])
+
+    bound = Upper(from_above(delta_at, 1.1 * epsilon, 0.01), count)
+    keep = 1 / (1 + math.exp(-epsilon))
+    first, second = np.array([keep, 1 - keep]), np.array([1 - keep, keep])
+    exact = brute_delta(first, second, at * count * epsilon, count)
+    assert exact <= bound.delta_at(at * count * epsilon) <= exact + 0.02 * count
+
+
+@pytest.mark.parametrize(("uses", "points"), [(1, 50), (100, 50), (10_000, 50)])
+@pytest.mark.parametrize("mu", [0.3, 2.0])
+def test_what_the_convolution_costs_is_within_its_margin(uses, points, mu):
+    """Far out the closed form is nearly zero, and what is left is the error."""
+    each = mu / math.sqrt(uses)
+
+    def delta_at(epsilons):
+        return np.array([GaussianDP(each).delta_at(e) for e in epsilons])
+
+    found = from_above(delta_at, each**2 / 2 + 10 * each, each / points)
+    composed = found.loss.self_compose(uses)
+    for deviations in (6, 7, 8, 9):
+        epsilon = mu**2 / 2 + deviations * mu
+        error = composed.get_delta_for_epsilon(epsilon) - GaussianDP(mu).delta_at(epsilon)
+        assert -CONVOLUTION_ERROR * (uses + 10) < error < 1e-3 * GaussianDP(mu).delta_at(epsilon) + 1e-12 * uses
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+@pytest.mark.parametrize("sigma", [0.3, 5.0])
+def test_gaussian_cells_enclose_the_probabilities(mean, sigma):
+    edges = mean + sigma * np.array([-9.5, -9.4999, -3, -0.01, 0, 1e-6, 0.5, 0.50001, 9.4, 9.5])
+    lower, upper = gaussian_cells(edges, mean, sigma)
+    with precision(200):
+        z = [(arb(float(e)) - arb(mean)) / (arb(sigma) * arb(2).sqrt()) for e in edges]
+        below = [arb(0), *[(-x).erfc() / 2 for x in z], arb(1)]
+        for k in range(len(edges) + 1):
+            exact = below[k + 1] - below[k]
+            assert arb(lower[k]) <= exact
+            assert exact <= arb(upper[k])
+            assert float(upper[k]) <= float(exact.mid()) * (1 + 1e-8)
+
+
+def test_beyond_its_error_a_grid_says_nothing():
+    one = np.array([0.75, 0.25])
+    loss = from_below(one, one[::-1].copy(), 0.01)
+    lower, upper = Lower(loss, 1), Upper(loss, 1)
+    assert upper.epsilon_at(0.0) == math.inf
+    assert upper.epsilon_at(1e-15) == math.inf
+    assert lower.epsilon_at(1e-15) <= math.log(3)
+    assert lower.epsilon_at(1.0) == upper.epsilon_at(1.0) == 0.0
+    assert lower.delta_at(math.inf) == 0.0
+    assert 0 < upper.delta_at(math.inf) < 1e-13
+    for wrong in (-0.1, 1.1, math.nan):
+        with pytest.raises(AccountantError, match="expected delta"):
+            lower.epsilon_at(wrong)
+    with pytest.raises(AccountantError, match="expected epsilon"):
+        lower.delta_at(-1.0)
+
+
+def test_losses_beyond_the_range_of_the_exponential_function():
+    """dp-accounting's own inverse is infinite there."""
+    exact, bound = GaussianDP(14 * math.sqrt(8)), Lower(from_below(*gaussian_pair(14.0), 0.1), 8)
+    epsilon = bound.epsilon_at(1e-6)
+    assert 950 < epsilon < 1000
+    assert exact.delta_at(epsilon) >= 1e-6
+
+
+def gaussian_pair(mu):
+    """Cells of N(mu, 1), rounded down, and of N(0, 1), rounded up."""
+    edges = np.linspace(-9, mu + 9, 20_001)
+    return gaussian_cells(edges, mu, 1.0)[0], gaussian_cells(edges, 0.0, 1.0)[1]

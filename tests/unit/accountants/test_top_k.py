@@ -1,0 +1,228 @@
+"""The analyses of Gumbel top-k against the literature's numbers and the exact law, and the law against its sampler."""
+
+import math
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+from flint import arb
+from scipy import stats
+from scipy.integrate import quad
+
+from auditdp.accountants.base import AccountantError, Soundness
+from auditdp.accountants.quoted import KairouzCorollary
+from auditdp.accountants.top_k import (
+    TopKAdvanced,
+    TopKBoundedRange,
+    TopKDurfeeRogers,
+    TopKNonAdaptive,
+    TopKOptimalComposition,
+    TopKPure,
+    TopKZCDP,
+    bounded_range,
+)
+from auditdp.accountants.top_k_laws import plackett_luce, set_epsilon, unordered_top_k
+from auditdp.laws import precision
+
+UPPER = (TopKPure, TopKAdvanced, TopKDurfeeRogers, TopKBoundedRange, TopKZCDP, TopKOptimalComposition)
+SCORES = np.array([0.3, -1.2, 0.0, 2.0, 0.7])
+
+
+def exact_delta(p, q, epsilon):
+    """δ(ε) between two laws with the same outcomes in the same order, in balls."""
+    with precision():
+        e = arb(epsilon).exp()
+        return float(sum(((a - e * b).max(arb(0)) for a, b in zip(p.balls, q.balls, strict=True)), arb(0)).mid())
+
+
+def exact_loss(p, q):
+    """The largest loss ln P/Q."""
+    with precision():
+        return max(float((a / b).log().mid()) for a, b in zip(p.balls, q.balls, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("analysis", "epsilon"),
+    [
+        (TopKPure, 2.000),
+        (TopKAdvanced, 2.000),
+        (TopKOptimalComposition, 1.789),
+        (TopKDurfeeRogers, 1.275),
+        (TopKBoundedRange, 1.200),
+        (TopKZCDP, 1.014),
+        (TopKNonAdaptive, 0.926),
+    ],
+)
+def test_twenty_selections_of_a_tenth(analysis, epsilon):
+    """For δ = 1e-6; the closed ones by hand, such as 20·.1·tanh(.05) + .1·√(10 ln 1e6) = 1.275."""
+    accountant = analysis(20, 0.1)
+    assert accountant.epsilon_at(1e-6) == pytest.approx(epsilon, abs=6e-4)
+    assert accountant.soundness is (Soundness.LOWER if analysis is TopKNonAdaptive else Soundness.UPPER)
+
+
+def test_corollary_1_of_dpar_written_out():
+    k, epsilon, delta = 200, 0.05, 1e-6
+    stated = 2 * min(
+        k * epsilon,
+        k * epsilon * math.expm1(2 * epsilon) / (math.exp(2 * epsilon) + 1)
+        + epsilon * math.sqrt(2 * k * math.log(1 / delta)),
+    )
+    eta = bounded_range(1 / epsilon)
+    assert eta == pytest.approx(2 * epsilon, rel=1e-15)
+    assert TopKAdvanced(k, eta).epsilon_at(delta) == pytest.approx(stated, rel=1e-14)
+    assert TopKAdvanced(k, eta).epsilon_at(delta) >= KairouzCorollary(eta, 0.0, k).epsilon_at(delta)
+
+
+def test_the_mean_of_bounded_range_is_the_largest_of_all_two_point_losses():
+    eta = 0.8
+    t = np.linspace(0, eta, 200_001)
+    means = t - eta * np.expm1(t) / np.expm1(eta)
+    with precision():
+        assert float(TopKBoundedRange(1, eta)._mean().mid()) == pytest.approx(means.max(), rel=1e-9)
+
+
+def test_bounded_range_counts_both_directions_unless_scores_are_monotone():
+    assert bounded_range(4.0, sensitivity=0.5) == 0.25
+    assert bounded_range(4.0, sensitivity=0.5, monotone=True) == 0.125
+    with pytest.raises(AccountantError, match="expected finite scale > 0"):
+        bounded_range(0.0)
+
+
+def test_one_selection_attains_its_pure_epsilon_in_the_limit_only():
+    """Raise one score by Δ and lower the others: the loss of choosing it is ln(p + (1−p)e^η), p its chance."""
+    eta = 0.6
+    for others in (1, 9, 999):
+        with precision():
+            low, high = arb(-0.15), arb(0.15)
+            p = plackett_luce([high] + [low] * others, 1)
+            q = plackett_luce([low] + [high] * others, 1)
+        chance = p.floats[0]
+        assert exact_loss(p, q) == pytest.approx(math.log(chance + (1 - chance) * math.exp(eta)), rel=1e-12)
+        assert exact_loss(p, q) < eta
+    assert exact_loss(p, q) > 0.998 * eta
+
+
+def test_the_lower_bound_is_attained_by_many_candidates():
+    """Two of 4n equal scores, the half of them raised by η/2 and the rest lowered, come up to two independent draws."""
+    eta, epsilon, n = 1.0, 0.4, 40
+    lower = TopKNonAdaptive(2, eta).delta_at(epsilon)
+    best = 0.0
+    for raised in range(4, n, 4):
+        move = [0.5] * raised + [0.0] * (n - raised)  # a common shift of all scores does not matter
+        p, q = unordered_top_k([m + 0.5 for m in move], 2), unordered_top_k([0.5 - m for m in move], 2)
+        best = max(best, exact_delta(p, q, epsilon))
+    assert best == pytest.approx(lower, rel=0.03)
+
+
+def test_the_lower_bound_is_the_largest_over_all_t():
+    k, eta, epsilon = 5, 0.9, 1.1
+    best = 0.0
+    for t in np.linspace(0, eta, 20_001):
+        p = (math.exp(-t) - math.exp(-eta)) / -math.expm1(-eta)
+        curve = sum(
+            math.comb(k, i) * p ** (k - i) * (1 - p) ** i * max(math.exp(k * t - i * eta) - math.exp(epsilon), 0)
+            for i in range(k + 1)
+        )
+        best = max(best, curve)
+    assert TopKNonAdaptive(k, eta).delta_at(epsilon) == pytest.approx(best, rel=1e-6)
+
+
+def pairs(n):
+    """Changes of n log weights by at most η/2 either way: every corner of the cube, up to order."""
+    return [[1] * up + [-1] * (n - up) for up in range(1, n)]
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 2), (5, 2), (5, 3)])
+@pytest.mark.parametrize("eta", [0.1, 1.0, 3.0])
+def test_no_upper_bound_is_below_the_exact_curve_of_a_bad_pair(n, k, eta):
+    """Clipped scores in [0, Δ]: any base scores, each moved by up to Δ; all corners where base scores are equal."""
+    largest = 0.0
+    for signs in pairs(n):
+        p, q = (plackett_luce([sign * s * eta / 4 for s in signs], k) for sign in (1, -1))
+        loss = exact_loss(p, q)
+        largest = max(largest, loss)
+        for epsilon in np.linspace(0, loss, 7):
+            exact = exact_delta(p, q, float(epsilon))
+            for analysis in UPPER:
+                assert analysis(k, eta).delta_at(float(epsilon)) >= exact
+    assert 0 < largest < k * eta
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 2), (5, 4)])
+def test_the_worst_pair_of_clipped_scores_is_found_among_all_corners(n, k):
+    """No pair of scores in {0, Δ}ⁿ shows more than the closed form, and one of them shows it."""
+    eta = 0.8
+    laws = [unordered_top_k([eta / 2 * bit for bit in bits], k) for bits in product((0, 1), repeat=n)]
+    worst = max(exact_loss(p, q) for p in laws for q in laws)
+    assert set_epsilon(n, k, eta) == pytest.approx(worst, rel=1e-13)
+    assert set_epsilon(n, k, eta) < TopKPure(k, eta).epsilon_at(0.0) == pytest.approx(k * eta)
+    assert set_epsilon(10**9, k, eta) == pytest.approx(k * eta, rel=1e-8)
+    assert set_epsilon(k, k, eta) == pytest.approx(0.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_ordered_law_is_the_product_of_selections(count):
+    law = plackett_luce(SCORES, count)
+    weights = np.exp(SCORES)
+    assert len(law.outcomes) == math.perm(5, count)
+    for outcome, probability in zip(law.outcomes, law.floats, strict=True):
+        left, expected = weights.copy(), 1.0
+        for i in outcome:
+            expected *= left[i] / left.sum()
+            left[i] = 0
+        assert probability == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_set_forgets_the_order():
+    ordered, sets = plackett_luce(SCORES, 3), unordered_top_k(SCORES, 3)
+    for outcome, probability in zip(sets.outcomes, sets.floats, strict=True):
+        orders = [row in set(permutations(outcome)) for row in map(tuple, ordered.outcomes)]
+        assert probability == pytest.approx(ordered.floats[orders].sum(), rel=1e-14)
+    assert [tuple(row) for row in sets.outcomes] == list(combinations(range(5), 3))
+
+
+def test_the_set_has_the_integral_of_exponential_clocks():
+    """P(S) = ∫₀¹ ∏_{i∈S} (1 − u^{w_i/w(Sᶜ)}) du: the first k clocks, u the chance that the others still run."""
+    weights = np.exp(SCORES)
+    law = unordered_top_k(SCORES, 2)
+    for outcome, probability in zip(law.outcomes, law.floats, strict=True):
+        rest = weights.sum() - weights[outcome].sum()
+        integral, _ = quad(lambda u, w=weights[outcome] / rest: np.prod(1 - u**w), 0, 1)
+        assert probability == pytest.approx(integral, rel=1e-9)
+
+
+def test_the_law_is_exact():
+    law = unordered_top_k(SCORES, 2)
+    assert all(float(p.rad()) < 1e-60 for p in law.balls)
+    with precision():
+        assert sum(law.balls, arb(0)).contains(1)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("law", "ordered"), [(plackett_luce, True), (unordered_top_k, False)])
+def test_the_laws_are_those_of_the_sampler(law, ordered):
+    """Chi-square of 200,000 draws of SCORES plus Gumbel noise; null: the law is right; alpha = 1e-6 each."""
+    alpha, size = 1e-6, 200_000
+    stated = law(SCORES, 3)
+    noisy = SCORES + np.random.default_rng(20240229).gumbel(size=(size, 5))
+    rows = np.argsort(-noisy, axis=1)[:, :3]
+    rows = rows if ordered else np.sort(rows, axis=1)
+    code = [25, 5, 1]
+    place = {int(c): i for i, c in enumerate(stated.outcomes @ code)}
+    counts = np.bincount([place[c] for c in rows @ code], minlength=len(place))
+    p = stats.chisquare(counts, stated.floats * size).pvalue
+    assert p > alpha, f"chi-square p = {p:.2g}, alpha={alpha:g}"
+
+
+def test_what_cannot_be_listed_is_refused():
+    for law in (plackett_luce, unordered_top_k):
+        with pytest.raises(AccountantError, match=r"expected count in 1\.\.5, the number of scores, got count=6"):
+            law(SCORES, 6)
+    with pytest.raises(AccountantError, match="5 of 20 scores have 1,860,480 outcomes"):
+        plackett_luce(np.zeros(20), 5)
+
+
+def test_what_describes_no_selection_is_refused():
+    for analysis, (count, eta) in product((*UPPER, TopKNonAdaptive), [(0, 1.0), (2, 0.0), (2, math.inf)]):
+        with pytest.raises(AccountantError, match=f"{analysis.__name__}: expected"):
+            analysis(count, eta)
