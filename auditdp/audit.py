@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.accountants.base import Accountant
 from auditdp.adjacency import Pair
 from auditdp.claims import Claim
 from auditdp.errors import CollectionError, ConfigurationError, Skip, did_you_mean
 from auditdp.evidence.estimation import Promise, Unbiased, VarianceAtMost
 
 DATA_VARIABLE = "AUDITDP_DATA"
-KINDS = ("exact", "game", "sensitivity", "support")
+KINDS = ("exact", "accounting", "game", "sensitivity", "support")
 """Kinds of evidence about a privacy claim, as they are gathered: what says most about the claim comes first."""
-DEFAULT_KINDS = ("exact", "game", "sensitivity")
+DEFAULT_KINDS = ("exact", "accounting", "game", "sensitivity")
 """Those that are gathered where they apply, unless an audit names its own."""
 
 
@@ -29,11 +30,14 @@ class Audit:
     """One mechanism with its claim, its neighbours, and the twins that prove the audit has teeth.
 
     Args:
-        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see ``auditdp.mechanism``.
+        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see ``auditdp.mechanism``. None where a formula is audited
+            and accountants are all the evidence; ``pairs`` are then not needed.
         claim: A privacy claim (``PureDP``, ``ApproxDP``, ``GaussianDP``), or a promise about an estimate (``Unbiased``,
             ``VarianceAtMost``).
         pairs: For a privacy claim: an adjacency such as ``EdgeLDP(nodes=8)``, or pairs (data, neighbour).
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
+        accountants: Accountants of the mechanism's parameters, such as ``poisson_accountants(1.0, 0.01, 1000)``: they judge
+            the claim about the model, and no control, which has other parameters.
         controls: Mechanisms that break the claim on purpose. Each kind of evidence must refute each of them with the
             budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
             and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes.
@@ -58,6 +62,7 @@ class Audit:
     claim: Claim | Promise
     pairs: Any = None
     inputs: Mapping[str, Sequence[Any]] | None = None
+    accountants: Sequence[Accountant] = ()
     controls: Sequence[Any] = ()
     play: Sequence[Pair] | None = None
     evidence: Sequence[str] | None = None
@@ -74,13 +79,22 @@ class Audit:
             raise CollectionError(f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}")
         if not self.is_promise and not hasattr(self.claim, "level"):
             raise CollectionError(f"expected a claim such as PureDP(1.0), got claim={self.claim!r}")
-        if not self.is_promise and self.pairs is None:
+        if self.is_formula and (self.is_promise or self.controls):
+            raise CollectionError(
+                f"an audit of {self.claim} by accountants alone needs a claim of privacy and has no controls"
+            )
+        if not self.is_promise and self.pairs is None and not self.is_formula:
             raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
         for kind in self.evidence or ():
             if kind not in KINDS:
                 raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, KINDS)}")
         if self.calls is not None and self.calls < 1:
             raise CollectionError(f"expected calls >= 1, got calls={self.calls!r}")
+
+    @property
+    def is_formula(self) -> bool:
+        """Whether there is no mechanism, only the accountants of its parameters."""
+        return self.mechanism is None and bool(self.accountants)
 
     @property
     def is_promise(self) -> bool:

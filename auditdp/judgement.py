@@ -17,6 +17,7 @@ from auditdp.audit import DEFAULT_KINDS, Audit
 from auditdp.betting.game import Streams
 from auditdp.claims import GaussianDP
 from auditdp.errors import CollectionError
+from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.estimation import Unbiased, VarianceAtMost, estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_game
@@ -72,7 +73,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         id=settings.key,
         verdict=verdict,
         summary=summary,
-        mechanism=name_of(built.mechanism),
+        mechanism=built.accountants[0].name if built.is_formula else name_of(built.mechanism),
         claim=_claim_record(built),
         evidence=evidence,
         epsilon_lower=bounds[0],
@@ -89,6 +90,9 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool = False) -> list[Evidence]:
     """Run every applicable kind of evidence on one mechanism; the game against a control stops when it is refuted."""
+    if built.is_formula:
+        assert not isinstance(built.claim, Unbiased | VarianceAtMost)  # checked when the audit was made
+        return [accounting_evidence(built.claim, built.accountants)]
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
     calls = built.calls if built.calls is not None else settings.calls
     if isinstance(built.claim, Unbiased | VarianceAtMost):
@@ -105,6 +109,8 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
         seed = int(streams("exact", 0).integers(2**32))
         found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited, seed=seed))
+    if "accounting" in kinds and built.accountants and not control:
+        found.append(accounting_evidence(built.claim, built.accountants))
     betting: dict[str, Any] = {
         "alpha": alpha,
         "calls": calls,
@@ -155,6 +161,8 @@ def _conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -
         summary += "; the stated law is certified, so the code does not draw from the law that it states"
     if by_kind.get("sensitivity") is Verdict.VIOLATED and by_kind.get("exact") is Verdict.CERTIFIED:
         summary += "; the stated law is certified, so it is not the law of noise that is calibrated as declared"
+    if by_kind.get("game") is Verdict.VIOLATED and by_kind.get("accounting") is Verdict.CERTIFIED:
+        summary += "; the accountants certify the claim for their model, so the code is not that model"
     surviving = [control.name for control in controls if control.verdict is not Verdict.VIOLATED]
     if surviving:
         return Verdict.INCONCLUSIVE, (
@@ -185,7 +193,7 @@ def _claim_record(built: Audit) -> ClaimRecord:
     return ClaimRecord(
         kind=type(claim).__name__,
         text=str(claim),
-        adjacency=as_adjacency(built.pairs).name,
+        adjacency=built.accountants[0].adjacency if built.is_formula else as_adjacency(built.pairs).name,
         source=claim.source,
         parameter=claim.parameter,
         epsilon=None if isinstance(claim, GaussianDP) else claim.level,

@@ -49,10 +49,12 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
     rows += [("tried", f"{name} = {', '.join(map(str, sizes))}") for name, sizes in item.smallest.items()]
     try:
         built, _ = item.build({})
-        rows += [("mechanism", name_of(built.mechanism)), ("claim", str(built.claim))]
+        rows += [] if built.is_formula else [("mechanism", name_of(built.mechanism))]
+        rows += [("claim", str(built.claim))]
+        rows += [("accountant", accountant.name) for accountant in built.accountants]
         if built.inputs is not None:
             rows += [("inputs", name) for name in built.inputs]
-        else:
+        elif not built.is_formula:
             adjacency = as_adjacency(built.pairs)
             rows += [("neighbours", adjacency.name)]
             rows += [("pair", str(pair)) for pair in (built.play or adjacency.pairs())]

@@ -38,6 +38,8 @@ _PLACED = (
     "sensitivity",
     "norm",
     "largest_difference",
+    "claimed_epsilon",
+    "delta",
     "pairs_compared",
     "exhaustive",
 )
@@ -126,7 +128,7 @@ def _confirmation(confirmation: dict[str, Any]) -> str:
 
 
 def tables(evidence: Evidence) -> Iterator[Table]:
-    """Return the tables of an evidence: its classes of inputs."""
+    """Return the tables of an evidence: its classes of inputs, and what accountants say."""
     details = evidence.details
     classes = _rows(details.get("classes"))
     if classes:
@@ -135,6 +137,12 @@ def tables(evidence: Evidence) -> Iterator[Table]:
         for shown, row in zip(rows, classes, strict=True):
             shown.insert(4, f"{number(row.get('low'))} to {number(row.get('high'))}")
         yield Table("Classes of inputs", columns, rows[:CLASSES_SHOWN], max(0, len(rows) - CLASSES_SHOWN))
+    if accountants := _rows(details.get("accountants")):
+        columns = ["Accountant", "Is", f"ε at δ = {number(details.get('delta'))}", "Source", "Finding"]
+        said = [[row.get(key) for key in ("name", "soundness", "epsilon", "source", "finding")] for row in accountants]
+        yield Table(
+            "Accountants", columns, [[*map(plain, row[:2]), number(row[2]), *map(plain, row[3:])] for row in said]
+        )
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:

@@ -43,7 +43,8 @@ def run_task(task: Task) -> AuditResult:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), _time_limit(task.timeout):
             declared = _find(task)
             built, parameters, settings, result = _audit(task, declared)
-            if task.mutants and result.verdict is not Verdict.VIOLATED:  # else every mutant is refuted as well
+            wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
+            if wanted and result.verdict is not Verdict.VIOLATED:  # else every mutant is refuted as well
                 exact = any(evidence.kind == "exact" for evidence in result.evidence)
                 result = replace(result, mutation=mutation(built, settings, exact=exact))
     except Skip as reason:

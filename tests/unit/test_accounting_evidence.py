@@ -1,0 +1,82 @@
+"""Accounting evidence: what a cross-check becomes in a record, and that it goes to JSON and back."""
+
+import math
+
+import pytest
+from pydantic import TypeAdapter
+
+from auditdp.accountants.base import AccountantError
+from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
+from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.shuffled import ShuffledLower
+from auditdp.accountants.subsampling import PoissonSubsampled, naive_claim
+from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.evidence.accounting import accounting_evidence
+from auditdp.results import Evidence, Verdict
+
+ACCOUNTANTS = [kind(1.0, 0.01, 100) for kind in (PLDLower, PLDUpper, RDP)]
+
+
+def test_a_false_claim_has_bounds_a_table_and_a_counterexample():
+    evidence = accounting_evidence(naive_claim(1.0, 1e-6, 0.01), [PoissonSubsampled(1.0, 1e-6, 0.01)])
+    assert evidence.kind == "accounting"
+    assert evidence.verdict is Verdict.VIOLATED
+    assert evidence.epsilon_lower == evidence.epsilon_upper == pytest.approx(math.log1p(0.01 * math.expm1(1.0)))
+    assert evidence.counterexample is not None
+    assert "the claim allows 0.01" in evidence.counterexample.explanation
+    assert evidence.assumptions == [
+        "neighbours: add or remove one record",
+        "batches: Poisson",
+        "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
+    ]
+    (row,) = evidence.details["accountants"]
+    assert row["soundness"] == "exact"
+    assert row["source"].startswith("Balle, Barthe & Gaboardi (2018)")
+    assert row["finding"] == ""
+
+
+def test_a_true_claim_is_certified_by_the_tightest_proof():
+    lower, upper, _ = (accountant.epsilon_at(1e-5) for accountant in ACCOUNTANTS)
+    evidence = accounting_evidence(ApproxDP(1.2 * upper, 1e-5), ACCOUNTANTS)
+    assert evidence.verdict is Verdict.CERTIFIED
+    assert (evidence.epsilon_lower, evidence.epsilon_upper) == (lower, upper)
+    assert evidence.counterexample is None
+    assert evidence.calls == 0
+    assert [row["name"].split("(")[0] for row in evidence.details["accountants"]] == ["PLDLower", "PLDUpper", "RDP"]
+    assert evidence.details["delta"] == 1e-5
+
+
+def test_between_the_bounds_nothing_is_decided():
+    lower, upper, _ = (accountant.epsilon_at(1e-5) for accountant in ACCOUNTANTS)
+    evidence = accounting_evidence(ApproxDP((lower + upper) / 2, 1e-5), ACCOUNTANTS)
+    assert evidence.verdict is Verdict.NOT_REFUTED
+    assert evidence.counterexample is None
+
+
+def test_findings_are_told_and_decide_nothing():
+    evidence = accounting_evidence(
+        ApproxDP(5.0, 1e-5),
+        [*ACCOUNTANTS, ShuffledLower(0.6, 1000)],
+        adjacency="add or remove one record",
+        sampling="Poisson",
+    )
+    assert evidence.verdict is Verdict.CERTIFIED
+    assert evidence.statement.endswith("(1 finding about accountants)")
+    assert "is for neighbours that zero one record out" in evidence.details["findings"][0]
+    with pytest.raises(AccountantError, match="one adjacency"):
+        accounting_evidence(ApproxDP(5.0, 1e-5), [*ACCOUNTANTS, ShuffledLower(0.6, 1000)])
+
+
+def test_a_level_mu_is_not_bounded_by_values_of_epsilon():
+    evidence = accounting_evidence(GaussianDP(0.9), [GaussianCurve(1.0)])
+    assert evidence.verdict is Verdict.VIOLATED
+    assert evidence.epsilon_lower is evidence.epsilon_upper is None
+
+
+def test_it_goes_to_json_and_back():
+    evidence = accounting_evidence(PureDP(1.0), [GaussianCurve(1.0), RDP(1.0, 0.01, 10)])
+    adapter = TypeAdapter(Evidence)
+    again = adapter.validate_json(adapter.dump_json(evidence))
+    assert again.verdict is evidence.verdict
+    assert again.epsilon_upper == math.inf
+    assert again.details["accountants"][0]["epsilon"] == "inf"
