@@ -24,6 +24,11 @@ from auditdp.mechanism import Array
 
 FIRST_CUT = 8
 FEW_ROWS = 1 << 14
+SAMPLE = 4096
+RARELY_DISTINCT = 0.5
+"""Names say nothing where more of a sample's rows than this have one of their own."""
+OFTEN_DISTINCT = 0.75
+"""Of a sample of rows that are 4096 different ones, all alike, about two thirds are distinct."""
 SOON, LATE = 1.5, 2.0
 FINEST_FROM = 10_000
 WHOLE = 5
@@ -93,15 +98,6 @@ class _Look:
         return self.learner.fit(
             np.concatenate(rows), np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows])
         )
-
-    def cut(self, sides: tuple[Floats, Floats]) -> bool:
-        """Cut the view into cells by its values, and return whether that makes sense: rare names say nothing."""
-        values = np.concatenate(sides)
-        if self.names and len(np.unique(sample := values[:: -(-len(values) // 4096)])) > len(sample) / 2:
-            self.cells = None
-            return False
-        self.cells = Names(values) if self.names else Cells(values)
-        return True
 
 
 class _Alphabet:
@@ -212,12 +208,18 @@ class Watcher:
             return
         self._next = math.ceil((SOON if memory.calls < FEW_ROWS else LATE) * memory.calls)
         sides = self._rows(memory.zeros), self._rows(memory.ones)
+        everything = np.concatenate(sides)
+        some = everything[:: -(-len(everything) // SAMPLE)]
+        distinct = len(np.unique(fingerprint(some))) / len(some)
         before = {id(look): part for look, part in self._parts()}
         counts, self._cut = [], []
         for look in self._looks:
             if look.left and id(look) in before:
                 counts.append(before[id(look)])
                 self._cut.append(look)
+                continue
+            if look.names and distinct > RARELY_DISTINCT:
+                look.cells = None
                 continue
             if look.learner is None:
                 assert look.values is not None  # only learned views start without
@@ -227,14 +229,12 @@ class Watcher:
                 continue
             else:
                 values = look.train(sides)
-            if look.cut(values):
-                assert look.cells is not None  # it was just cut
-                counts.append(np.stack([look.cells.count(side) for side in values]).astype(np.float64))
-                self._cut.append(look)
+            look.cells = Names(np.concatenate(values)) if look.names else Cells(np.concatenate(values))
+            counts.append(np.stack([look.cells.count(side) for side in values]).astype(np.float64))
+            self._cut.append(look)
         self._bank = Bank([look.cells for look in self._cut if look.cells is not None], np.hstack(counts))
-        everything = np.concatenate(sides)
-        most = min(MOST_NAMES, len(everything) // 2)
-        few = everything.shape[1] > 1 and len(np.unique(fingerprint(everything))) <= most
+        few = everything.shape[1] > 1 and distinct <= OFTEN_DISTINCT
+        few = few and len(np.unique(fingerprint(everything))) <= min(MOST_NAMES, len(everything) // 2)
         self._alphabet = _Alphabet(everything, self._cut) if few else None
 
     def _parts(self) -> list[tuple[_Look, Floats]]:
@@ -246,7 +246,8 @@ class Watcher:
     def rank(self, won: Floats, calls: int) -> None:
         """Let only the best views see whole batches, and the others an eighth, or less once there are many calls.
 
-        Views that earn clearly less than another are left as they are, not learned or cut again.
+        A heavy view sees them only where none earns more. Views that earn clearly less than another, and heavy ones that
+        earn less at all, are left as they are, not learned or cut again.
 
         Args:
             won: Log wealth that every forecaster won on this pair lately, shape (forecasters, statements).
@@ -256,9 +257,11 @@ class Watcher:
         behind = np.where(best > 0, best.max(axis=0) - best, np.inf).min(axis=1)  # who abstains is not behind, but idle
         for place, k in enumerate(np.argsort(behind, kind="stable")):
             others = HANDICAP if calls < MANY_CALLS else LATE_HANDICAP
-            self._looks[k].every = 1 if place < WHOLE and (np.isfinite(behind[k]) or calls < MANY_CALLS) else others
-            heavy = self._looks[k].learner is not None and self._looks[k].learner.heavy
-            self._looks[k].left = bool(best.max() > TELLING and behind[k] > (0 if heavy else TELLING))
+            look = self._looks[k]
+            unloved = look.learner is not None and look.learner.heavy and behind[k] > 0
+            whole = place < WHOLE and (np.isfinite(behind[k]) or calls < MANY_CALLS) and not unloved
+            look.every = 1 if whole else others
+            look.left = bool(best.max() > TELLING and (unloved or behind[k] > TELLING))
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
         """Draw odds that the counts leave plausible and return what they would earn.
