@@ -157,11 +157,11 @@ class Game:
         Validity does not depend on the choice, because every bet is placed before its coin is known. No pair gets less
         than an eighth of its share, however dull it looks; in games of millions of calls that becomes less and less.
 
-        Three batches of four go to the pair that has lately earned most, since what was learned of one pair is lost on
-        another. It has to have earned against the claim, as long as that may be refuted within the remaining calls; then
-        against the lowest level that the bound has not reached. Pairs that earn at a low level are many, and whoever
-        follows them there may never come to the one that refutes. So where nobody has earned against the claim, what each
-        may earn is drawn, by turns at the claim and at that level.
+        Three batches of four go to the pair that has lately earned most against the claim, since what was learned of one pair
+        is lost on another; once the claim is refuted, or hardly can be within the remaining calls, to the one that has earned
+        most against the lowest level that the bound has not reached. Not before: pairs that earn at a low level are many, and
+        whoever follows them may never come to the one that refutes. In all other batches, what each pair may earn is drawn,
+        by turns against the claim and that level.
         """
         fewest = min(self.tables, key=lambda table: table.calls)
         shared = min(self.wealth.calls, math.sqrt(self.wealth.calls * NEGLECT_MORE_FROM))
@@ -169,10 +169,10 @@ class Game:
             return fewest
         follow = self._batch % EXPLORE != 0
         if not self.wealth.refuted(self.alpha):
+            if follow and (earning := self._earning(self.wealth.position)):
+                return earning
             draws = self._draws(self.wealth.position, rng)
             if np.max(draws) * remaining > math.log(1 / self.alpha) - min(self.wealth.log_wealth, 0.0):
-                if follow and (earning := self._earning(self.wealth.position)):
-                    return earning
                 return self._best(draws if self._batch % 2 == 0 else self._draws(self._frontier, rng), rng)
         return (follow and self._earning(self._frontier)) or self._best(self._draws(self._frontier, rng), rng)
 
