@@ -12,7 +12,7 @@ the budget ε₁. What is true, by enumeration of every dendrogram and every pai
 """
 
 from auditdp import Audit, EdgeDP, Pair, PureDP, audit
-from audits.hierarchy_graphs import BESIDE, WEDGE, graph, telling
+from audits.hierarchy_graphs import BESIDE, SQUARE, WEDGE, graph, telling
 from mechanisms.hierarchy import DendrogramStep, PrivateEdgeDP
 from mechanisms.hierarchy.likelihood import acceptance_rate
 
@@ -80,7 +80,7 @@ def privhrg_dendrogram(epsilon=1.0, nodes=4):
         claim=PureDP(epsilon),
         pairs=EdgeDP(nodes),
         controls=[DendrogramStep(5 * epsilon, nodes)],
-        play=telling(nodes),
+        play=[*telling(nodes), SQUARE],
     )
 
 
@@ -140,6 +140,9 @@ def privhrg_dendrogram_enough_steps(epsilon=1.0, nodes=4, steps=12):
             "noise halved: draw 2, random in ExactChain.run*": (
                 "squared odds of acceptance: by enumeration of all pairs of 4 nodes the exact ε is then .336"
             ),
+            "condition ignored in DendrogramStep._draw_numbers: rng.integers(*": (
+                "a uniformly random start keeps ε₁ after any number of steps, ``privhrg_dendrogram_uniform_start``"
+            ),
         },
         cost=f"{steps} steps for {nodes} nodes; log L keeps its whole weight",
         decides="a bound on the mixing time of the chain for the sizes that are deployed",
@@ -166,6 +169,9 @@ def privhrg_dendrogram_uniform_start(epsilon=1.0, nodes=4, steps=1):
         equivalent_mutants={
             "noise halved: draw 3, random in ExactChain.run*": (
                 "squared odds of acceptance: by enumeration of all pairs of 4 nodes the exact ε is then .211"
+            ),
+            "condition ignored in DendrogramStep.stages: * → [[](0.0,), (rate,)[]]": (
+                "a move that is always accepted leaves the uniform law of the start as it is"
             ),
         },
         cost="none in ε₁: the start is drawn anew for each release",

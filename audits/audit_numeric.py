@@ -40,6 +40,12 @@ COIN = "each part is ε-LDP and shows in the output, so that any probability of 
 BETWEEN = "P(0) stays between its values at 0 and 1, and P(C) and P(−C) between those of the near and far side at 1"
 SIGN = "the mechanism for the sign of the number, which is a number of [−1, 1]"
 SAMPLE = "which features are sampled plays no part in the loss"
+ANYWHERE = (
+    "the density is that inside the interval or that outside, a factor E apart, wherever a number puts its interval"
+)
+ONE_COIN = "given a coin that all features share, each is still ε/r-LDP with noise of its own"
+ONE_FEATURE = "one feature is released, so there is none that it shares its noise with"
+UNUSED = "for ε <= .61 Duchi's noise alone is used, and that of an unused draw is as good"
 DUCHI_EQUIVALENTS = {"*left out in Duchi.draw: *": LABELS}
 PIECEWISE_EQUIVALENTS = {
     "term left out in Piecewise.size: t + 1 → 1": NO_INPUT,
@@ -72,10 +78,18 @@ SAMPLED_EQUIVALENTS = {
     "condition ignored in NumericVector.factor: *": LABELS,
     "noise left out: draw *, permuted in *": SAMPLE,
 }
+DUCHI_RECORDS = {
+    "*left out in Duchi.size: *": LABELS,
+    "factor left out in Duchi.positive: abs(x) * (self.keep - 0.5) → self.keep - 0.5": SIGN,
+}
+PIECEWISE_RECORDS = {"factor left out in Piecewise.centre: (self.size - self.half) * x*": ANYWHERE}
 RECORD_EQUIVALENTS = {
-    Duchi: {
-        "*left out in Duchi.size: *": LABELS,
-        "factor left out in Duchi.positive: abs(x) * (self.keep - 0.5) → self.keep - 0.5": SIGN,
+    Duchi: DUCHI_RECORDS,
+    Piecewise: PIECEWISE_RECORDS,
+    PMSub: PIECEWISE_RECORDS,
+    Hybrid: {
+        **DUCHI_RECORDS,
+        "one noise for all coordinates: draw 1, random in NumpyBackend.uniform, called by Hybrid.draw": ONE_COIN,
     },
     ThreeOutput: {"*left out in ThreeOutput.size: *": LABELS},
 }
@@ -90,6 +104,9 @@ LITTLE = (
 )
 UNBIASED_PIECEWISE = {
     "parameter doubled: epsilon = *": UNBIASED,
+    "parameter doubled in Piecewise._ball: epsilon → 2 * epsilon (place 2)": (
+        "the mean is E/(E+t)·(C−h) − t/(E+t)·h = 1 times the number for every t, since C − h = (E+t)/(E−1) = th"
+    ),
     "*in Piecewise._ball: epsilon / self.root → epsilon": UNBIASED,
 }
 UNBIASED_EQUIVALENTS = {
@@ -110,6 +127,7 @@ UNBIASED_EQUIVALENTS = {
 SAMPLED_UNBIASED = {
     "parameter doubled: whole.epsilon = *": UNBIASED,
     "*in NumericVector.one: *": UNBIASED,
+    "condition ignored in NumericVector.chosen: * → self.dimension": "all features are released then, with the factor 1",
     "*in ThreeOutput.ends: *": UNBIASED,
     "*in probability_of_zero: *": UNBIASED,
 }
@@ -251,7 +269,8 @@ def hybrid(epsilon=1.0):
 @audit(source=f"{WANG}, Section III-C", row="Hybrid", reading="as stated, ε <= .61")
 def hybrid_small(epsilon=0.6):
     """The hybrid provides ε-LDP where it is Duchi's mechanism alone."""
-    return private(Hybrid, epsilon)
+    audited = private(Hybrid, epsilon)
+    return replace(audited, equivalent_mutants=audited.equivalent_mutants | {"noise reused: draw *": UNUSED})
 
 
 @audit(source=f"{WANG}, Section III-C", row="Hybrid", reading="as stated")
@@ -389,7 +408,9 @@ def every_feature_three_output(epsilon=2.0, dimension=2):
 @audit(source=SAMPLED, row=USES, reading="ε/k for each of k sampled features, k = 1, Piecewise")
 def sampled_one(epsilon=1.5, dimension=3):
     """Piecewise on k = max(1, min(d, ⌊ε/2.5⌋)) of d features, with ε/k each, provides ε-LDP for the record (k = 1)."""
-    return record_private(sampled_features, Piecewise, epsilon, dimension)
+    audited = record_private(sampled_features, Piecewise, epsilon, dimension)
+    shared = "one noise for all coordinates: draw *, random in NumpyBackend.uniform, called by Piecewise.draw"
+    return replace(audited, equivalent_mutants=audited.equivalent_mutants | {shared: ONE_FEATURE})
 
 
 @audit(

@@ -24,3 +24,5 @@ WEDGE = ((0, 1), (0, 2))
 """Two public edges."""
 BESIDE = Pair(graph(4, (0, 3), (1, 3)), graph(4, (0, 3)), "two private edges beside the public ones | one")
 """Of the pairs with these public edges, the one on which 4 nodes lose most."""
+SQUARE = Pair(graph(4, (0, 2), (0, 3), (1, 2), (1, 3)), graph(4, (0, 3), (1, 2), (1, 3)), "a square | a path")
+"""A pair on which the same random numbers lead to different dendrograms."""
