@@ -232,7 +232,10 @@ def _excess(values: Floats, t: float) -> float:
     there for normal noise is Student's own. With exponential noise and 300 calls in each of three classes this brings the
     false alarms of a nominal 5 % from 5.8 % to 5.0 %.
     """
-    skewness, kurtosis = float(stats.skew(values)), float(stats.kurtosis(values))
+    if not (spread := float(values.std())):
+        return 0.0
+    standard = (values - values.mean()) / spread
+    skewness, kurtosis = float((standard**3).mean()), float((standard**4).mean()) - 3
     shape = skewness**2 * (t**4 + 2 * t**2 - 3) / 18 - kurtosis * (t**2 - 3) / 12
     return max(0.0, 2 * float(stats.norm.pdf(t)) * t * shape / len(values))
 
