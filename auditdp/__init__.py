@@ -1,29 +1,36 @@
 """auditdp: is a mechanism's claimed privacy guarantee true?
 
-The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names.
+The vocabulary that audits are written in; everything else lives in the modules that ``ARCHITECTURE.md`` names. A name is
+imported when it is first asked for, so that a command which needs little of it starts at once.
 """
 
-from auditdp.adjacency import (
-    AnyValues,
-    Box,
-    EdgeDP,
-    EdgeLDP,
-    ListsLDP,
-    Neighbours,
-    NodeDP,
-    Pair,
-    QueryAnswers,
-    Records,
-    Relationship,
-)
-from auditdp.assertion import assert_private
-from auditdp.audit import Audit, audit, data_file
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
-from auditdp.errors import AuditError, PrivacyViolation, Skip
-from auditdp.evidence.estimation import Unbiased, VarianceAtMost
-from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
-from auditdp.mechanism import Mechanism
-from auditdp.results import Verdict
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from auditdp.adjacency import (
+        AnyValues,
+        Box,
+        EdgeDP,
+        EdgeLDP,
+        ListsLDP,
+        Neighbours,
+        NodeDP,
+        Pair,
+        QueryAnswers,
+        Records,
+        Relationship,
+    )
+    from auditdp.assertion import assert_private
+    from auditdp.declaration import Audit, audit, data_file
+    from auditdp.claims import ApproxDP, GaussianDP, PureDP
+    from auditdp.errors import AuditError, PrivacyViolation, Skip
+    from auditdp.evidence.estimation import Unbiased, VarianceAtMost
+    from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
+    from auditdp.mechanism import Mechanism
+    from auditdp.results import Verdict
 
 __version__ = "0.1.0"
 
@@ -59,3 +66,43 @@ __all__ = [
     "audit",
     "data_file",
 ]
+
+_HOMES = {
+    "AnyValues": "auditdp.adjacency",
+    "ApproxDP": "auditdp.claims",
+    "Audit": "auditdp.declaration",
+    "AuditError": "auditdp.errors",
+    "Box": "auditdp.adjacency",
+    "EdgeDP": "auditdp.adjacency",
+    "EdgeLDP": "auditdp.adjacency",
+    "Envelope": "auditdp.laws",
+    "FiniteLaw": "auditdp.laws",
+    "GaussianDP": "auditdp.claims",
+    "GaussianLaw": "auditdp.laws",
+    "LaplaceLaw": "auditdp.laws",
+    "ListsLDP": "auditdp.adjacency",
+    "Mechanism": "auditdp.mechanism",
+    "Neighbours": "auditdp.adjacency",
+    "NodeDP": "auditdp.adjacency",
+    "Pair": "auditdp.adjacency",
+    "PrivacyViolation": "auditdp.errors",
+    "PureDP": "auditdp.claims",
+    "QueryAnswers": "auditdp.adjacency",
+    "Records": "auditdp.adjacency",
+    "Relationship": "auditdp.adjacency",
+    "Skip": "auditdp.errors",
+    "StepLaw": "auditdp.laws",
+    "Unbiased": "auditdp.evidence.estimation",
+    "VarianceAtMost": "auditdp.evidence.estimation",
+    "Verdict": "auditdp.results",
+    "assert_private": "auditdp.assertion",
+    "audit": "auditdp.declaration",
+    "data_file": "auditdp.declaration",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'auditdp' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found

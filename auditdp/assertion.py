@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from auditdp.audit import Audit
+from auditdp.declaration import Audit
 from auditdp.claims import Claim
 from auditdp.errors import ConfigurationError, PrivacyViolation
 from auditdp.judgement import Settings, run_audit

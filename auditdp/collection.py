@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from auditdp.audit import Declared
+from auditdp.declaration import Declared
 from auditdp.errors import AuditError, CollectionError, MissingExtraError
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import as_adjacency
-from auditdp.audit import DEFAULT_KINDS, Audit
+from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.betting.game import Streams
 from auditdp.claims import GaussianDP
 from auditdp.errors import CollectionError

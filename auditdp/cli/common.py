@@ -11,15 +11,15 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from auditdp import __version__
-from auditdp.audit import DATA_VARIABLE
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.report import FORMATS, terminal
-from auditdp.results import AuditResult
+
+if TYPE_CHECKING:
+    from auditdp.results import AuditResult
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 Paths = Annotated[list[str] | None, typer.Argument(help="Folders, files, or ids such as audits/audit_edges.py::dprr.")]
 Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")]
-Data = Annotated[str, typer.Option("--data", help=f"Folder of data files (or set {DATA_VARIABLE}).")]
+Data = Annotated[str, typer.Option("--data", help="Folder of data files (or set AUDITDP_DATA).")]
 
 
 @app.callback(invoke_without_command=True)
@@ -56,11 +56,15 @@ def columns() -> int:
 
 def print_line(result: AuditResult) -> None:
     """Print one audit to standard output, in colour if that is a terminal."""
+    from auditdp.report import terminal
+
     typer.echo(terminal.line(result, colour=sys.stdout.isatty(), width=columns()))
 
 
 def known_format(name: str) -> None:
     """Raise unless there is a report format of this name."""
+    from auditdp.report import FORMATS
+
     if name not in FORMATS:
         raise ConfigurationError(f"unknown format {name!r}; {did_you_mean(name, FORMATS)}")
 

@@ -17,7 +17,7 @@ from joblib import cpu_count
 from rich.console import Console
 from rich.text import Text
 
-from auditdp.audit import DATA_VARIABLE
+from auditdp.declaration import DATA_VARIABLE
 from auditdp.cli.common import (
     CRASHED,
     FOUND,

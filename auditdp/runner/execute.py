@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.audit import DATA_VARIABLE, Audit, Declared
+from auditdp.declaration import DATA_VARIABLE, Audit, Declared
 from auditdp.collection import collect
 from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, run_audit

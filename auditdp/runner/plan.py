@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from auditdp.audit import Declared
+from auditdp.declaration import Declared
 from auditdp.collection import collect
 from auditdp.errors import CollectionError, ConfigurationError, did_you_mean
 from auditdp.results import LedgerEntry

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from auditdp.adjacency import AnyValues
-from auditdp.audit import Audit
+from auditdp.declaration import Audit
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.judgement import Settings, run_audit

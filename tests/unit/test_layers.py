@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import auditdp
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("auditdp", "mechanisms", "gnn", "audits", "benchmarks")
 
@@ -21,7 +23,7 @@ FORBIDDEN = {
     "audits": ("benchmarks", "tests"),
     "benchmarks": ("tests",),
 }
-NOT_FOR_MECHANISMS = {"assertion", "audit", "cli", "collection", "evidence", "judgement", "report", "runner", "testing"}
+NOT_FOR_MECHANISMS = {"assertion", "declaration", "cli", "collection", "evidence", "judgement", "report", "runner", "testing"}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 GROUND = {"errors"}
 CORE = {*GROUND, "claims", "adjacency", "mechanism", "laws", "randomness", "results"}
@@ -41,19 +43,19 @@ ROOMS = {
     "betting": {*CORE, "search", "threads"} - {"results"},
     "accountants": CORE,
     "evidence": {*CORE, "betting", "search", "accountants"},
-    "audit": {*CORE, "betting", "accountants", "evidence"},
-    "collection": {"errors", "audit"},
-    "judgement": {*CORE, "audit", "betting", "accountants", "evidence"},
-    "assertion": {*CORE, "audit", "judgement"},
-    "mutation": {*CORE, "search", "audit", "evidence", "judgement"},
-    "runner": {*CORE, "audit", "collection", "judgement", "mutation", "config"},
+    "declaration": {*CORE, "betting", "accountants", "evidence"},
+    "collection": {"errors", "declaration"},
+    "judgement": {*CORE, "declaration", "betting", "accountants", "evidence"},
+    "assertion": {*CORE, "declaration", "judgement"},
+    "mutation": {*CORE, "search", "declaration", "evidence", "judgement"},
+    "runner": {*CORE, "declaration", "collection", "judgement", "mutation", "config"},
     "baseline": {"errors", "results"},
     "report": {"results", "claims", "errors"},
-    "testing": {*CORE, "audit", "judgement"},
-    "pytest_plugin": {*CORE, "audit", "collection", "judgement", "config", "runner"},
+    "testing": {*CORE, "declaration", "judgement"},
+    "pytest_plugin": {*CORE, "declaration", "collection", "judgement", "config", "runner"},
     "cli": {
         *CORE,
-        "audit",
+        "declaration",
         "collection",
         "judgement",
         "accountants",
@@ -68,7 +70,7 @@ ROOMS = {
 }
 ROOMS["__main__"] = {"cli"}
 # The package itself is the vocabulary: it must not pull in the rooms that run and report.
-ROOMS[""] = {*CORE, "assertion", "audit", "evidence"}
+ROOMS[""] = {*CORE, "assertion", "declaration", "evidence"}
 
 
 def modules(package):
@@ -153,7 +155,7 @@ def test_the_rules_have_no_cycle():
         assert free, f"these rooms may import each other: {sorted(rest)}"
         order += free
         rest = {room: below for room, below in rest.items() if room not in free}
-    assert order.index("betting") < order.index("evidence") < order.index("audit") < order.index("runner")
+    assert order.index("betting") < order.index("evidence") < order.index("declaration") < order.index("runner")
 
 
 def test_the_walk_sees_imports_of_every_form(tmp_path):
@@ -164,7 +166,18 @@ def test_the_walk_sees_imports_of_every_form(tmp_path):
     assert "auditdp.PureDP" not in found
 
 
-@pytest.mark.parametrize("heavy", ["torch", "opacus", "matplotlib", "sklearn"])
-def test_import_auditdp_is_light(heavy):
-    code = f"import sys, auditdp; sys.exit('{heavy}' in sys.modules)"
+def test_the_vocabulary_is_imported_when_it_is_asked_for():
+    """And no name of it is that of a module, which would take its place once that module has been imported."""
+    assert sorted(auditdp._HOMES) == auditdp.__all__
+    for name in auditdp.__all__:
+        assert getattr(auditdp, name).__module__.startswith("auditdp.")
+        assert not is_module("auditdp", name)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        auditdp.Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("heavy", ["torch", "opacus", "matplotlib", "sklearn", "scipy", "hypothesis"])
+@pytest.mark.parametrize("module", ["auditdp", "auditdp.cli"])
+def test_import_auditdp_is_light(module, heavy):
+    code = f"import sys, {module}; sys.exit('{heavy}' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

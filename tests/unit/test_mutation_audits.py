@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.audit import Skip
+from auditdp.declaration import Skip
 from auditdp.collection import collect
 from auditdp.judgement import Settings
 from auditdp.mutation.score import _derived, _pairs, mutation

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from auditdp.adjacency import EdgeDP, EdgeLDP, Neighbours, Pair
-from auditdp.audit import Audit
+from auditdp.declaration import Audit
 from auditdp.claims import PureDP
 from auditdp.errors import AdjacencyError, AuditError, CollectionError, MechanismError
 from auditdp.evidence.sensitivity import EXAMPLES, MAX_ENUMERATED, sensitivity_evidence

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 import auditdp
 from auditdp.adjacency import AnyValues, EdgeLDP, Pair
 from auditdp.assertion import assert_private
-from auditdp.audit import Audit, audit, data_file
+from auditdp.declaration import Audit, audit, data_file
 from auditdp.betting.watcher import Watching
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.collection import collect
