@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         Relationship,
     )
     from auditdp.assertion import assert_private
-    from auditdp.declaration import Audit, audit, data_file
     from auditdp.claims import ApproxDP, GaussianDP, PureDP
+    from auditdp.declaration import Audit, audit, data_file
     from auditdp.errors import AuditError, PrivacyViolation, Skip
     from auditdp.evidence.estimation import Unbiased, VarianceAtMost
     from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw

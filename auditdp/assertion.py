@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from auditdp.declaration import Audit
 from auditdp.claims import Claim
+from auditdp.declaration import Audit
 from auditdp.errors import ConfigurationError, PrivacyViolation
 from auditdp.judgement import Settings, run_audit
 from auditdp.mechanism import name_of

@@ -13,9 +13,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import as_adjacency
-from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.betting.game import Streams
 from auditdp.claims import GaussianDP
+from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.estimation import Unbiased, VarianceAtMost, estimation_evidence

@@ -157,11 +157,11 @@ class Game:
         Validity does not depend on the choice, because every bet is placed before its coin is known. No pair gets less
         than an eighth of its share, however dull it looks; in games of millions of calls that becomes less and less.
 
-        Three batches of four go to the pair that has lately earned most against the claim, since what was learned of one pair
-        is lost on another; once the claim is refuted, or hardly can be within the remaining calls, to the one that has earned
-        most against the lowest level that the bound has not reached. Not before: pairs that earn at a low level are many, and
-        whoever follows them may never come to the one that refutes. In all other batches, what each pair may earn is drawn,
-        by turns against the claim and that level.
+        Three batches of four go to the pair that has lately earned most against the claim, since what was learned of one
+        pair is lost on another; once the claim is refuted, or hardly can be within the remaining calls, to the one that has
+        earned most against the lowest level that the bound has not reached. Not before: pairs that earn at a low level are
+        many, and whoever follows them may never come to the one that refutes. In all other batches, what each pair may earn
+        is drawn, by turns against the claim and that level.
         """
         fewest = min(self.tables, key=lambda table: table.calls)
         shared = min(self.wealth.calls, math.sqrt(self.wealth.calls * NEGLECT_MORE_FROM))

@@ -17,7 +17,6 @@ from joblib import cpu_count
 from rich.console import Console
 from rich.text import Text
 
-from auditdp.declaration import DATA_VARIABLE
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
@@ -37,6 +36,7 @@ from auditdp.cli.common import (
     write,
 )
 from auditdp.config import Configuration, load
+from auditdp.declaration import DATA_VARIABLE
 from auditdp.errors import ConfigurationError
 from auditdp.report import FORMATS, render, terminal
 from auditdp.results import AuditResult, Fate, RunRecord, Verdict

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.declaration import DATA_VARIABLE, Audit, Declared
 from auditdp.collection import collect
+from auditdp.declaration import DATA_VARIABLE, Audit, Declared
 from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, run_audit
 from auditdp.mutation.score import mutation

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from auditdp.declaration import Declared
 from auditdp.collection import collect
+from auditdp.declaration import Declared
 from auditdp.errors import CollectionError, ConfigurationError, did_you_mean
 from auditdp.results import LedgerEntry
 

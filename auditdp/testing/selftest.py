@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from auditdp.adjacency import AnyValues
-from auditdp.declaration import Audit
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.declaration import Audit
 from auditdp.errors import MechanismError
 from auditdp.judgement import Settings, run_audit
 from auditdp.mechanism import as_mechanism

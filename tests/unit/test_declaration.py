@@ -15,10 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 import auditdp
 from auditdp.adjacency import AnyValues, EdgeLDP, Pair
 from auditdp.assertion import assert_private
-from auditdp.declaration import Audit, audit, data_file
 from auditdp.betting.watcher import Watching
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.collection import collect
+from auditdp.declaration import Audit, audit, data_file
 from auditdp.errors import AdjacencyError, CollectionError, ConfigurationError, MechanismError, PrivacyViolation, Skip
 from auditdp.evidence.estimation import Unbiased
 from auditdp.judgement import Settings, run_audit

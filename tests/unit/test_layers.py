@@ -23,7 +23,17 @@ FORBIDDEN = {
     "audits": ("benchmarks", "tests"),
     "benchmarks": ("tests",),
 }
-NOT_FOR_MECHANISMS = {"assertion", "declaration", "cli", "collection", "evidence", "judgement", "report", "runner", "testing"}
+NOT_FOR_MECHANISMS = {
+    "assertion",
+    "declaration",
+    "cli",
+    "collection",
+    "evidence",
+    "judgement",
+    "report",
+    "runner",
+    "testing",
+}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 GROUND = {"errors"}
 CORE = {*GROUND, "claims", "adjacency", "mechanism", "laws", "randomness", "results"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.declaration import Skip
 from auditdp.collection import collect
+from auditdp.declaration import Skip
 from auditdp.judgement import Settings
 from auditdp.mutation.score import _derived, _pairs, mutation
 from auditdp.results import Fate

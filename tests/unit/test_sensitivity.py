@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from auditdp.adjacency import EdgeDP, EdgeLDP, Neighbours, Pair
-from auditdp.declaration import Audit
 from auditdp.claims import PureDP
+from auditdp.declaration import Audit
 from auditdp.errors import AdjacencyError, AuditError, CollectionError, MechanismError
 from auditdp.evidence.sensitivity import EXAMPLES, MAX_ENUMERATED, sensitivity_evidence
 from auditdp.judgement import Settings, run_audit
