@@ -18,6 +18,8 @@ from scipy.optimize import brentq
 
 from auditdp.errors import AuditError
 from auditdp.laws import precision
+from auditdp.laws.balls import above as above
+from auditdp.laws.balls import below as below
 
 ROUNDED_UP = 1e-12
 """How far, relative to ε and to δ, an exact or upper accountant may lie above its closed form because it rounds up."""
@@ -174,20 +176,6 @@ def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
         if found.is_exact() or (found.is_finite() and found.rel_accuracy_bits() >= bits):
             return found
     raise AccountantError(f"expected a number that is not zero, got {found}; use larger parameters")
-
-
-def above(value: arb) -> float:
-    """Return a double that is at least everything in the ball."""
-    with precision():
-        upper = value.upper()
-        nearest = float(upper)
-        return nearest if bool(arb(nearest) >= upper) else math.nextafter(nearest, math.inf)
-
-
-def below(value: arb) -> float:
-    """Return a double that is at most everything in the ball."""
-    with precision():
-        return -above(-value)
 
 
 def check_positive(kind: str, **values: float) -> None:

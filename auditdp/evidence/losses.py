@@ -13,6 +13,8 @@ from flint import arb
 
 from auditdp.errors import MechanismError
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
+from auditdp.laws.balls import above as above
+from auditdp.laws.balls import below as below
 from auditdp.laws.gaussian import gaussian_delta
 
 ROUNDING_TOLERANCE = 1e-12
@@ -58,20 +60,6 @@ class PairLoss:
         return (
             f"{low:.12g}" if width <= 1e-11 else f"{low:.6g}" if width <= 1e-7 else f"between {low:.6g} and {high:.6g}"
         )
-
-
-def below(value: arb) -> float:
-    """Return a double that is at most everything in the ball."""
-    lower = value.lower()
-    nearest = float(lower)
-    return nearest if bool(arb(nearest) <= lower) else math.nextafter(nearest, -math.inf)
-
-
-def above(value: arb) -> float:
-    """Return a double that is at least everything in the ball."""
-    upper = value.upper()
-    nearest = float(upper)
-    return nearest if bool(arb(nearest) >= upper) else math.nextafter(nearest, math.inf)
 
 
 def pair_loss(p: Any, q: Any, *, epsilon: float | None = None) -> PairLoss:

@@ -6,6 +6,7 @@ be right up to a relative error of 1e-12, so they can show a violation but canno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -38,6 +39,20 @@ def ball(value: Any) -> arb:
     if isinstance(value, int | np.integer):
         return arb(int(value))
     return arb(float(value), abs(float(value)) * FLOAT_RELATIVE_ERROR)
+
+
+def above(value: arb) -> float:
+    """Return a double that is at least everything in the ball."""
+    with precision():
+        upper = value.upper()
+        nearest = float(upper)
+        return nearest if bool(arb(nearest) >= upper) else math.nextafter(nearest, math.inf)
+
+
+def below(value: arb) -> float:
+    """Return a double that is at most everything in the ball."""
+    with precision():
+        return -above(-value) + 0.0  # not -0.0
 
 
 def middle(value: Any) -> float:

@@ -4,7 +4,7 @@ from mechanisms.pagerank.budgets import entry_epsilon, row_epsilon, share_of_row
 from mechanisms.pagerank.dp_appr_em import DPApprEM, DPApprEMValues, SelectedValues
 from mechanisms.pagerank.dp_appr_gm import DPApprGM, NoisyRows
 from mechanisms.pagerank.ista import ista, kkt_residual, lazy, power_iteration
-from mechanisms.pagerank.rows import GivenRows, PublicRows, SampledRows
+from mechanisms.pagerank.rows import GivenRows, PlainRows, PublicRows, SampledRows
 
 __all__ = [
     "DPApprEM",
@@ -12,6 +12,7 @@ __all__ = [
     "DPApprGM",
     "GivenRows",
     "NoisyRows",
+    "PlainRows",
     "PublicRows",
     "SampledRows",
     "SelectedValues",

@@ -18,11 +18,11 @@ import numpy as np
 
 from auditdp.errors import MechanismError
 from auditdp.laws import FiniteLaw, LaplaceLaw, ball, precision
+from auditdp.laws.top_k import plackett_luce, unordered_top_k
 from auditdp.mechanism import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.laplace_cells import LaplaceMessage
 from mechanisms.pagerank.rows import NOBODY, PublicRows, Rows
-from mechanisms.pagerank.top_k_law import Law, ordered_top_k, unordered_top_k
 from mechanisms.rounding import laplace_scale
 from mechanisms.validation import check_integer, check_positive
 
@@ -138,12 +138,15 @@ class DPApprEM:
                 chosen = sum((indices for indices, _ in parts), ())
                 yield (*ids, *chosen), prod((p for _, p in parts), start=ball(share))
 
-    def _row_law(self, row: Array, candidates: Array) -> Law:
+    def _row_law(self, row: Array, candidates: Array) -> dict[tuple[int, ...], Any]:
         """The law of the indices of one row, padded with −1, enclosed."""
-        scale = Fraction(self.scale)
-        weights = {int(i): ball(Fraction(float(min(row[i], self.clip))) / scale).exp() for i in candidates}
-        law = (ordered_top_k if self.ordered else unordered_top_k)(weights, self.k)
-        return {(NOBODY,) * (self.k - len(chosen)) + chosen: p for chosen, p in law.items()}
+        scale, selected = Fraction(self.scale), min(self.k, len(candidates))
+        scores = [ball(Fraction(float(min(row[i], self.clip))) / scale) for i in candidates]
+        law = (plackett_luce if self.ordered else unordered_top_k)(scores, selected)
+        padding = (NOBODY,) * (self.k - selected)
+        return {
+            padding + tuple(chosen): p for chosen, p in zip(candidates[law.outcomes].tolist(), law.balls, strict=True)
+        }
 
 
 @dataclass(frozen=True)
@@ -184,9 +187,16 @@ class DPApprEMValues:
         return np.concatenate(parts, axis=1).astype(np.float64)
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
-        """Return the log probability of the indices plus the log density of the values given them, shape (size,)."""
+        """Return the log probability of the indices plus the log density of the values given them, shape (size,).
+
+        Raises:
+            MechanismError: If the outputs have another number of columns.
+        """
         outputs = np.asarray(outputs)
         values = self.select.rows.count * self.select.k
+        columns = self.select.rows.count * self.select.rows.labelled + 2 * values
+        if outputs.shape[1] != columns:
+            raise MechanismError(f"{self.name}: expected outputs of {columns} numbers, got {outputs.shape[1]}")
         indices, noisy = outputs[:, :-values], outputs[:, -values:]
         found = self.select.distribution(data).log_prob(indices)
         for _, ids, rows in self.select.rows.mixture(data):

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from auditdp.errors import MechanismError
+from auditdp.laws import FiniteLaw
 from auditdp.mechanism import Array, brief
 from mechanisms.cells import Rng
 from mechanisms.pagerank.ista import ALPHA, RHO, TOLERANCE, Walk, ista
@@ -190,6 +191,32 @@ class SampledRows:
         ids = self._padded(sets.reshape(len(sets), -1))
         share = Fraction(1, len(ids))
         return [(share, tuple(map(int, who)), rows) for who, rows in zip(ids, self._rows(data, ids), strict=True)]
+
+
+@dataclass(frozen=True)
+class PlainRows:
+    """Rows as they are: what the mechanisms of this package protect, and where nobody claims privacy.
+
+    Input: a graph. Output: every entry of every row, float64, shape (size, rows·nodes).
+
+    Args:
+        rows: Which rows.
+    """
+
+    rows: PublicRows
+
+    @property
+    def name(self) -> str:
+        """Whose rows they are."""
+        return f"PlainRows({self.rows.name} of {self.rows.nodes})"
+
+    def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
+        """Return the rows ``size`` times: nothing is drawn."""
+        return np.tile(np.ravel(self.rows.of(data, self.rows.seeds)), (size, 1))
+
+    def distribution(self, data: Any) -> FiniteLaw:
+        """Return the rows with probability 1."""
+        return FiniteLaw(self(data, 1, rng=np.random.default_rng(0)), [Fraction(1)])
 
 
 def _degrees(data: Any, nodes: int) -> Array:

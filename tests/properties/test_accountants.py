@@ -22,9 +22,9 @@ from auditdp.accountants.top_k import (
     TopKPure,
     TopKZCDP,
 )
-from auditdp.accountants.top_k_laws import plackett_luce, unordered_top_k
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.laws import precision
+from auditdp.laws.top_k import plackett_luce, unordered_top_k
 
 each = st.floats(-4, 2).map(lambda x: 10**x)
 own = st.just(0.0) | st.floats(-15, -2).map(lambda x: 10**x)

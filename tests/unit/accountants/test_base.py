@@ -9,8 +9,6 @@ from auditdp.accountants.base import (
     Accountant,
     AccountantError,
     Soundness,
-    above,
-    below,
     check_count,
     epsilon_below,
     epsilon_from,
@@ -108,13 +106,6 @@ def test_an_upper_inverse_lies_above_the_crossing_and_a_lower_one_below():
     assert epsilon_below(curve, 1e-5) == pytest.approx(epsilon_from(curve, 1e-5), rel=1e-13)
     assert epsilon_below(curve, 1.0) == 0.0
     assert epsilon_below(lambda _: 0.5, 0.1) == math.inf
-
-
-def test_balls_are_rounded_outwards():
-    third = settle(lambda: arb(1) / 3)
-    assert below(third) < above(third)
-    assert above(third) == math.nextafter(below(third), 1)
-    assert above(arb(0.5)) == below(arb(0.5)) == 0.5
 
 
 def test_settle_adds_precision_until_a_difference_is_known():

@@ -1,13 +1,11 @@
-"""The analyses of Gumbel top-k against the literature's numbers and the exact law, and the law against its sampler."""
+"""The analyses of Gumbel top-k against the literature's numbers and the exact law."""
 
 import math
-from itertools import combinations, permutations, product
+from itertools import product
 
 import numpy as np
 import pytest
 from flint import arb
-from scipy import stats
-from scipy.integrate import quad
 
 from auditdp.accountants.base import AccountantError, Soundness
 from auditdp.accountants.quoted import KairouzCorollary
@@ -21,11 +19,10 @@ from auditdp.accountants.top_k import (
     TopKZCDP,
     bounded_range,
 )
-from auditdp.accountants.top_k_laws import plackett_luce, set_epsilon, unordered_top_k
 from auditdp.laws import precision
+from auditdp.laws.top_k import plackett_luce, unordered_top_k
 
 UPPER = (TopKPure, TopKAdvanced, TopKDurfeeRogers, TopKBoundedRange, TopKZCDP, TopKOptimalComposition)
-SCORES = np.array([0.3, -1.2, 0.0, 2.0, 0.7])
 
 
 def exact_delta(p, q, epsilon):
@@ -146,80 +143,6 @@ def test_no_upper_bound_is_below_the_exact_curve_of_a_bad_pair(n, k, eta):
             for analysis in UPPER:
                 assert analysis(k, eta).delta_at(float(epsilon)) >= exact
     assert 0 < largest < k * eta
-
-
-@pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 2), (5, 4)])
-def test_the_worst_pair_of_clipped_scores_is_found_among_all_corners(n, k):
-    """No pair of scores in {0, Δ}ⁿ shows more than the closed form, and one of them shows it."""
-    eta = 0.8
-    laws = [unordered_top_k([eta / 2 * bit for bit in bits], k) for bits in product((0, 1), repeat=n)]
-    worst = max(exact_loss(p, q) for p in laws for q in laws)
-    assert set_epsilon(n, k, eta) == pytest.approx(worst, rel=1e-13)
-    assert set_epsilon(n, k, eta) < TopKPure(k, eta).epsilon_at(0.0) == pytest.approx(k * eta)
-    assert set_epsilon(10**9, k, eta) == pytest.approx(k * eta, rel=1e-8)
-    assert set_epsilon(k, k, eta) == pytest.approx(0.0, abs=1e-15)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_ordered_law_is_the_product_of_selections(count):
-    law = plackett_luce(SCORES, count)
-    weights = np.exp(SCORES)
-    assert len(law.outcomes) == math.perm(5, count)
-    for outcome, probability in zip(law.outcomes, law.floats, strict=True):
-        left, expected = weights.copy(), 1.0
-        for i in outcome:
-            expected *= left[i] / left.sum()
-            left[i] = 0
-        assert probability == pytest.approx(expected, rel=1e-14)
-
-
-def test_the_set_forgets_the_order():
-    ordered, sets = plackett_luce(SCORES, 3), unordered_top_k(SCORES, 3)
-    for outcome, probability in zip(sets.outcomes, sets.floats, strict=True):
-        orders = [row in set(permutations(outcome)) for row in map(tuple, ordered.outcomes)]
-        assert probability == pytest.approx(ordered.floats[orders].sum(), rel=1e-14)
-    assert [tuple(row) for row in sets.outcomes] == list(combinations(range(5), 3))
-
-
-def test_the_set_has_the_integral_of_exponential_clocks():
-    """P(S) = ∫₀¹ ∏_{i∈S} (1 − u^{w_i/w(Sᶜ)}) du: the first k clocks, u the chance that the others still run."""
-    weights = np.exp(SCORES)
-    law = unordered_top_k(SCORES, 2)
-    for outcome, probability in zip(law.outcomes, law.floats, strict=True):
-        rest = weights.sum() - weights[outcome].sum()
-        integral, _ = quad(lambda u, w=weights[outcome] / rest: np.prod(1 - u**w), 0, 1)
-        assert probability == pytest.approx(integral, rel=1e-9)
-
-
-def test_the_law_is_exact():
-    law = unordered_top_k(SCORES, 2)
-    assert all(float(p.rad()) < 1e-60 for p in law.balls)
-    with precision():
-        assert sum(law.balls, arb(0)).contains(1)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("law", "ordered"), [(plackett_luce, True), (unordered_top_k, False)])
-def test_the_laws_are_those_of_the_sampler(law, ordered):
-    """Chi-square of 200,000 draws of SCORES plus Gumbel noise; null: the law is right; alpha = 1e-6 each."""
-    alpha, size = 1e-6, 200_000
-    stated = law(SCORES, 3)
-    noisy = SCORES + np.random.default_rng(20240229).gumbel(size=(size, 5))
-    rows = np.argsort(-noisy, axis=1)[:, :3]
-    rows = rows if ordered else np.sort(rows, axis=1)
-    code = [25, 5, 1]
-    place = {int(c): i for i, c in enumerate(stated.outcomes @ code)}
-    counts = np.bincount([place[c] for c in rows @ code], minlength=len(place))
-    p = stats.chisquare(counts, stated.floats * size).pvalue
-    assert p > alpha, f"chi-square p = {p:.2g}, alpha={alpha:g}"
-
-
-def test_what_cannot_be_listed_is_refused():
-    for law in (plackett_luce, unordered_top_k):
-        with pytest.raises(AccountantError, match=r"expected count in 1\.\.5, the number of scores, got count=6"):
-            law(SCORES, 6)
-    with pytest.raises(AccountantError, match="5 of 20 scores have 1,860,480 outcomes"):
-        plackett_luce(np.zeros(20), 5)
 
 
 def test_what_describes_no_selection_is_refused():

@@ -1,13 +1,10 @@
 """DP-APPR-EM: laws of the K largest, budgets as the theorems state them, readings of who is a candidate, and errors."""
 
 import math
-from fractions import Fraction
-from itertools import permutations
 
 import numpy as np
 import pytest
 from flint import arb
-from scipy import integrate
 
 from auditdp import NodeDP, Pair, QueryAnswers
 from auditdp.errors import MechanismError
@@ -18,6 +15,7 @@ from mechanisms.pagerank import (
     DPApprEM,
     DPApprEMValues,
     GivenRows,
+    PlainRows,
     PublicRows,
     SampledRows,
     SelectedValues,
@@ -25,52 +23,14 @@ from mechanisms.pagerank import (
     row_epsilon,
     share_of_row,
 )
-from mechanisms.pagerank.top_k_law import ordered_top_k, unordered_top_k
 
 RNG = np.random.default_rng
 CLIP = 0.001
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 
 
-def probabilities(law):
-    return {chosen: float(p.mid()) for chosen, p in law.items()}
-
-
 def of_outcomes(law):
     return {tuple(y): float(p.mid()) for y, p in zip(law.outcomes.tolist(), law.probabilities, strict=True)}
-
-
-WEIGHTS = {0: arb(1), 1: arb(2), 4: arb(3)}
-
-
-def test_plackett_luce_by_hand():
-    law = probabilities(ordered_top_k(WEIGHTS, 2))
-    assert law[(4, 1)] == pytest.approx(3 / 6 * 2 / 3)
-    assert law[(0, 4)] == pytest.approx(1 / 6 * 3 / 5)
-    assert len(law) == 6
-    assert sum(law.values()) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("k", [0, 1, 2, 3, 4, 7])
-def test_sets_are_sums_of_orders(k):
-    weights = {i: arb(Fraction(3 * i + 1, 7).numerator) / 7 for i in range(5)}
-    ordered, sets = ordered_top_k(weights, k), unordered_top_k(weights, k)
-    assert len(sets) == math.comb(5, min(k, 5))
-    for chosen, p in sets.items():
-        assert list(chosen) == sorted(chosen)
-        assert float(p.mid()) == pytest.approx(sum(float(ordered[order].mid()) for order in permutations(chosen)))
-
-
-def test_sets_have_the_integral_formula():
-    """The k largest of exponential races: P(S) = ∫₀¹ ∏_{i∈S} (1 − u^(w_i/W)) du, with W the weights outside S."""
-    weights = {i: arb(w) for i, w in enumerate((0.5, 1.0, 2.5, 4.0, 0.25))}
-    for chosen, p in unordered_top_k(weights, 2).items():
-        outside = sum(float(w.mid()) for i, w in weights.items() if i not in chosen)
-        inside = [float(weights[i].mid()) for i in chosen]
-        value, _ = integrate.quad(
-            lambda u, ws=inside, total=outside: math.prod(1 - u ** (w / total) for w in ws), 0, 1, epsabs=1e-12
-        )
-        assert float(p.mid()) == pytest.approx(value, abs=1e-9)
 
 
 def test_corollary_1_by_hand():
@@ -163,6 +123,14 @@ def test_more_rows_than_nodes():
     assert nobody(np.zeros((4, 4)), 2, rng=RNG(0)).tolist() == [[-1, -1]] * 2
 
 
+def test_plain_rows_are_the_rows():
+    mechanism, rows = PlainRows(PublicRows(4, (0, 1))), PublicRows(4).of(PATH, (0, 1))
+    assert mechanism(PATH, 3, rng=RNG(0)).tolist() == [rows.ravel().tolist()] * 3
+    law = mechanism.distribution(PATH)
+    assert law.outcomes.tolist() == [rows.ravel().tolist()]
+    assert law.floats.tolist() == [1.0]
+
+
 def test_a_released_node_is_there():
     """M/N for the sample and (1 − M/N)·K/N for the other rows: with K = 2 more than 2M/N."""
     full, without = np.eye(4, dtype=np.int8), np.diag([1, 1, 1, 0]).astype(np.int8)
@@ -229,6 +197,10 @@ def test_large_graphs_are_taken_as_lists_of_edges():
         (lambda: SampledRows(3, 0), "expected count, an integer >= 1"),
         (lambda: SampledRows(3, 1, "all"), "among='present' or 'universe', got 'all'"),
         (lambda: DPApprEMValues(DPApprEM(1.0, 1, GivenRows(3)), 0.0), "expected value_epsilon"),
+        (
+            lambda: DPApprEMValues(DPApprEM(1.0, 1, GivenRows(3)), 1.0).log_prob(np.zeros((5, 3)), np.zeros(3)),
+            "expected outputs of 2 numbers, got 3",
+        ),
         (lambda: row_epsilon(1.0, 1, 1.0), r"delta in \(0, 1\), got 1\.0"),
         (lambda: entry_epsilon(0.0, 1, 0.1), "expected row"),
     ],

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from itertools import combinations
-from math import comb, perm
 from typing import Any
 
 import numpy as np
 from flint import arb
 
-from auditdp.accountants.base import AccountantError, above, check_positive
-from auditdp.laws import FiniteLaw, precision
+from auditdp.errors import MechanismError
+from auditdp.laws.balls import above, precision
+from auditdp.laws.finite import FiniteLaw
 
 MOST_OUTCOMES = 200_000
 
@@ -27,15 +28,15 @@ def plackett_luce(log_weights: Sequence[Any], count: int) -> FiniteLaw:
 
     Args:
         log_weights: Scores over the scale of the noise, shape (n,): doubles, read as the rationals that they are, or balls.
-        count: k, how many are selected, at most n.
+        count: k, how many are selected, from 0 to n.
 
     Returns:
         The law; outcomes are ordered indices, int16, shape (n!/(n−k)!, k).
 
     Raises:
-        AccountantError: If k is not in 1..n, or there are more than 200,000 outcomes.
+        MechanismError: If k is not in 0..n, or there are more than 200,000 outcomes.
     """
-    _check(len(log_weights), count, perm)
+    _check(len(log_weights), count, math.perm)
     with precision():
         weights = _weights(log_weights)
         total = sum(weights, arb(0))
@@ -59,15 +60,15 @@ def unordered_top_k(log_weights: Sequence[Any], count: int) -> FiniteLaw:
 
     Args:
         log_weights: As for ``plackett_luce``.
-        count: k, how many are selected, at most n.
+        count: k, how many are selected, from 0 to n.
 
     Returns:
         The law; outcomes are ascending indices, int16, shape (C(n, k), k).
 
     Raises:
-        AccountantError: If k is not in 1..n, or there are more than 200,000 outcomes.
+        MechanismError: If k is not in 0..n, or there are more than 200,000 outcomes.
     """
-    _check(len(log_weights), count, comb)
+    _check(len(log_weights), count, math.comb)
     with precision():
         weights = _weights(log_weights)
         total = sum(weights, arb(0))
@@ -93,14 +94,15 @@ def set_epsilon(candidates: int, count: int, eta: float) -> float:
 
     Args:
         candidates: n, how many scores there are; any of them may move anywhere in [0, Δ].
-        count: k, how many are selected, at most n.
+        count: k, how many are selected, from 0 to n.
         eta: η = 2Δ/β for noise of scale β, finite and > 0.
 
     Raises:
-        AccountantError: If k is not in 1..n, or eta is not positive and finite.
+        MechanismError: If k is not in 0..n, or eta is not positive and finite.
     """
     _check(candidates, count, lambda *_: 1)
-    check_positive("set_epsilon", eta=eta)
+    if not 0 < eta < math.inf:
+        raise MechanismError(f"set_epsilon: expected finite eta > 0, got eta={eta!r}")
     others = candidates - count
     with precision():
         up = (arb(eta) / 2).exp()
@@ -108,13 +110,13 @@ def set_epsilon(candidates: int, count: int, eta: float) -> float:
         return above(sum((ratio.log() for ratio in ratios), arb(0)))
 
 
-def _check(candidates: int, count: int, outcomes: Any) -> None:
-    if not 1 <= count <= candidates:
-        raise AccountantError(f"expected count in 1..{candidates}, the number of scores, got count={count!r}")
+def _check(candidates: int, count: int, outcomes: Callable[[int, int], int]) -> None:
+    if not 0 <= count <= candidates:
+        raise MechanismError(f"expected count in 0..{candidates}, the number of scores, got count={count!r}")
     if outcomes(candidates, count) > MOST_OUTCOMES:
-        raise AccountantError(
-            f"{count} of {candidates} scores have {outcomes(candidates, count):,} outcomes; use fewer than "
-            f"{MOST_OUTCOMES:,}, or the sampler"
+        raise MechanismError(
+            f"{count} of {candidates} scores have {outcomes(candidates, count):,} outcomes, at most {MOST_OUTCOMES:,}; use "
+            "fewer scores, or the sampler"
         )
 
 
