@@ -18,6 +18,7 @@ from mechanisms.pagerank import (
     DPApprGM,
     GivenRows,
     NoisyRows,
+    PlainRows,
     PublicRows,
     SampledRows,
     SelectedValues,
@@ -43,7 +44,42 @@ def hub_changed(nodes):
     return [pair for pair in NodeDP(nodes).pairs() if pair.name == "leaf of one hub | of another"]
 
 
+def hub_of_two(nodes):
+    """Return the pair in which node 0 leaves the hub 3 of all others for node 1, whose leaf is 2: two entries rise."""
+    graph = np.zeros((nodes, nodes), np.int8)
+    for i, j in [(1, 2), *((3, leaf) for leaf in range(4, nodes))]:
+        graph[i, j] = graph[j, i] = 1
+    one, other = graph.copy(), graph.copy()
+    one[0, 3] = one[3, 0] = other[0, 1] = other[1, 0] = 1
+    return [Pair(one, other, "leaf of a large hub | of a small one")]
+
+
+def leaf_removed(nodes):
+    """Return the pair in which node 1 loses its only neighbour, who is then not there: its row differs."""
+    graph = np.eye(nodes, dtype=np.int8)
+    graph[1, -1] = graph[-1, 1] = 1
+    without = np.diag(np.r_[np.ones(nodes - 1, np.int8), 0]).astype(np.int8)
+    return [Pair(graph, without, "leaf | no leaf")]
+
+
+def seed_removed(nodes):
+    """Return the pair of isolated nodes in which node 0 is there or not, and with it its row."""
+    graph = np.eye(nodes, dtype=np.int8)
+    return [Pair(graph, graph * (np.arange(nodes) > 0).astype(np.int8), "the seed | no seed")]
+
+
+def seed_rewired(nodes):
+    """Return the pair in which node 0 loses its only edge, and so has no row: rows as far apart as one row is long."""
+    graph = np.zeros((nodes, nodes), np.int8)
+    graph[0, 1] = graph[1, 0] = 1
+    return [Pair(graph, np.zeros_like(graph), "an edge of the seed | none")]
+
+
 SAME_ROWS = "the same rows, in sparse form"
+VALUES_HALVED = (
+    "the sets of two of eight ids lose 1.6 of 2 at most (``set_epsilon``), so the values may lose .5 instead of .25"
+)
+ANY_ROWS = "the claim holds whatever the entries are, since they are clipped"
 MORE_NOISE = "σ = 1 is a hundred times C₁"
 GAUSSIAN_EQUIVALENTS = {
     "condition ignored in Walk.on: sparse.csr_array(*": SAME_ROWS,
@@ -62,10 +98,34 @@ SELECTION_EQUIVALENTS = ENTRIES_EQUIVALENTS | {
 """Why mutants keep the claim of a selection from public rows among all ids."""
 
 
+SAMPLED_EQUIVALENTS = {
+    "*: draw 1, random in SampledRows.draw*": "whose rows they are does not depend on who is there",
+    "term left out in DPApprEM.__call__: [[]ids[]] * self.rows.labelled + *": "the rest of the release, without the ids",
+    "term left out in DPApprEM.select: self.k - chosen.shape[[]2[]] → self.k": "more padding, the same for all graphs",
+    "step left out in DPApprEM.select: if not self.ordered*": "the claim holds for the order too, ``dp_appr_em_entries``",
+}
+"""Why mutants keep the claim of a selection from rows that are sampled among all ids."""
+
+
 def twice(loss):
-    """Return why half of the noise keeps a claim that has slack on four ids."""
-    reason = f"with twice the ε, the pairs of four ids lose at most {loss}, by enumeration"
-    return {"noise halved: draw 1, gumbel in *": reason, "parameter halved in DPApprEM.select: self.scale*": reason}
+    """Return why half of the noise keeps a claim that has slack on few ids."""
+    reason = f"with twice the ε, all pairs of so few ids lose at most {loss}, by enumeration"
+    return {"noise halved: draw *, gumbel in *": reason, "parameter halved in DPApprEM.select: self.scale*": reason}
+
+
+@audit(
+    source=f"{DPAR}, its input, as in Fountoulakis et al. 2019; nobody claims privacy for it",
+    expect="violation",
+    row="ISTA APPR",
+    reading="a row as it is, without noise",
+    smallest={"nodes": range(2, 5)},
+)
+def ista_appr(epsilon=1.0, nodes=3):
+    """A row of approximate PageRank, released as it is, is ε-node DP (claimed by nobody, at no ε). False.
+
+    Nothing is drawn, so that two graphs with different rows are told apart for certain.
+    """
+    return Audit(PlainRows(PublicRows(nodes)), PureDP(epsilon), NodeDP(nodes), calls=5_000)
 
 
 # The K largest entries, with Gumbel noise.
@@ -152,7 +212,7 @@ def dp_appr_em_counted_twice(epsilon=0.5, k=1, delta=1e-3, nodes=4):
 
 
 @audit(source=f"{DPAR}, Corollary 1, option II", row=ONE_ROW, reading="as stated, option II")
-def dp_appr_em_values(epsilon=0.25, value_epsilon=1.0, k=2, delta=1e-3, nodes=4):
+def dp_appr_em_values(epsilon=0.5, value_epsilon=0.25, k=2, delta=1e-6, nodes=8):
     """The K largest with their clipped values and Lap(KC₂/ε₂) are (ε₁ + ε₂, δ)-node DP. True: the two steps compose."""
     rows = PublicRows(nodes)
     return Audit(
@@ -161,10 +221,24 @@ def dp_appr_em_values(epsilon=0.25, value_epsilon=1.0, k=2, delta=1e-3, nodes=4)
         pairs=NodeDP(nodes),
         controls=[
             DPApprEMValues(DPApprEM(16 * epsilon, k, rows), value_epsilon),
-            DPApprEMValues(DPApprEM(epsilon, k, rows), 8 * value_epsilon),
+            DPApprEMValues(DPApprEM(epsilon, k, rows), 24 * value_epsilon),
         ],
-        play=[*NodeDP(nodes).pairs()[:1], *hub_changed(nodes)],
-        calls=60_000,
+        play=hub_of_two(nodes),
+        calls=200_000,
+        equivalent_mutants={
+            "noise halved: draw 2, laplace in *": VALUES_HALVED,
+            "parameter doubled: value_epsilon = *": VALUES_HALVED,
+            "parameter halved in DPApprEMValues.__call__: self.scale*": VALUES_HALVED,
+            "parameter doubled in DPApprEMValues.scale: *": VALUES_HALVED,
+            "factor left out in DPApprEMValues.scale: * → Fraction(self.select.clip)": VALUES_HALVED,
+            "*proximal_step: *": ANY_ROWS,
+            "*Walk.on: *": ANY_ROWS,
+            "step left out in DPApprEM.select: if not self.ordered*": "the claim holds for the order too",
+            "term left out in DPApprEM._candidates: *": "every id is a candidate, as before",
+            "term left out in DPApprEM.select: values + *→ rng.gumbel*": "the ids are noise, the values have ε₂ given them",
+            "term left out in DPApprEMValues.__call__: values + *→ rng.laplace*": "the values are noise, the ids have ε₁",
+            "factor left out in DPApprEMValues.scale: * → self.select.k": "the scale KC₂/ε₂ is 1/C₂ times larger",
+        },
         decides=(
             "nothing sampled: it follows by basic composition from the certificates of both steps, ``dp_appr_em`` and "
             "``dp_appr_em_values_given``"
@@ -284,8 +358,9 @@ def dp_appr_em_public(epsilon=1.0, k=2, delta=1e-3, nodes=4):
             DPApprEM(60 * each, k, PublicRows(nodes, seeds)),
             DPApprEM(each, k, PublicRows(nodes, seeds), candidates="present"),
         ],
-        play=pairs.pairs()[:1],
+        play=leaf_removed(nodes),
         calls=60_000,
+        equivalent_mutants=SELECTION_EQUIVALENTS | twice(".178 of 1"),
         cost="rows and indices are spent on ids whose node is not there: of K selected ids a share is nobody",
     )
 
@@ -305,8 +380,9 @@ def dp_appr_em_sampled_ids(epsilon=1.0, k=2, count=1, delta=1e-3, nodes=3):
         claim=ApproxDP(epsilon, 2 * count * delta),
         pairs=pairs,
         controls=[DPApprEM(40 * each, k, rows), DPApprEM(each, k, SampledRows(nodes, count))],
-        play=pairs.pairs()[:1],
+        play=leaf_removed(nodes),
         calls=60_000,
+        equivalent_mutants=SAMPLED_EQUIVALENTS | twice(".086 of 1"),
         cost="of M sampled ids, a share is nobody's: as many rows are lost as ids are absent",
     )
 
@@ -326,8 +402,9 @@ def dp_appr_gm(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=4):
         claim=ApproxDP(epsilon, delta),
         pairs=NodeDP(nodes),
         controls=[NoisyRows(5 * epsilon, delta, PublicRows(nodes))],
-        play=NodeDP(nodes).pairs()[:1],
-        calls=60_000,
+        play=[*seed_rewired(nodes), *NodeDP(nodes).pairs()[:1]],
+        calls=400_000,
+        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
     )
 
 
@@ -346,8 +423,9 @@ def dp_appr_gm_largest(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, k=2, no
         claim=ApproxDP(epsilon, delta),
         pairs=NodeDP(nodes),
         controls=[DPApprGM(NoisyRows(5 * epsilon, delta, PublicRows(nodes)), k)],
-        play=NodeDP(nodes).pairs()[:1],
+        play=[*seed_rewired(nodes), *NodeDP(nodes).pairs()[:1]],
         calls=60_000,
+        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
         decides="a proof that the rows of one seed are nowhere more than 60° apart for α = .25; any two rows are within 90°",
     )
 
@@ -423,16 +501,18 @@ def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
     reading="the exact σ",
     repairs="dp_appr_gm_large_epsilon",
 )
-def dp_appr_gm_analytic(epsilon=10.0, delta=1e-3, nodes=3):
+def dp_appr_gm_analytic(epsilon=2.0, delta=0.1, nodes=3):
     """A row with the analytic σ for √2·C₁ is (ε, δ)-node DP for any ε, where a node is added or removed too. True."""
-    repaired = two_rows(epsilon, delta, nodes, 0.25)
+    large = two_rows(10.0, 1e-3, nodes, 0.25)
     return Audit(
-        mechanism=repaired,
+        mechanism=two_rows(epsilon, delta, nodes, 0.25),
         claim=ApproxDP(epsilon, delta),
         pairs=NodeDP(nodes, "removed", loops=True),
-        controls=[two_rows(2 * epsilon, delta, nodes, 0.25)],
-        evidence=["exact", "sensitivity"],
-        cost=f"σ = {repaired.sigma / repaired.clip:.3g}·C₁ at ε = {epsilon:g}",
+        controls=[two_rows(3 * epsilon, delta, nodes, 0.25)],
+        play=seed_removed(nodes),
+        calls=60_000,
+        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
+        cost=f"σ = {large.sigma / large.clip:.3g}·C₁ at (10, .001)",
     )
 
 

@@ -1,0 +1,192 @@
+"""What DPAR claims for its training (Alg. 2), as accounting: noise, sensitivity, batches, steps, and the subsample of nodes.
+
+There is no trainer here. The claim is judged for the model that its accounting assumes, and once more for the model that
+the algorithm is. VIOLATED means that an attained pair of that model loses more, and each violated claim stands beside one
+that is certified.
+
+The defaults are those of the paper (batches of B = 60 of M = 70 rows, 200 steps) on Cora-ML: N = 2,396 training nodes,
+δ_sgd = .001. The claim is (qε_sgd + ε_pr, δ_sgd + δ_pr); ε_pr is for ``audit_accounting.py``.
+"""
+
+from auditdp import ApproxDP, Audit, audit
+from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
+from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.node_level import NodeLevelRDP, moments_claim, node_level_accountants
+from auditdp.accountants.subsampling import (
+    FixedSizeSubsampled,
+    PoissonSubsampled,
+    amplified,
+    unamplified,
+)
+
+DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
+TRAINING = "DPAR training (Alg. 2)"
+NODES, ROWS, BATCH, STEPS, DELTA = 2396, 70, 60, 200, 1e-3
+
+
+def dp_sgd(noise, rate, steps):
+    """Return the accountants of DP-SGD with Poisson batches: the bracket, and Rényi."""
+    return [PLDUpper(noise, rate, steps), PLDLower(noise, rate, steps), RDP(noise, rate, steps)]
+
+
+@audit(
+    source=f"{DPAR}, Theorem 2", row=TRAINING, reading="accounting, as stated: given sensitivity τC and batches at B/N"
+)
+def dpar_as_stated(noise=0.8):
+    """Training is (ε_sgd, δ_sgd)-DP by a Rényi accountant, if a node is in a batch at rate B/N and changes τC at most. True.
+
+    For σ = .8 τC. Theorem 2 itself has a constant c₂ that it does not state. What its conditions are worth is below.
+    """
+    claimed = RDP(noise, BATCH / NODES, STEPS).epsilon_at(DELTA)
+    return Audit(None, ApproxDP(claimed, DELTA), accountants=dp_sgd(noise, BATCH / NODES, STEPS))
+
+
+@audit(
+    source=f"{DPAR}, Theorem 2 with c₂ = 4",
+    expect="violation",
+    row=TRAINING,
+    reading="accounting: amplified twice, qε_sgd with a σ that counts on q already",
+)
+def dpar_amplified_twice(epsilon=4.0, constant=4.0):
+    """Training with σ = c₂qτ√(T ln(1/δ))/ε_sgd is (qε_sgd, δ_sgd)-DP, q = B/N. False, whatever c₂ is.
+
+    With such a σ and T ~ 1/q², losses tend to those of Gaussian DP with μ = q√T·τ/σ = ε_sgd/(c₂√ln(1/δ)), which q is not in.
+    """
+    rate = BATCH / NODES
+    noise = moments_claim(1.0, rate, STEPS, DELTA, constant=constant).epsilon / epsilon
+    return Audit(None, ApproxDP(rate * epsilon, DELTA), accountants=dp_sgd(noise, rate, STEPS))
+
+
+@audit(
+    source=f"{DPAR}, Theorem 2 with c₂ = 4; Abadi et al. 2016, arXiv:1607.00133v2, Theorem 1",
+    row=TRAINING,
+    reading="accounting: amplified once",
+    repairs="dpar_amplified_twice",
+)
+def dpar_amplified_once(epsilon=4.0, constant=4.0):
+    """Training with that σ is (ε_sgd, δ_sgd)-DP, given sensitivity and batches as stated. True for these numbers, c₂ = 4."""
+    rate = BATCH / NODES
+    noise = moments_claim(1.0, rate, STEPS, DELTA, constant=constant).epsilon / epsilon
+    return Audit(
+        None,
+        ApproxDP(epsilon, DELTA),
+        accountants=dp_sgd(noise, rate, STEPS),
+        cost=f"ε_sgd = {epsilon:g} instead of qε_sgd = {rate * epsilon:.2g} for the same noise",
+    )
+
+
+@audit(
+    source=f"{DPAR}, Theorem 2 with q = B/N for N training nodes",
+    expect="violation",
+    row=TRAINING,
+    reading="accounting: batches of 60 among the 70 rows that there are",
+)
+def dpar_batches_of_rows(noise=0.8):
+    """Training by batches of B rows is accounted for at rate B/N, N training nodes. False: they are B of the M rows.
+
+    The matrix is drawn once and serves all steps, so that a row of it is in each batch with probability B/M. That a node has
+    a row, with probability p = M/N, amplifies the whole once. If all other gradients are 0, the law with the node is
+    (1−p)Q + pP for P given that it has a row and Q without the node, so that (3.07, .001)-DP of the whole asks for
+    (ln(1 + (e^3.07 − 1)/p), .001/p)-DP of P and Q, which is what is refuted.
+    """
+    claimed, share = RDP(noise, BATCH / NODES, STEPS).epsilon_at(DELTA), ROWS / NODES
+    given_a_row = ApproxDP(unamplified(claimed, share), DELTA / share)
+    return Audit(None, given_a_row, accountants=dp_sgd(noise, BATCH / ROWS, STEPS))
+
+
+@audit(
+    source=f"{DPAR}, Theorem 2: sensitivity τC",
+    expect="violation",
+    row=TRAINING,
+    reading="accounting: one step with all rows, a node's features replaced",
+)
+def dpar_sensitivity(noise=4.0, rows=10, tau=1.0):
+    """A sum of clipped gradients of rows whose columns have ℓ₁ norm τ changes by τC at most with one node. False: by 2RC.
+
+    R is how many rows the node is in. Clipping to C comes after the weights Π_jk: if only node k has features, R rows are
+    Π_jk f(x_k), and −x_k instead of x_k reverses each of their gradients (two classes, a linear model at W = 0, where each
+    is ∓½h_j). Large x_k make all of these C long, however small the weights.
+    """
+    claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
+    return Audit(None, ApproxDP(claimed, DELTA), accountants=[GaussianCurve(noise * tau, 2 * rows)])
+
+
+@audit(
+    source="derived here",
+    row=TRAINING,
+    reading="accounting: sensitivity 2RC",
+    repairs="dpar_sensitivity",
+)
+def dpar_sensitivity_repaired(noise=4.0, rows=10, tau=1.0):
+    """The sum changes by 2RC at most, R the most rows that a node is in: so noise for 2RC in place of τC. True."""
+    claimed = GaussianCurve(noise * tau, tau).epsilon_at(DELTA)
+    return Audit(
+        None,
+        ApproxDP(claimed, DELTA),
+        accountants=[GaussianCurve(2 * rows * noise, 2 * rows)],
+        cost=f"{2 * rows / tau:g} times the noise, for R = {rows} and τ = {tau:g}",
+    )
+
+
+@audit(
+    source="derived here; bound: Daigavane et al. 2021, arXiv:2111.15521, Theorem 1",
+    row=TRAINING,
+    reading="accounting: batches of the rows, a node in at most R of them",
+    repairs="dpar_batches_of_rows",
+)
+def dpar_repaired(noise=60.0, rows=2):
+    """Training by batches of B of M rows is (ε, δ)-DP by node-level accounting, if a node is in R = 2 rows at most. True.
+
+    The matrix, which is released, says who is in which row; so it can be made to name each node in at most R rows.
+    """
+    accountants = node_level_accountants(noise, ROWS, rows, BATCH, STEPS)
+    claimed = NodeLevelRDP(noise, ROWS, rows, BATCH, STEPS).epsilon_at(DELTA)
+    return Audit(
+        None,
+        ApproxDP(claimed, DELTA),
+        accountants=accountants,
+        cost=f"σ = {noise:g}C, where .8τC was to have (3.07, δ), and a node in at most {rows} rows",
+    )
+
+
+@audit(
+    source=f"{DPAR}, amplification of the whole by the 9 % subsample",
+    expect="violation",
+    row=TRAINING,
+    reading="accounting: (qε, qδ) for q = .09",
+)
+def subsample_naive(epsilon=8.0, delta=2e-3, rate=0.09):
+    """(ε, δ)-DP on a subgraph of q = 9 % of the nodes is (qε, qδ)-DP for the whole. False for every q < 1.
+
+    It is ln(1 + q(e^ε − 1)), which is concave in q. Nodes come into the subgraph by a coin each; whose are not in it leave
+    no edge there, so that node-level neighbours are records.
+    """
+    return Audit(None, ApproxDP(rate * epsilon, rate * delta), accountants=[PoissonSubsampled(epsilon, delta, rate)])
+
+
+@audit(
+    source="Balle, Barthe & Gaboardi 2018, arXiv:1807.01647v2, Theorems 8 and 9",
+    row=TRAINING,
+    reading="accounting: ln(1 + q(e^ε − 1)), a coin for each node",
+    repairs="subsample_naive",
+)
+def subsample_amplified(epsilon=8.0, delta=2e-3, rate=0.09):
+    """(ε, δ)-DP on a subgraph of q = 9 % of the nodes is (ln(1 + q(e^ε − 1)), qδ)-DP for the whole. True, and tight."""
+    found = PoissonSubsampled(epsilon, delta, rate)
+    return Audit(
+        None,
+        ApproxDP(found.epsilon_at(rate * delta), rate * delta),
+        accountants=[found],
+        cost=f"ε = {amplified(epsilon, rate):.3g} instead of {rate * epsilon:.2g} at ε = {epsilon:g}; .144 for .09 at 1",
+    )
+
+
+@audit(
+    source="Balle, Barthe & Gaboardi 2018, arXiv:1807.01647v2, Theorem 9",
+    row=TRAINING,
+    reading="accounting: the same for a subgraph of fixed size, a node replaced",
+)
+def subsample_fixed_size(epsilon=8.0, delta=2e-3, rate=0.09):
+    """(ε, δ)-DP under replacement on 9 % of the nodes, drawn without replacement, is (ln(1 + q(e^ε − 1)), qδ)-DP. True."""
+    found = FixedSizeSubsampled(epsilon, delta, rate)
+    return Audit(None, ApproxDP(found.epsilon_at(rate * delta), rate * delta), accountants=[found])
