@@ -18,8 +18,6 @@ from scipy.optimize import brentq
 
 from auditdp.errors import AuditError
 from auditdp.laws import precision
-from auditdp.laws.balls import above as above
-from auditdp.laws.balls import below as below
 
 ROUNDED_UP = 1e-12
 """How far, relative to ε and to δ, an exact or upper accountant may lie above its closed form because it rounds up."""

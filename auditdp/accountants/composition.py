@@ -16,7 +16,6 @@ from flint import arb
 from auditdp.accountants.base import (
     AccountantError,
     Soundness,
-    above,
     check_count,
     check_delta,
     check_epsilon,
@@ -26,6 +25,7 @@ from auditdp.accountants.base import (
     settle,
 )
 from auditdp.laws import precision
+from auditdp.laws.balls import above
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from flint import arb
 from auditdp.accountants.base import (
     AccountantError,
     Soundness,
-    above,
     check_count,
     check_delta,
     check_epsilon,
@@ -20,6 +19,7 @@ from auditdp.accountants.base import (
     greatest,
 )
 from auditdp.laws import precision
+from auditdp.laws.balls import above
 from auditdp.laws.gaussian import gaussian_delta
 
 

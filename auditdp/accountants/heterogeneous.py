@@ -21,7 +21,6 @@ from scipy.special import expit
 from auditdp.accountants.base import (
     AccountantError,
     Soundness,
-    above,
     check_delta,
     check_epsilon,
     check_positive,
@@ -29,6 +28,7 @@ from auditdp.accountants.base import (
 )
 from auditdp.accountants.composition import OptimalComposition
 from auditdp.laws import precision
+from auditdp.laws.balls import above
 
 MOST_LOSSES = 2**14
 """How many privacy losses are listed in one half: enough for 28 mechanisms that all differ."""

@@ -12,9 +12,10 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Soundness, above, check_count, check_delta, check_epsilon, check_positive
+from auditdp.accountants.base import Soundness, check_count, check_delta, check_epsilon, check_positive
 from auditdp.accountants.composition import Composition
 from auditdp.laws import precision
+from auditdp.laws.balls import above
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ from scipy.stats import binom
 
 from auditdp.accountants.base import (
     Soundness,
-    above,
-    below,
     check_count,
     check_delta,
     check_epsilon,
@@ -38,6 +36,7 @@ from auditdp.accountants.base import (
 from auditdp.accountants.composition import BasicComposition, OptimalComposition, at_most
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.laws import precision
+from auditdp.laws.balls import above, below
 
 MOST_TRIED = 512
 """How many t the lower bound tries: all that may be optimal for k up to so many, evenly spread ones of them above."""
@@ -264,7 +263,7 @@ class TopKNonAdaptive(TopK):
     arXiv:1909.13830, Theorem 3.
 
     Note:
-        With few candidates a release may lose less than this; ``top_k_laws`` has what it then loses exactly.
+        With few candidates a release may lose less than this; ``auditdp.laws.top_k`` has what it then loses exactly.
     """
 
     soundness: ClassVar[Soundness] = Soundness.LOWER

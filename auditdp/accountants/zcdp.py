@@ -9,8 +9,9 @@ from typing import ClassVar
 from flint import arb
 from scipy.optimize import brentq
 
-from auditdp.accountants.base import Soundness, above, check_epsilon, check_positive, epsilon_from
+from auditdp.accountants.base import Soundness, check_epsilon, check_positive, epsilon_from
 from auditdp.laws import precision
+from auditdp.laws.balls import above
 
 
 @dataclass(frozen=True)

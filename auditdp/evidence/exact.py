@@ -29,9 +29,7 @@ from auditdp.errors import AuditError
 from auditdp.evidence.losses import (
     ROUNDING_TOLERANCE,
     PairLoss,
-    above,
     aligned,
-    below,
     delta_curve,
     envelope_losses,
     gaussian_loss,
@@ -41,6 +39,7 @@ from auditdp.evidence.losses import (
     rows_loss,
 )
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
+from auditdp.laws.balls import above, below
 from auditdp.mechanism import brief, identity_key, name_of, stated_law
 from auditdp.results import Counterexample, Evidence, Verdict
 from auditdp.search import key, maximise, smallest

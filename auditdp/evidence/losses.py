@@ -13,8 +13,7 @@ from flint import arb
 
 from auditdp.errors import MechanismError
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
-from auditdp.laws.balls import above as above
-from auditdp.laws.balls import below as below
+from auditdp.laws.balls import above, below
 from auditdp.laws.gaussian import gaussian_delta
 
 ROUNDING_TOLERANCE = 1e-12
