@@ -503,13 +503,13 @@ def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
 )
 def dp_appr_gm_analytic(epsilon=2.0, delta=0.1, nodes=3):
     """A row with the analytic σ for √2·C₁ is (ε, δ)-node DP for any ε, where a node is added or removed too. True."""
-    large = two_rows(10.0, 1e-3, nodes, 0.25)
+    large, pairs = two_rows(10.0, 1e-3, nodes, 0.25), NodeDP(nodes, "removed", loops=True)
     return Audit(
         mechanism=two_rows(epsilon, delta, nodes, 0.25),
         claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=pairs,
         controls=[two_rows(3 * epsilon, delta, nodes, 0.25)],
-        play=seed_removed(nodes),
+        play=[*seed_removed(nodes), *pairs.pairs()],
         calls=60_000,
         equivalent_mutants=GAUSSIAN_EQUIVALENTS,
         cost=f"σ = {large.sigma / large.clip:.3g}·C₁ at (10, .001)",
