@@ -114,8 +114,8 @@ UNBIASED_EQUIVALENTS = {
     Piecewise: UNBIASED_PIECEWISE,
     PMSub: UNBIASED_PIECEWISE,
     Hybrid: {
-        **UNBIASED_PIECEWISE,
         "parameter doubled*": UNBIASED,
+        **UNBIASED_PIECEWISE,
         "*in Hybrid.share: *": COIN_UNBIASED,
     },
     ThreeOutput: {

@@ -119,7 +119,8 @@ def test_delta_at_epsilon(project, options, free, best):
     assert outcome.code == 0, outcome.err
     rows = {row["name"]: row for row in outcome.record["accountants"]}
     assert (outcome.record["asked"], outcome.record["upper"]) == ("delta", best.name)
-    assert rows[best.name]["delta"] == best.delta_at(0.5)
+    # A convolution in the same process may run on more threads, and add in another order.
+    assert rows[best.name]["delta"] == pytest.approx(best.delta_at(0.5), rel=1e-12)
     assert all(set(row) == ROW | {"delta"} for row in rows.values())
 
 
