@@ -254,6 +254,7 @@ def edge_rr_repaired(epsilon1=1.0, epsilon2=1.0):
         pairs=PrivateEdgeDP(4, WEDGE),
         controls=[PrivHRG(epsilon1, 8 * epsilon2, 4, **found, **NEVER)],
         play=[BESIDE],
+        calls=30_000,
         equivalent_mutants={
             "noise left out: draw 1, standard_exponential*": FIXED_TREE,
             "noise halved: draw 2, laplace*": f"{HALF_OF_THE_NOISE}, ε = 1.759",
