@@ -39,6 +39,11 @@ class Soundness(StrEnum):
     APPROXIMATION = "approximation"
     """Neither: it may lie on either side of the truth, and proves nothing."""
 
+    @property
+    def is_proof(self) -> bool:
+        """Whether the mechanism is (ε, δ)-DP where the curve says so: exact, or an upper bound."""
+        return self in (Soundness.EXACT, Soundness.UPPER)
+
 
 @runtime_checkable
 class Accountant(Protocol):

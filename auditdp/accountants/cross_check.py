@@ -26,8 +26,6 @@ ANY_SAMPLING = "none"
 """The sampling of accountants whose parameters are guarantees of whole uses of the data, sampled or not."""
 TOLERANCE = 1e-9
 """Two numbers that agree to this relative difference do not contradict each other."""
-UPPER = (Soundness.UPPER, Soundness.EXACT)
-LOWER = (Soundness.LOWER, Soundness.EXACT)
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def _agreed(what: str, said: Sequence[str], anything: str) -> str:
 
 def _at(epsilon: float, delta: float, accountants: list[Accountant], adjacency: str, sampling: str) -> CrossCheck:
     answers = _contradictions([_ask(accountant, delta, adjacency, sampling) for accountant in accountants], sampling)
-    upper = min((a for a in answers if a.counts and a.soundness in UPPER), key=_epsilon, default=None)
+    upper = min((a for a in answers if a.counts and a.soundness.is_proof), key=_epsilon, default=None)
     lower = max(_lower_bounds(answers, sampling), key=_epsilon, default=None)
     claimed = f"the claimed ε = {epsilon:.9g} at δ = {delta:.3g}"
     if lower is not None and epsilon < lower.surely:
@@ -160,7 +158,7 @@ def _ask(accountant: Accountant, delta: float, adjacency: str, sampling: str) ->
     surely, finding = 0.0, ""
     try:
         epsilon = float(accountant.epsilon_at(delta))
-        if accountant.soundness in LOWER:
+        if accountant.soundness in (Soundness.LOWER, Soundness.EXACT):
             surely = float(accountant.epsilon_at(min(1.0, delta * (1 + 4 * ROUNDED_UP)))) * (1 - 2 * ROUNDED_UP)
     except Exception as error:  # an accountant is other people's code, and its crash is a finding about it
         finding = f"raised {type(error).__name__}: {error}"
@@ -185,7 +183,7 @@ def _ask(accountant: Accountant, delta: float, adjacency: str, sampling: str) ->
 
 def _lower_bounds(answers: Sequence[Answer], sampling: str) -> list[Answer]:
     """Return the answers that bound the mechanism's own ε from below."""
-    proved = min((_epsilon(a) for a in answers if a.counts and a.soundness in UPPER), default=math.inf)
+    proved = min((_epsilon(a) for a in answers if a.counts and a.soundness.is_proof), default=math.inf)
     return [
         answer
         for answer in answers
@@ -213,7 +211,7 @@ def _contradictions(answers: list[Answer], sampling: str) -> list[Answer]:
                 found[high.name] = (
                     f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {_epsilon(low):.6g}"
                 )
-            elif high.soundness in UPPER:
+            elif high.soundness.is_proof:
                 said = f"at most {_epsilon(high):.6g} ({high.name}) and at least {_epsilon(low):.6g} ({low.name})"
                 found[low.name] = found[high.name] = f"contradiction: ε is {said}; neither counts"
     return [replace(answer, finding=answer.finding or found.get(answer.name, "")) for answer in answers]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_epsilon
+from auditdp.accountants.base import Accountant, AccountantError, check_epsilon
 
 DIGITS = 5
 """How many significant digits a solution has."""
@@ -52,7 +52,7 @@ def solve(
 
     def proof(place: int) -> Accountant | None:
         """The accountant that proves the target at a decimal; the larger its place, the more private it is."""
-        asked = (a for a in model(_decimal(sign * place)) if a.soundness in (Soundness.UPPER, Soundness.EXACT))
+        asked = (a for a in model(_decimal(sign * place)) if a.soundness.is_proof)
         return next((a for a in asked if a.delta_at(epsilon) <= delta), None)
 
     misses, meets = _bracket(lambda place: proof(place) is not None, epsilon, delta, sign)

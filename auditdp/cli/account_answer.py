@@ -24,7 +24,6 @@ from auditdp.report.numbers import MISSING, bound, number
 from auditdp.results import Verdict, json_number
 
 SCHEMA = 1
-ROUNDS_UP = (Soundness.UPPER, Soundness.EXACT)
 DIGITS = 6
 _ABSENT = f"raised {MissingExtraError.__name__}: "
 
@@ -150,7 +149,7 @@ def at_epsilon(accountants: Iterable[Accountant], epsilon: float) -> Answer:
     """Return every accountant's δ at ε."""
     rows = [_delta(accountant, epsilon) for accountant in accountants]
     answered = [row for row in rows if row.value is not None]
-    upper = min((row for row in answered if row.soundness in ROUNDS_UP), key=_number, default=None)
+    upper = min((row for row in answered if row.soundness.is_proof), key=_number, default=None)
     lower = max((row for row in answered if row.soundness is Soundness.LOWER), key=_number, default=None)
     return Answer("delta", epsilon, rows, upper, lower)
 

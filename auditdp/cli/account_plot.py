@@ -59,7 +59,7 @@ def draw(accountants: Sequence[Accountant], path: Path, *, heading: str, sentenc
 
 def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
     """Return the points (ε, δ) of every accountant that has any, up to where the smallest upper bound has come down."""
-    reached = [_reach(a) for a in accountants if a.soundness in (Soundness.UPPER, Soundness.EXACT)]
+    reached = [_reach(a) for a in accountants if a.soundness.is_proof]
     right = 1.25 * min((epsilon for epsilon in reached if 0 < epsilon < math.inf), default=1.0)
     found = {accountant.name: list(_points(accountant, right)) for accountant in accountants}
     return {name: points for name, points in found.items() if len(points) > 1}
