@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from typing import Protocol, runtime_checkable
@@ -74,6 +75,19 @@ class Accountant(Protocol):
 
     def epsilon_at(self, delta: float) -> float:
         """Return ε in nats at ``delta`` in [0, 1], ``inf`` where there is none; it never rises with ``delta``."""
+
+
+class Described:
+    """The name of an accountant that is a dataclass of numbers: its class and its parameters, floats to six digits."""
+
+    @property
+    def name(self) -> str:
+        """The analysis and its parameters."""
+        of_type = {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
+        said = (
+            f"{key}={format(getattr(self, key), '' if kind in ('int', int) else 'g')}" for key, kind in of_type.items()
+        )
+        return f"{type(self).__name__}({', '.join(said)})"
 
 
 def least(function: Callable[[float], float], target: float, *, low: float = 0.0, high: float = math.inf) -> float:

@@ -15,6 +15,7 @@ from flint import arb
 
 from auditdp.accountants.base import (
     AccountantError,
+    Described,
     Soundness,
     check_count,
     check_delta,
@@ -29,7 +30,7 @@ from auditdp.laws.balls import above
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Described):
     """The parameters of every k-fold composition of equal mechanisms.
 
     Args:
@@ -51,11 +52,6 @@ class Composition:
         check_positive(type(self).__name__, epsilon=self.epsilon)
         check_delta(type(self).__name__, self.delta)
         check_count(type(self).__name__, count=self.count)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return f"{type(self).__name__}(epsilon={self.epsilon:g}, delta={self.delta:g}, count={self.count})"
 
     @property
     def largest_loss(self) -> float:

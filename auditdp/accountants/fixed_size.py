@@ -13,7 +13,7 @@ from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutRe
 from dp_accounting.rdp import RdpAccountant
 
 from auditdp.accountants import sampled_gaussian
-from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count, check_positive
+from auditdp.accountants.base import Accountant, AccountantError, Described, Soundness, check_count, check_positive
 from auditdp.accountants.dp_sgd import removed_and_added
 from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above
 from auditdp.accountants.renyi import RenyiCurve
@@ -23,7 +23,7 @@ REPLACE = "replace one record"
 
 
 @dataclass(frozen=True)
-class FixedSize:
+class FixedSize(Described):
     """Batches of a fixed number of records, drawn without replacement for each step afresh; neighbours replace a record.
 
     Replacing a record changes the sum of clipped gradients by up to 2C, so the noise counts half of what it counts for
@@ -52,14 +52,6 @@ class FixedSize:
         check_count(kind, records=self.records, batch=self.batch, steps=self.steps)
         if self.batch > self.records:
             raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return (
-            f"{type(self).__name__}(noise_multiplier={self.noise_multiplier:g}, records={self.records}, "
-            f"batch={self.batch}, steps={self.steps})"
-        )
 
     @property
     def uses(self) -> int:

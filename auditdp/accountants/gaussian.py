@@ -10,6 +10,7 @@ from flint import arb
 
 from auditdp.accountants.base import (
     AccountantError,
+    Described,
     Soundness,
     check_count,
     check_delta,
@@ -24,7 +25,7 @@ from auditdp.laws.gaussian import gaussian_delta
 
 
 @dataclass(frozen=True)
-class GaussianCurve:
+class GaussianCurve(Described):
     """The exact curve of ``count`` releases of a query plus N(0, σ² I), the query being chosen adaptively.
 
     With μ = √count Δ/σ it is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), attained by neighbours whose queries are Δ apart.
@@ -55,11 +56,6 @@ class GaussianCurve:
     def __post_init__(self) -> None:
         check_positive("GaussianCurve", sigma=self.sigma, sensitivity=self.sensitivity)
         check_count("GaussianCurve", count=self.count)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return f"GaussianCurve(sigma={self.sigma:g}, sensitivity={self.sensitivity:g}, count={self.count})"
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""

@@ -23,6 +23,7 @@ from scipy.stats import hypergeom
 from auditdp.accountants.base import (
     Accountant,
     AccountantError,
+    Described,
     Soundness,
     check_count,
     check_delta,
@@ -56,7 +57,7 @@ def reached_nodes(out_degree: int, layers: int) -> int:
 
 
 @dataclass(frozen=True)
-class NodeLevel:
+class NodeLevel(Described):
     """DP-SGD over the nodes of a graph.
 
     Args:
@@ -86,14 +87,6 @@ class NodeLevel:
         for name in ("reached", "batch"):
             if getattr(self, name) > self.nodes:
                 raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return (
-            f"{type(self).__name__}(noise={self.noise:g}, nodes={self.nodes}, reached={self.reached}, "
-            f"batch={self.batch}, steps={self.steps})"
-        )
 
     @property
     def uses(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from auditdp.accountants.base import AccountantError, check_count, check_positive
+from auditdp.accountants.base import AccountantError, Described, check_count, check_positive
 
 ADD_OR_REMOVE = "add or remove one record"
 
@@ -17,7 +17,7 @@ def check_rate(kind: str, rate: float) -> None:
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(Described):
     """Batches into which each record comes by a coin of its own.
 
     Args:
@@ -40,13 +40,6 @@ class Poisson:
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_rate(kind, self.rate)
         check_count(kind, steps=self.steps)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return (
-            f"{type(self).__name__}(noise_multiplier={self.noise_multiplier:g}, rate={self.rate:g}, steps={self.steps})"
-        )
 
     @property
     def uses(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from auditdp.accountants import sampled_gaussian
-from auditdp.accountants.base import Accountant, Soundness, check_count, check_positive
+from auditdp.accountants.base import Accountant, Described, Soundness, check_count, check_positive
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_below
 from auditdp.mechanism import Array
@@ -21,7 +21,7 @@ ZERO_OUT = "zero one record out"
 
 
 @dataclass(frozen=True)
-class Shuffled:
+class Shuffled(Described):
     """Records shuffled and cut into batches anew for each epoch; neighbours replace one record by one without gradient.
 
     Args:
@@ -43,14 +43,6 @@ class Shuffled:
         kind = type(self).__name__
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_count(kind, batches=self.batches, epochs=self.epochs)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return (
-            f"{type(self).__name__}(noise_multiplier={self.noise_multiplier:g}, batches={self.batches}, "
-            f"epochs={self.epochs})"
-        )
 
     @property
     def uses(self) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.stats import binom
 
 from auditdp.accountants.base import (
+    Described,
     Soundness,
     check_count,
     check_delta,
@@ -40,7 +41,7 @@ OUTWARD = 1 + 1e-13
 
 
 @dataclass(frozen=True)
-class Subsampled:
+class Subsampled(Described):
     """Any (epsilon, delta)-DP mechanism on a sample of the data.
 
     Args:
@@ -62,11 +63,6 @@ class Subsampled:
         check_positive(kind, epsilon=self.epsilon)
         check_delta(kind, self.delta)
         check_rate(kind, self.rate)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return f"{type(self).__name__}(epsilon={self.epsilon:g}, delta={self.delta:g}, rate={self.rate:g})"
 
     def delta_at(self, epsilon: float) -> float:
         """Return q δ₀(ln(1 + (e^ε − 1)/q)), δ₀ being the curve of the worst mechanism, rounded up."""
@@ -97,7 +93,7 @@ class FixedSizeSubsampled(Subsampled):
 
 
 @dataclass(frozen=True)
-class WithReplacementSubsampled:
+class WithReplacementSubsampled(Described):
     """Any (epsilon, delta)-DP mechanism on ``batch`` records that are drawn one by one from all of them (Theorem 10).
 
     The record may be drawn k times, and k records that differ have group privacy (kε₀, δ₀ (e^(kε₀) − 1)/(e^ε₀ − 1)) (Vadhan
@@ -127,14 +123,6 @@ class WithReplacementSubsampled:
         check_positive(kind, epsilon=self.epsilon)
         check_delta(kind, self.delta)
         check_count(kind, records=self.records, batch=self.batch)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return (
-            f"{type(self).__name__}(epsilon={self.epsilon:g}, delta={self.delta:g}, records={self.records}, "
-            f"batch={self.batch})"
-        )
 
     @property
     def rate(self) -> float:

@@ -24,6 +24,7 @@ from flint import arb
 from scipy.stats import binom
 
 from auditdp.accountants.base import (
+    Described,
     Soundness,
     check_count,
     check_delta,
@@ -56,7 +57,7 @@ def bounded_range(scale: float, *, sensitivity: float = 1.0, monotone: bool = Fa
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(Described):
     """The parameters that every analysis of k selections takes.
 
     Args:
@@ -75,11 +76,6 @@ class TopK:
     def __post_init__(self) -> None:
         check_count(type(self).__name__, count=self.count)
         check_positive(type(self).__name__, eta=self.eta)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        return f"{type(self).__name__}(count={self.count}, eta={self.eta:g})"
 
     @property
     def largest_loss(self) -> float:

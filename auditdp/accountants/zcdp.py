@@ -9,13 +9,13 @@ from typing import ClassVar
 from flint import arb
 from scipy.optimize import brentq
 
-from auditdp.accountants.base import Soundness, check_epsilon, check_positive, epsilon_from
+from auditdp.accountants.base import Described, Soundness, check_epsilon, check_positive, epsilon_from
 from auditdp.laws import precision
 from auditdp.laws.balls import above
 
 
 @dataclass(frozen=True)
-class ZCDP:
+class ZCDP(Described):
     """The curve that ρ-zCDP implies: δ(ε) = inf over α > 1 of e^{(α−1)(αρ−ε)}/(α−1) · (1 − 1/α)^α.
 
     Every α gives a valid δ. Its logarithm is convex in α with derivative (2α−1)ρ − ε + ln(1 − 1/α), whose root
@@ -41,11 +41,6 @@ class ZCDP:
 
     def __post_init__(self) -> None:
         check_positive("ZCDP", rho=self.rho)
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameter."""
-        return f"ZCDP(rho={self.rho:g})"
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up, at most 1."""
