@@ -199,7 +199,3 @@ def _graphs(nodes: set[int]) -> Iterator[Edges]:
     everything = list(combinations(sorted(nodes), 2))
     for size in range(len(everything) + 1):
         yield from map(list, combinations(everything, size))
-
-
-def _unordered(pair: Pair) -> frozenset[bytes]:
-    return frozenset((pair.data.tobytes(), pair.neighbour.tobytes()))

@@ -229,7 +229,7 @@ class Watcher:
                 continue
             else:
                 values = look.train(sides)
-            look.cells = Names(np.concatenate(values)) if look.names else Cells(np.concatenate(values))
+            look.cells = (Names if look.names else Cells)(np.concatenate(values))
             counts.append(np.stack([look.cells.count(side) for side in values]).astype(np.float64))
             self._cut.append(look)
         self._bank = Bank([look.cells for look in self._cut if look.cells is not None], np.hstack(counts))
