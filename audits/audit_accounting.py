@@ -2,7 +2,7 @@
 
 There is no mechanism here: a theorem about *any* parts or queries with given parameters is judged by accountants that are
 exact for, or bound, all of them. So VIOLATED means that the theorem is false, for its worst parts; whether DP-APPR itself
-then loses as much is for ``audit_pagerank.py``. A violated claim stands beside a certified one of the same form, which
+then loses as much is for ``audit_pagerank*.py``. A violated claim stands beside a certified one of the same form, which
 shows that these audits can tell the two apart. What training adds is in ``audit_accounting_dpar.py``.
 
 δ = .002 is that of Cora-ML in DPAR's tables, M = 70 and K = 2 are its defaults, and ε_g = .5, 2 and 8 are the ends and the

@@ -8,6 +8,7 @@ two nodes, as with a public L; what L itself gives away is audited on pairs of g
 import numpy as np
 
 from auditdp import Audit, EdgeDP, Pair, PureDP, Skip, audit
+from audits.graphs import graph
 from mechanisms.edges.graph_pub import GraphPub
 from mechanisms.edges.graph_pub_response import GraphPubResponse
 
@@ -97,13 +98,9 @@ def unwritten_edges():
     """
     pairs = []
     for left_out in (None, *TRIANGLE):
-        without = np.zeros((5, 5), np.int8)
-        for i, j in TRIANGLE:
-            without[i, j] = without[j, i] = (i, j) != left_out
-        with_edge = without.copy()
-        with_edge[0, 1] = with_edge[1, 0] = 1
+        rest = [edge for edge in TRIANGLE if edge != left_out]
         others = "triangle" if left_out is None else f"path without edge {left_out[0]}{left_out[1]}"
-        pairs.append(Pair(with_edge, without, f"{others} ± edge 01"))
+        pairs.append(Pair(graph(5, (0, 1), *rest), graph(5, *rest), f"{others} ± edge 01"))
     return pairs
 
 

@@ -12,7 +12,7 @@ the budget ε₁. What is true, by enumeration of every dendrogram and every pai
 """
 
 from auditdp import Audit, EdgeDP, Pair, PureDP, audit
-from audits.hierarchy_graphs import BESIDE, SQUARE, WEDGE, graph, telling
+from audits.graphs import BESIDE, SQUARE, WEDGE, graph, telling
 from mechanisms.hierarchy import DendrogramStep, PrivateEdgeDP
 from mechanisms.hierarchy.likelihood import acceptance_rate
 

@@ -16,7 +16,7 @@ import math
 
 from auditdp import Audit, EdgeDP, PureDP, audit
 from auditdp.betting.watcher import Watching
-from audits.hierarchy_graphs import BESIDE, WEDGE, telling
+from audits.graphs import BESIDE, WEDGE, telling
 from mechanisms.hierarchy import EdgeRR, NoisyCounts, PrivateEdgeDP, PrivHRG, Thresholds
 
 PRIV_HRG = "Xiao, Chen & Tan 2014 (privHRG), KDD"

@@ -1,4 +1,4 @@
-"""Differentially private PageRank (DPAR up to its training): one row, all rows, and what is released in deployment.
+"""DP-APPR-EM, the K largest entries of rows of PageRank with Gumbel noise: one row, all rows, and as deployed.
 
 "Node DP" is read twice: the edges of one node of a public universe of ids are replaced, or a node is added or removed. On
 graphs of few nodes every entry of a row is above C₂ = .001 or zero, so clipped rows show who is connected to the seed.
@@ -7,85 +7,46 @@ The neighbours differ in everything that a theorem allows, so a certificate that
 the mechanism and those; certificates "as declared" hold for any number of ids, given the sensitivity that they name.
 """
 
-import math
-
 import numpy as np
 
 from auditdp import ApproxDP, Audit, NodeDP, Pair, PureDP, QueryAnswers, audit
+from audits.graphs import graph, hub_changed
 from mechanisms.pagerank import (
     DPApprEM,
     DPApprEMValues,
-    DPApprGM,
     GivenRows,
-    NoisyRows,
     PlainRows,
     PublicRows,
     SampledRows,
     SelectedValues,
     entry_epsilon,
-    lazy,
     row_epsilon,
     share_of_row,
 )
 
 DPAR = "Zhang et al. 2024 (DPAR), arXiv:2210.04442"
 ONE_ROW, MATRIX = "DP-APPR-EM, one row", "DP-APPR-EM, matrix of M rows"
-PUBLISHED_SIGMA, PUBLISHED_CLIP, PUBLISHED_DELTA = 0.0067, 0.01, 1e-4
-"""σ, C₁ and δ of one row in the published code."""
-PUBLISHED_EPSILON = PUBLISHED_CLIP * math.sqrt(2 * math.log(1.25 / PUBLISHED_DELTA)) / PUBLISHED_SIGMA
-"""What the published code says they are: 6.48."""
-
-
-SOME_RISE = np.array([1.0, 1.0, 0.0, 0.0])
-
-
-def hub_changed(nodes):
-    """Return the pair in which node 0 leaves one hub for another that has fewer leaves."""
-    return [pair for pair in NodeDP(nodes).pairs() if pair.name == "leaf of one hub | of another"]
 
 
 def hub_of_two(nodes):
     """Return the pair in which node 0 leaves the hub 3 of all others for node 1, whose leaf is 2: two entries rise."""
-    graph = np.zeros((nodes, nodes), np.int8)
-    for i, j in [(1, 2), *((3, leaf) for leaf in range(4, nodes))]:
-        graph[i, j] = graph[j, i] = 1
-    one, other = graph.copy(), graph.copy()
-    one[0, 3] = one[3, 0] = other[0, 1] = other[1, 0] = 1
-    return [Pair(one, other, "leaf of a large hub | of a small one")]
+    rest = [(1, 2), *((3, leaf) for leaf in range(4, nodes))]
+    return [Pair(graph(nodes, *rest, (0, 3)), graph(nodes, *rest, (0, 1)), "leaf of a large hub | of a small one")]
 
 
 def leaf_removed(nodes):
     """Return the pair in which node 1 loses its only neighbour, who is then not there: its row differs."""
-    graph = np.eye(nodes, dtype=np.int8)
-    graph[1, -1] = graph[-1, 1] = 1
-    without = np.diag(np.r_[np.ones(nodes - 1, np.int8), 0]).astype(np.int8)
-    return [Pair(graph, without, "leaf | no leaf")]
+    there = np.eye(nodes, dtype=np.int8)
+    gone = np.diag(np.r_[np.ones(nodes - 1, np.int8), 0]).astype(np.int8)
+    return [Pair(there + graph(nodes, (1, nodes - 1)), gone, "leaf | no leaf")]
 
 
-def seed_removed(nodes):
-    """Return the pair of isolated nodes in which node 0 is there or not, and with it its row."""
-    graph = np.eye(nodes, dtype=np.int8)
-    return [Pair(graph, graph * (np.arange(nodes) > 0).astype(np.int8), "the seed | no seed")]
-
-
-def seed_rewired(nodes):
-    """Return the pair in which node 0 loses its only edge, and so has no row: rows as far apart as one row is long."""
-    graph = np.zeros((nodes, nodes), np.int8)
-    graph[0, 1] = graph[1, 0] = 1
-    return [Pair(graph, np.zeros_like(graph), "an edge of the seed | none")]
-
-
+SOME_RISE = np.array([1.0, 1.0, 0.0, 0.0])
 SAME_ROWS = "the same rows, in sparse form"
 VALUES_HALVED = (
     "the sets of two of eight ids lose 1.6 of 2 at most (``set_epsilon``), so the values may lose .5 instead of .25"
 )
 ANY_ROWS = "the claim holds whatever the entries are, since they are clipped"
-MORE_NOISE = "σ = 1 is a hundred times C₁"
-GAUSSIAN_EQUIVALENTS = {
-    "condition ignored in Walk.on: sparse.csr_array(*": SAME_ROWS,
-    "factor left out in NoisyRows.__call__: self.sigma * rng.standard_normal(*": MORE_NOISE,
-}
-"""Why mutants keep the claim of noisy rows."""
 ENTRIES_EQUIVALENTS = {
     "factor left out in DPApprEM.__call__: [[]ids[]] * self.rows.labelled → [[]ids[]]": "the seeds are public",
     "term left out in DPApprEM.select: self.k - chosen.shape[[]2[]] → self.k": "more padding, the same for all graphs",
@@ -128,7 +89,7 @@ def ista_appr(epsilon=1.0, nodes=3):
     return Audit(PlainRows(PublicRows(nodes)), PureDP(epsilon), NodeDP(nodes), calls=5_000)
 
 
-# The K largest entries, with Gumbel noise.
+# One row.
 
 
 @audit(source=f"{DPAR}, Corollary 1", row=ONE_ROW, reading="as stated, from the graph, one node's edges replaced")
@@ -385,138 +346,3 @@ def dp_appr_em_sampled_ids(epsilon=1.0, k=2, count=1, delta=1e-3, nodes=3):
         equivalent_mutants=SAMPLED_EQUIVALENTS | twice(".086 of 1"),
         cost="of M sampled ids, a share is nobody's: as many rows are lost as ids are absent",
     )
-
-
-# Gaussian noise on rows of clipped norm.
-
-
-@audit(source=f"{DPAR}, Theorem 3 for one row", row="DP-APPR-GM", reading="as stated, σ and C₁ of the published code")
-def dp_appr_gm(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=4):
-    """A row clipped to ‖p‖₂ <= C₁ with σ = C₁√(2 ln(1.25/δ))/ε is (ε, δ)-node DP: (6.48, 1e-4) in the published code. True.
-
-    On all pairs of four ids, α = .25 restarting ISTA's lazy walk: C₁ is the sensitivity, attained where the seed loses all
-    its edges, and σ suffices at this ε although its formula is proved for ε < 1 only: δ(6.48) = 4.4e-5.
-    """
-    return Audit(
-        mechanism=NoisyRows(epsilon, delta, PublicRows(nodes)),
-        claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
-        controls=[NoisyRows(5 * epsilon, delta, PublicRows(nodes))],
-        play=[*seed_rewired(nodes), *NodeDP(nodes).pairs()[:1]],
-        calls=400_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
-    )
-
-
-@audit(
-    source=f"{DPAR}, Theorem 3 for one row",
-    row="DP-APPR-GM",
-    reading="as stated, the K largest; larger graphs searched",
-)
-def dp_appr_gm_largest(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, k=2, nodes=9):
-    """The K largest noisy entries of such a row are (ε, δ)-node DP. Nothing is known to refute it, for α = .25 of ISTA.
-
-    On large stars the sensitivity comes to .967·C₁; the search looks for graphs where it is more than C₁.
-    """
-    return Audit(
-        mechanism=DPApprGM(NoisyRows(epsilon, delta, PublicRows(nodes)), k),
-        claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
-        controls=[DPApprGM(NoisyRows(5 * epsilon, delta, PublicRows(nodes)), k)],
-        play=[*seed_rewired(nodes), *NodeDP(nodes).pairs()[:1]],
-        calls=60_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
-        decides="a proof that the rows of one seed are nowhere more than 60° apart for α = .25; any two rows are within 90°",
-    )
-
-
-@audit(
-    source=f"{DPAR}, Theorem 3 for one row; α described as the teleport probability in its published code",
-    expect="violation",
-    row="DP-APPR-GM",
-    reading="α = .25 restarts the plain walk",
-    smallest={"nodes": range(3, 8)},
-)
-def dp_appr_gm_plain_walk(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=5, teleport=0.25):
-    """With α = .25 for the plain walk, as in DPAR's inference, a row is (6.48, 1e-4)-node DP at the published σ. False.
-
-    From five ids on the rows of a seed that moves from one hub to another are more than C₁ apart, up to 1.22·C₁, where δ is
-    15 times the claimed. At the ε₁ = .19 that ε_g = 8 gives to each of 70 rows, the slack of the formula covers that.
-    """
-    return Audit(
-        mechanism=NoisyRows(epsilon, delta, PublicRows(nodes, alpha=lazy(teleport))),
-        claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
-        calls=5_000,
-    )
-
-
-@audit(
-    source=f"{DPAR}, Theorem 3 for one row, with the formula of Dwork & Roth 2014, Theorem A.1, beyond ε = 1",
-    expect="violation",
-    row="DP-APPR-GM",
-    reading="σ beyond the range of its formula",
-    smallest={"nodes": range(1, 3)},
-)
-def dp_appr_gm_large_epsilon(epsilon=10.0, delta=1e-3, nodes=1):
-    """A row with σ = C₁√(2 ln(1.25/δ))/ε is (ε, δ)-node DP for any ε. False: at (10, .001) δ is .0034.
-
-    On one id, whose node is there or not. The formula is too small from about ε = 8 on, at δ = 1e-4.
-    """
-    return Audit(
-        mechanism=NoisyRows(epsilon, delta, PublicRows(nodes)),
-        claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes, "removed", loops=True),
-        evidence=["exact", "sensitivity"],
-    )
-
-
-@audit(
-    source="derived here",
-    row="DP-APPR-GM",
-    reading="sensitivity √2·C₁ and the exact σ",
-    repairs="dp_appr_gm_plain_walk",
-)
-def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
-    """A row with the analytic σ for the sensitivity √2·C₁ is (ε, δ)-node DP, whatever the walk and the graphs. True."""
-    published = two_rows(PUBLISHED_EPSILON, PUBLISHED_DELTA, nodes, teleport)
-    return Audit(
-        mechanism=two_rows(epsilon, delta, nodes, teleport),
-        claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
-        controls=[two_rows(4 * epsilon, delta, nodes, teleport)],
-        play=hub_changed(nodes),
-        calls=100_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
-        cost=(
-            f"σ = {published.sigma / published.clip:.3g}·C₁ instead of {PUBLISHED_SIGMA / PUBLISHED_CLIP:.3g}·C₁ at "
-            f"({PUBLISHED_EPSILON:.3g}, {PUBLISHED_DELTA:g})"
-        ),
-    )
-
-
-@audit(
-    source="Balle & Wang 2018, arXiv:1805.06530, Theorem 8",
-    row="DP-APPR-GM",
-    reading="the exact σ",
-    repairs="dp_appr_gm_large_epsilon",
-)
-def dp_appr_gm_analytic(epsilon=2.0, delta=0.1, nodes=3):
-    """A row with the analytic σ for √2·C₁ is (ε, δ)-node DP for any ε, where a node is added or removed too. True."""
-    large, pairs = two_rows(10.0, 1e-3, nodes, 0.25), NodeDP(nodes, "removed", loops=True)
-    return Audit(
-        mechanism=two_rows(epsilon, delta, nodes, 0.25),
-        claim=ApproxDP(epsilon, delta),
-        pairs=pairs,
-        controls=[two_rows(3 * epsilon, delta, nodes, 0.25)],
-        play=[*seed_removed(nodes), *pairs.pairs()],
-        calls=60_000,
-        equivalent_mutants=GAUSSIAN_EQUIVALENTS,
-        cost=f"σ = {large.sigma / large.clip:.3g}·C₁ at (10, .001)",
-    )
-
-
-def two_rows(epsilon, delta, nodes, teleport):
-    """Return noisy rows that are calibrated to any two rows of clipped norm."""
-    rows = PublicRows(nodes, alpha=lazy(teleport))
-    return NoisyRows(epsilon, delta, rows, apart=math.sqrt(2), calibration="analytic")

@@ -18,7 +18,7 @@ from mechanisms.pagerank import entry_epsilon, share_of_row
 ROOT = Path(__file__).parents[2]
 DECLARED = {
     declared.id.rpartition("::")[2]: declared
-    for pattern in ("audit_accounting*.py", "audit_pagerank.py")
+    for pattern in ("audit_accounting*.py", "audit_pagerank*.py")
     for file in sorted((ROOT / "audits").glob(pattern))
     for declared in collect(file, ROOT)
 }

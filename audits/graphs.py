@@ -1,8 +1,8 @@
-"""The graphs on which audits of hierarchical random graphs play."""
+"""Graphs on which audits play."""
 
 import numpy as np
 
-from auditdp import Pair
+from auditdp import NodeDP, Pair
 from mechanisms.graphs import Graph
 
 
@@ -11,8 +11,13 @@ def graph(nodes, *edges):
     return Graph.of(nodes, np.reshape(edges, (-1, 2)).T).to_matrix()
 
 
+def hub_changed(nodes):
+    """Return the pair in which node 0 leaves one hub for another that has fewer leaves."""
+    return [pair for pair in NodeDP(nodes).pairs() if pair.name == "leaf of one hub | of another"]
+
+
 def telling(nodes):
-    """The pairs on which the weight of the likelihood and faults of drawing from its law show most."""
+    """Pairs on which the weight of the likelihood and faults of drawing from the law of a hierarchy show most."""
     triangle = [(0, 2), (0, 3), (2, 3)]
     return [
         Pair(graph(nodes, (0, 1), (0, 2)), graph(nodes, (0, 1)), "a wedge | an edge"),
