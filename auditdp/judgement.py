@@ -176,9 +176,10 @@ def _bounds(evidence: Sequence[Evidence]) -> tuple[float | None, float | None]:
     """Return the bounds that lead.
 
     Where an upper bound is known the game's lower bound stands against it, so that the two show each other's quality;
-    else it is the largest lower bound of any evidence.
+    else it is the largest lower bound of any evidence. Where there is a violation, the bound is of evidence that shows it.
     """
-    lower = {e.kind: e.epsilon_lower for e in evidence if e.epsilon_lower is not None}
+    showing = [e for e in evidence if e.verdict is Verdict.VIOLATED] or evidence
+    lower = {e.kind: e.epsilon_lower for e in showing if e.epsilon_lower is not None}
     upper = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None]
     if upper and math.isfinite(upper[0]) and "game" in lower:
         return lower["game"], upper[0]

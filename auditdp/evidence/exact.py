@@ -195,8 +195,8 @@ def _by_sensitivity(mechanism: Any, law: Any, claim: Claim) -> PairLoss | None:
     if distance is None:
         return None
     if isinstance(law, GaussianLaw) and norm == "l2":
-        ends = (GaussianLaw(np.array([at]), law.sigma) for at in (float(distance), 0.0))
-        return gaussian_loss(*ends, epsilon=_epsilon(claim))
+        far, near = (GaussianLaw(np.array([at]), law.sigma) for at in (float(distance), 0.0))
+        return gaussian_loss(far, near, **_asked(claim))
     if isinstance(law, LaplaceLaw) and norm == "l1":
         scale = np.array([np.min(law.scale)])
         return pair_loss(*(LaplaceLaw(np.array([at]), scale) for at in (float(distance), 0.0)))
@@ -228,8 +228,8 @@ def _stated(mechanism: Any, claim: Claim) -> Stated | None:
     if law is None:
         return None
     law_of = _once(law, identity_key)
-    epsilon = _epsilon(claim)
-    loss_of = _once(lambda pair: pair_loss(law_of(pair.data), law_of(pair.neighbour), epsilon=epsilon), key)
+    asked = _asked(claim)
+    loss_of = _once(lambda pair: pair_loss(law_of(pair.data), law_of(pair.neighbour), **asked), key)
     return Stated(law_of, loss_of)
 
 
@@ -250,9 +250,11 @@ def _is_pure(claim: Claim) -> bool:
     return not isinstance(claim, GaussianDP) and claim.tangents()[0][1] == 0
 
 
-def _epsilon(claim: Claim) -> float | None:
-    """The epsilon at which δ is wanted."""
-    return None if _is_pure(claim) or isinstance(claim, GaussianDP) else claim.level
+def _asked(claim: Claim) -> dict[str, float]:
+    """The point of the curve δ(ε) that the claim is about, if it is about one."""
+    if isinstance(claim, GaussianDP) or _is_pure(claim):
+        return {}
+    return {"epsilon": claim.level, "delta": claim.tangents()[0][1]}
 
 
 def _size(loss: PairLoss) -> tuple[float, float, float]:
@@ -264,13 +266,17 @@ def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
     """Bounds on what the claim's parameter has to be for this pair: epsilon, or mu where the pair is Gaussian."""
     if isinstance(claim, GaussianDP):
         return None if loss.mu is None else (max(0.0, below(loss.mu)), above(loss.mu))
-    return (loss.lower, loss.upper) if _is_pure(claim) else None
+    if _is_pure(claim) or loss.needed is None:
+        return (loss.lower, loss.upper) if _is_pure(claim) else None
+    holds, breaks = _judge(loss, claim)
+    lower, upper = loss.needed
+    return max(lower, claim.level) if breaks else lower, min(upper, claim.level) if holds else upper
 
 
 def _said(loss: PairLoss, claim: Claim) -> str:
     if isinstance(claim, GaussianDP) and loss.mu is not None:
         return f"Exact μ = {float(loss.mu.mid()):.12g}"
-    if _epsilon(claim) is not None and loss.delta is not None:
+    if loss.delta is not None and loss.needed is not None:
         pure = "" if loss.mu is not None else f" (pure ε = {loss})"
         return f"Exact δ({claim.level:.6g}) = {float(loss.delta.mid()):.6g}{pure}"
     return f"Exact ε = {loss}"

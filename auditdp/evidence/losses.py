@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from flint import arb
 
+from auditdp.accountants.base import least
 from auditdp.errors import MechanismError
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
 from auditdp.laws.balls import above, below
@@ -33,6 +35,8 @@ class PairLoss:
         delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
         delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
         mu: Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian.
+        needed: A lower and an upper bound on the smallest epsilon at which the claim's δ holds, the exact epsilon of an
+            (ε, δ) claim; None where δ(ε) is not known.
     """
 
     low: arb
@@ -40,6 +44,7 @@ class PairLoss:
     delta: arb | None = None
     delta_beyond: arb | None = None
     mu: arb | None = None
+    needed: tuple[float, float] | None = None
 
     @property
     def lower(self) -> float:
@@ -61,8 +66,8 @@ class PairLoss:
         )
 
 
-def pair_loss(p: Any, q: Any, *, epsilon: float | None = None) -> PairLoss:
-    """Return the loss between two laws of one family, with δ(epsilon) where an epsilon is given and δ is known.
+def pair_loss(p: Any, q: Any, *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
+    """Return the loss between two laws of one family; what is asked of δ(ε) at an epsilon or a delta, where it is known.
 
     Raises:
         MechanismError: If the two laws are not of one family.
@@ -70,8 +75,8 @@ def pair_loss(p: Any, q: Any, *, epsilon: float | None = None) -> PairLoss:
     if isinstance(p, LaplaceLaw) and isinstance(q, LaplaceLaw):
         return laplace_loss(p, q)
     if isinstance(p, GaussianLaw) and isinstance(q, GaussianLaw):
-        return gaussian_loss(p, q, epsilon=epsilon)
-    return rows_loss(aligned(p, q), epsilon=epsilon)
+        return gaussian_loss(p, q, epsilon=epsilon, delta=delta)
+    return rows_loss(aligned(p, q), epsilon=epsilon, delta=delta)
 
 
 def aligned(p: Any, q: Any) -> list[Row]:
@@ -107,8 +112,8 @@ def _aligned_steps(p: StepLaw, q: StepLaw) -> list[Row]:
         return rows
 
 
-def rows_loss(rows: Sequence[Row], *, epsilon: float | None = None) -> PairLoss:
-    """Return the loss between two aligned laws, and δ(epsilon) where an epsilon is given.
+def rows_loss(rows: Sequence[Row], *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
+    """Return the loss between two aligned laws, δ(epsilon) where an epsilon is given, and the ε needed for a delta.
 
     Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the larger of the two orders. With
     P(y) in [a, b] and Q(y) in [c, d], the larger of P/Q and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever
@@ -119,16 +124,58 @@ def rows_loss(rows: Sequence[Row], *, epsilon: float | None = None) -> PairLoss:
         for pp, qq, _ in rows:
             smallest, largest = ratio(pp, qq)
             low, high = _larger(low, smallest), _larger(high, largest)
-        delta = beyond = None
+        found = beyond = None
         if epsilon is not None:
-            delta = hockey_stick(rows, arb(epsilon))
+            found = hockey_stick(rows, arb(epsilon))
             beyond = hockey_stick(rows, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
-        return PairLoss(low.log().lower(), high.log().upper(), delta, beyond)
+        needed = None if delta is None else _needed_of_rows(rows, delta)
+        return PairLoss(low.log().lower(), high.log().upper(), found, beyond, needed=needed)
 
 
-def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None) -> PairLoss:
-    """Return the loss between two finite laws, and δ(epsilon) where an epsilon is given."""
-    return rows_loss(aligned(p, q), epsilon=epsilon)
+def _needed_of_rows(rows: Sequence[Row], delta: float) -> tuple[float, float]:
+    """Return bounds on the smallest epsilon at which ``delta`` holds.
+
+    δ(ε) is the largest P(S) - e^ε Q(S) over sets S of outputs, so the smallest ε is the largest ln((P(S) - δ)/Q(S)), and the
+    set that attains it is one of all outputs whose ratio P/Q is beyond some number: as many sets as there are outputs.
+    That is computed in floating point, and then verified. Only outputs that are impossible under Q make it infinite.
+    """
+    impossible = (sum((a for a, b in sides if b == 0), arb(0)) for sides in _both_orders(rows))
+    if any(mass > arb(delta) for mass in impossible):
+        return math.inf, math.inf
+    p, q = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
+    guesses = []
+    for near, far in ((p, q), (q, p)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            order = np.argsort(-np.divide(near, far))
+            logs = np.log(np.cumsum(near[order]) - delta) - np.log(np.cumsum(far[order]))
+        guesses.append(np.max(logs, where=np.isfinite(logs), initial=0.0))
+    return verified_epsilon(lambda epsilon: hockey_stick(rows, epsilon), delta, float(max(guesses)))
+
+
+def _both_orders(rows: Sequence[Row]) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]]]:
+    return [(pp, qq) for pp, qq, _ in rows], [(qq, pp) for pp, qq, _ in rows]
+
+
+def verified_epsilon(delta_at: Callable[[arb], arb], delta: float, guess: float) -> tuple[float, float]:
+    """Return a lower and an upper bound on the smallest ε >= 0 with ``delta_at(ε) <= delta``, near a guess.
+
+    Each is verified by the enclosure of δ there, and moved away from the guess until it is.
+    """
+    lower, upper = 0.0, math.inf
+    for slack in (1e-15, 1e-12, 1e-9, 1e-6, 1e-3):
+        below_it, above_it = max(0.0, guess - slack * (1 + guess)), guess + slack * (1 + guess)
+        if lower == 0.0 and below_it > 0 and delta_at(arb(below_it)) > arb(delta):
+            lower = below_it
+        if upper == math.inf and delta_at(arb(above_it)) <= arb(delta):
+            upper = above_it
+        if upper < math.inf and (lower > 0 or below_it == 0):
+            break
+    return lower, upper
+
+
+def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
+    """Return the loss between two finite laws, with δ(epsilon) and the ε needed for delta where they are asked."""
+    return rows_loss(aligned(p, q), epsilon=epsilon, delta=delta)
 
 
 def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
@@ -138,15 +185,21 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
         return PairLoss(total.lower(), total.upper())
 
 
-def gaussian_loss(p: GaussianLaw, q: GaussianLaw, *, epsilon: float | None = None) -> PairLoss:
+def gaussian_loss(
+    p: GaussianLaw, q: GaussianLaw, *, epsilon: float | None = None, delta: float | None = None
+) -> PairLoss:
     """Return the loss between two Gaussian laws: no pure epsilon unless they are equal, an exact μ, and its δ(ε)."""
     with precision():
         mu = p.mu_against(q)
         pure = arb(0) if mu == 0 else arb.pos_inf()
-        if epsilon is None:
-            return PairLoss(pure, pure, mu=mu)
-        beyond = arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE))
-        return PairLoss(pure, pure, gaussian_delta(mu, arb(epsilon)), gaussian_delta(mu, beyond), mu)
+        found = beyond = needed = None
+        if epsilon is not None:
+            found = gaussian_delta(mu, arb(epsilon))
+            beyond = gaussian_delta(mu, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
+        if delta is not None:
+            guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
+            needed = verified_epsilon(partial(gaussian_delta, mu), delta, guess)
+        return PairLoss(pure, pure, found, beyond, mu, needed)
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:

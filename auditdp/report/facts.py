@@ -74,7 +74,8 @@ def facts(
     if found != MISSING and not known and not says(said, found):
         yield "Bounds", found
     if details.get("exact_epsilon") is not None:
-        yield f"Exact {letter}", number(details["exact_epsilon"], digits=6)
+        pure = "pure " if claim is not None and claim.delta else ""
+        yield f"Exact {pure}{letter}", number(details["exact_epsilon"], digits=6)
     if details.get("worst_pair") not in (None, pair):
         yield "Worst pair", plain(details["worst_pair"])
     scope = plain(details.get("scope"))

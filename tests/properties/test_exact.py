@@ -74,6 +74,18 @@ def test_delta_is_the_hockey_stick_of_the_worse_order(p, q, epsilon):
     assert float(loss.delta.mid()) == pytest.approx(exact_delta(p, q, epsilon), abs=1e-12)
 
 
+@given(laws, laws, st.floats(1e-9, 0.999))
+def test_the_epsilon_needed_for_a_delta_is_where_the_hockey_stick_comes_down_to_it(p, q, delta):
+    lower, upper = finite_loss(finite(p), finite(q), delta=delta).needed
+    if upper == math.inf:
+        assert lower == math.inf
+        assert max(sum(a for a, b in zip(*order, strict=True) if b == 0) for order in ((p, q), (q, p))) > delta
+        return
+    assert upper - lower <= 1e-9 * (1 + upper)
+    assert exact_delta(p, q, upper) <= delta + 1e-12
+    assert lower == 0 or exact_delta(p, q, lower) >= delta - 1e-12
+
+
 @given(laws, laws, st.lists(st.floats(0.0, 8.0), min_size=1, max_size=8))
 def test_the_sorted_curve_is_the_hockey_stick_at_every_point(p, q, epsilons):
     curve = delta_curve(finite(p), finite(q), np.array(epsilons))

@@ -139,7 +139,7 @@ def brute_delta(p, q, e):
     return max(sum(max(a - e * b, Fraction(0)) for a, b in zip(x, y, strict=True)) for x, y in ((p, q), (q, p)))
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1.5])
 def test_delta_is_the_hockey_stick_of_the_worse_order(epsilon):
     p = [Fraction(6, 10), Fraction(3, 10), Fraction(1, 10), Fraction(0)]
     q = [Fraction(1, 10), Fraction(2, 10), Fraction(1, 2), Fraction(2, 10)]
@@ -150,8 +150,19 @@ def test_delta_is_the_hockey_stick_of_the_worse_order(epsilon):
     for share, expected_verdict in ((1 + 1e-9, Verdict.CERTIFIED), (1 - 1e-9, Verdict.VIOLATED)):
         evidence = exact_evidence(Stated({0: p, 1: q}), ApproxDP(epsilon, expected * share), BIT)
         assert evidence.verdict is expected_verdict
-        assert evidence.epsilon_lower is None
-        assert evidence.epsilon_upper is None
+        assert evidence.epsilon_lower == pytest.approx(epsilon, rel=1e-7)
+        assert evidence.epsilon_upper == pytest.approx(evidence.epsilon_lower, rel=1e-12)
+        held = expected_verdict is Verdict.CERTIFIED
+        assert evidence.epsilon_upper <= epsilon if held else evidence.epsilon_lower >= epsilon
+
+
+def test_outputs_of_one_input_alone_leave_no_epsilon_for_a_smaller_delta():
+    p = [Fraction(6, 10), Fraction(3, 10), Fraction(1, 10), Fraction(0)]
+    q = [Fraction(1, 10), Fraction(2, 10), Fraction(1, 2), Fraction(2, 10)]
+    for delta, epsilon in ((0.21, math.log(4.9)), (0.2 + 1e-9, math.log(5)), (0.2 - 1e-9, math.inf)):
+        evidence = exact_evidence(Stated({0: p, 1: q}), ApproxDP(2.0, delta), BIT)
+        assert evidence.epsilon_lower == pytest.approx(epsilon, rel=1e-7)
+        assert evidence.epsilon_upper == pytest.approx(epsilon, rel=1e-7)
 
 
 def test_a_tight_claim_is_certified_only_when_it_was_rounded_to_the_safe_side():

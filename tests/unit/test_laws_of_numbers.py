@@ -128,8 +128,13 @@ def test_gaussian_laws_are_as_hard_to_tell_apart_as_their_distance_says():
     assert float(loss.mu.mid()) == 2.0
     assert float(loss.delta.mid()) == pytest.approx(GaussianDP(2.0).delta_at(1.0), rel=1e-12)
     assert loss.lower == math.inf
-    same = pair_loss(q, q, epsilon=1.0)
+    lower, upper = pair_loss(p, q, delta=GaussianDP(2.0).delta_at(1.0)).needed
+    assert lower <= 1 + 1e-12
+    assert upper == pytest.approx(1.0, rel=1e-12)
+    assert upper - lower < 1e-12
+    same = pair_loss(q, q, epsilon=1.0, delta=1e-9)
     assert same.upper == 0 == float(same.delta.mid())
+    assert same.needed[0] == 0 <= same.needed[1] < 1e-14
     assert delta_curve(p, q, [0.0, 1.0])[1][1] == pytest.approx(GaussianDP(2.0).delta_at(1.0), rel=1e-12)
 
 
