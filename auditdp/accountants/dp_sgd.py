@@ -13,33 +13,38 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.rdp import RdpAccountant
 
 from auditdp.accountants.base import Accountant, Soundness
-from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_below
+from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.opacus_sgd import OpacusGDP, OpacusPRV, OpacusRDP
 from auditdp.accountants.poisson import Poisson
 from auditdp.accountants.renyi import RenyiCurve
-from auditdp.accountants.sampled_gaussian import cells, step_interval
+from auditdp.accountants.sampled_gaussian import cells, points, step_interval
 from auditdp.mechanism import Array
 
 
 @dataclass(frozen=True)
 class PLDUpper(Poisson, GridCurve):
-    """dp-accounting's privacy loss distribution, rounded up."""
+    """The curve of the worst pair, rounded up.
+
+    Note:
+        dp-accounting's own distribution connects the same dots by differences of δ, whose rounding is divided by the
+        distance of the points: at q = 1e-6 and less it gives a bound that is many times too large, or none.
+    """
 
     soundness: ClassVar[Soundness] = Soundness.UPPER
-    source: ClassVar[str] = "dp-accounting 0.6, PLD by connecting the dots (Doroshenko et al. 2022, arXiv:2207.04380v2)"
+    source: ClassVar[str] = (
+        "the worst pair (Zhu, Dong & Wang 2022, Theorem 11), by connecting the dots (arXiv:2207.04380v2)"
+    )
 
     def losses(self) -> list[OnGrid]:
-        """Return the loss of a step, which dp-accounting keeps for both orders in one."""
-        found = privacy_loss_distribution.from_gaussian_mechanism(
-            self.noise_multiplier,
-            sampling_prob=self.rate,
-            value_discretization_interval=step_interval(self.noise_multiplier, self.rate),
-        )
-        return [OnGrid(found)]
+        """Return the loss of a step when the record is removed, and when it is added."""
+        interval = step_interval(self.noise_multiplier, self.rate, self.steps)
+        at = points(self.noise_multiplier, self.rate, interval)
+        (low_with, high_with), (low, high) = cells(self.noise_multiplier, self.rate, at * interval)
+        removed = from_above(high_with, low, int(at[0]), interval)
+        return [removed, from_above(high[::-1], low_with[::-1], -int(at[-1]), interval)]
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class PLDLower(Poisson, GridCurve):
 
     def losses(self) -> list[OnGrid]:
         """Return the loss of a step when the record is removed, and when it is added."""
-        return removed_and_added(self.noise_multiplier, self.rate)
+        return removed_and_added(self.noise_multiplier, self.rate, self.steps)
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,11 @@ class RDP(Poisson, RenyiCurve):
         return accountant.orders, accountant.rdp
 
 
-def removed_and_added(noise_multiplier: float, rate: float) -> list[OnGrid]:
-    """Return lower bounds on the loss of the attained pair in both orders."""
-    interval = step_interval(noise_multiplier, rate)
-    (low_with, high_with), (low_without, high_without) = cells(noise_multiplier, rate, interval)
+def removed_and_added(noise_multiplier: float, rate: float, steps: int) -> list[OnGrid]:
+    """Return lower bounds on the loss of the attained pair in both orders; cells end half-way between points."""
+    interval = step_interval(noise_multiplier, rate, steps)
+    ends = (points(noise_multiplier, rate, interval)[:-1] + 0.5) * interval
+    (low_with, high_with), (low_without, high_without) = cells(noise_multiplier, rate, ends)
     return [from_below(low_with, high_without, interval), from_below(low_without, high_with, interval)]
 
 

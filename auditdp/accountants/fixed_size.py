@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
 from dp_accounting.rdp import RdpAccountant
 
@@ -84,14 +85,22 @@ class FixedSizeUpper(FixedSize, GridCurve):
     )
 
     def losses(self) -> list[OnGrid]:
-        """Return the loss whose curve is the amplified one."""
+        """Return the loss whose curve is the amplified one.
+
+        Above zero it is that of the record's removal, below zero that of its addition, and what remains of the mass is at
+        zero.
+        """
         noise, rate = self.noise_multiplier / 2, self.rate
-
-        def delta_at(epsilon: Array) -> Array:
-            return sampled_gaussian.delta(epsilon, noise, rate)
-
-        interval = sampled_gaussian.step_interval(noise, rate)
-        return [from_above(delta_at, sampled_gaussian.largest_loss(noise, rate), interval)]
+        interval = sampled_gaussian.step_interval(noise, rate, self.steps)
+        last = int(sampled_gaussian.points(noise, rate, interval)[-1])
+        ends = np.arange(last + 1) * interval
+        (low, high), (low_other, high_other) = (
+            [side[1:] for side in both] for both in sampled_gaussian.cells(noise, rate, ends)
+        )
+        first, second = np.concatenate([high_other[::-1], high]), np.concatenate([low[::-1], low_other])
+        first[last] += 1 - low.sum() - low_other.sum()
+        second[last] += 1 - high.sum() - high_other.sum()
+        return [from_above(first, second, -last, interval)]
 
 
 @dataclass(frozen=True)
@@ -111,7 +120,7 @@ class FixedSizeLower(FixedSize, GridCurve):
 
     def losses(self) -> list[OnGrid]:
         """Return the loss of a step in both orders."""
-        return removed_and_added(self.noise_multiplier / 2, self.rate)
+        return removed_and_added(self.noise_multiplier / 2, self.rate, self.steps)
 
 
 @dataclass(frozen=True)

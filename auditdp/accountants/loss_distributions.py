@@ -2,11 +2,14 @@
 
 dp-accounting does the arithmetic of grids (the convolution); this module makes the grids and says how far to trust them.
 
-**From above** (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, "Connect the Dots", arXiv:2207.04380v2, Algorithm 1):
-δ as a function of e^ε is convex, so the polygon through its values on a grid lies above it, and that polygon is the curve
-of a loss on the grid. A pair of laws whose curve lies above another's everywhere still does so after adaptive composition
-(Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy via Characteristic Function", arXiv:2106.08567v3,
-Theorem 10).
+**From above** (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, "Connect the Dots", arXiv:2207.04380v2): join the
+outputs whose loss lies between two points a < b of the grid, P(cell) = p and Q(cell) = q, and give p to two outputs of loss
+a and b such that q stays what it is: p_b = (p − q e^a)/(1 − e^(a−b)) and p_a = p − p_b. δ is a convex function of e^ε, and
+this is the polygon through its values at the points, so it lies above it. A pair of laws whose curve lies above another's
+everywhere still does so after adaptive composition (Zhu, Dong & Wang 2022, "Optimal Accounting of Differential Privacy via
+Characteristic Function", arXiv:2106.08567v3, Theorem 10). The curve rises with p and falls with q at every ε, so bounds
+p' >= p and q' <= q give one that lies above. An error of p_b moves mass by one step of the grid and makes none: it shifts
+the mean loss by its own size times b − a, so that fine grids stay exact, where differences of δ would not.
 
 **From below**: join outputs into cells, which is post-processing, so that δ can only fall. Keep p_j <= P(cell j) and
 q_j >= Q(cell j), rounded outwards, and put the loss ln(p_j/q_j) down to the largest k_j·w − s that does not exceed it, for
@@ -21,7 +24,6 @@ nearly all of them the step down, and the bound is off by O(w²) a use; plain ro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -53,22 +55,24 @@ class OnGrid(NamedTuple):
     shift: float = 0.0
 
 
-def from_above(delta_at: Callable[[Array], Array], high: float, interval: float) -> OnGrid:
-    """Return a loss on the grid whose curve lies above a given symmetric one.
+def from_above(first: Array, second: Array, lowest: int, interval: float) -> OnGrid:
+    """Return a loss on the grid whose curve lies above that of two laws.
 
     Args:
-        delta_at: The curve on an array of ε >= 0, a convex function of e^ε that bounds both orders of every pair. For any
-            two laws δ of one order at −ε is 1 − e^−ε (1 − δ of the other at ε), which gives the curve below zero.
-        high: From this ε on the loss is taken to be unbounded, with the δ that remains there.
-        interval: Distance of the points of the grid, in nats.
+        first: Upper bounds on the probabilities under P of the cells between the points ``lowest``·w, (``lowest`` + 1)·w, ..
+            of the grid, shape (points + 1,). The first cell has all losses below the points, which are put up to the first
+            one; the last has all above them, where the loss is taken to be unbounded.
+        second: Lower bounds on them under Q.
+        lowest: Number of the first point.
+        interval: Distance w of the points of the grid, in nats.
     """
-    last = math.ceil(high / interval)
-    epsilons = np.arange(last + 1) * interval
-    deltas = np.clip(delta_at(epsilons), 0.0, 1.0)
-    below = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * deltas[:0:-1]
-    curve = np.concatenate([np.minimum(below, 1.0), deltas])
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, -last, last, curve)
-    return OnGrid(PrivacyLossDistribution(pmf))
+    p, at = first[1:-1], (lowest + np.arange(len(first) - 2)) * interval
+    with np.errstate(divide="ignore"):
+        excess = p - np.exp(at + np.log(second[1:-1]))
+    excess += 2.0**-50 * (1 + np.abs(at)) * p  # what rounding may have taken
+    up = np.clip(excess / -math.expm1(-interval), 0.0, p)
+    masses = np.concatenate([first[:1], up]) + np.concatenate([p - up, [0.0]])
+    return OnGrid(PrivacyLossDistribution(pld_pmf.DensePLDPmf(interval, lowest, masses, float(first[-1]), True)))
 
 
 def from_below(first: Array, second: Array, interval: float) -> OnGrid:

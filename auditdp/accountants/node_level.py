@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import logsumexp
 from scipy.stats import hypergeom
 
 from auditdp.accountants.base import (
@@ -132,16 +132,19 @@ class NodeLevelUpper(NodeLevel, GridCurve):
         reach = np.maximum(0.0, np.sqrt(np.maximum(0.0, 2 * (46 + log_weights[seen]))))
         high = float(np.max(mu[seen] ** 2 / 2 + mu[seen] * reach))
         deviation = math.sqrt(float(np.dot(weights, mu**2)))
-
-        def delta_at(epsilon: Array) -> Array:
-            total = np.zeros_like(epsilon)
-            for each, weight in zip(mu[seen], weights[seen], strict=True):
-                first = np.exp(log_ndtr(each / 2 - epsilon / each))
-                second = np.exp(epsilon + log_ndtr(-each / 2 - epsilon / each))
-                total += weight * np.maximum(first - second, 0.0)
-            return total + float(weights[~seen & (mu > 0)].sum())
-
-        return [from_above(delta_at, high, min(max(deviation / 100, high / 1e5), high / 1e4))]
+        interval = min(max(deviation / 100, high / 1e5), high / 1e4)
+        last = math.ceil(high / interval)
+        ends = np.arange(-last, last + 1) * interval
+        first, second = np.zeros(len(ends) + 1), np.zeros(len(ends) + 1)
+        for each, weight in zip(mu[seen], weights[seen], strict=True):
+            edges = ends / each + each / 2
+            first += weight * gaussian_cells(edges, each, 1.0)[1]
+            second += weight * gaussian_cells(edges, 0.0, 1.0)[0]
+        revealing_nothing = float(weights[mu == 0].sum())
+        first[last] += revealing_nothing
+        second[last] += revealing_nothing
+        first[-1] += float(weights[~seen & (mu > 0)].sum())
+        return [from_above(first, second, -last, interval)]
 
 
 @dataclass(frozen=True)

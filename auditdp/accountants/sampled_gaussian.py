@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, logit, ndtr
+from scipy.special import logit
 
 from auditdp.accountants.loss_distributions import gaussian_cells
 from auditdp.mechanism import Array
@@ -42,43 +42,36 @@ def largest_loss(noise_multiplier: float, rate: float) -> float:
     return float(loss(1 + DEVIATIONS * noise_multiplier, noise_multiplier, rate))
 
 
-def step_interval(noise_multiplier: float, rate: float) -> float:
+def step_interval(noise_multiplier: float, rate: float, steps: int) -> float:
     """Return a distance of the points of a grid that suits the loss of a step.
 
     A hundredth of its standard deviation, q √(e^(1/σ²) − 1), so that a composition is off by a small part of its own; but
-    between 1e4 and 1e5 points up to the largest loss.
+    1e4 points at least up to the largest loss, fewer for more than 1e4 steps, and 1e6 at most.
     """
     deviation = rate * math.sqrt(math.expm1(min(noise_multiplier**-2, 600.0)))
     largest = largest_loss(noise_multiplier, rate)
-    return min(max(deviation / 100, largest / 1e5), largest / 1e4)
+    return min(max(deviation / 100, largest / 1e6), largest / 1e4 * max(1.0, math.sqrt(steps / 1e4)))
 
 
-def cells(noise_multiplier: float, rate: float, interval: float) -> tuple[Cells, Cells]:
-    """Return the cells' probabilities with the record, and without it; cells end half-way between points of the grid."""
+def points(noise_multiplier: float, rate: float, interval: float) -> NDArray[np.int64]:
+    """Return the numbers of the points of a grid from the least loss, or 9.5 standard deviations out, to the largest."""
     reach = DEVIATIONS * noise_multiplier
     low, high = loss(np.array([-reach, 1 + reach]), noise_multiplier, rate) / interval
-    ends = (np.arange(math.floor(low), math.ceil(high)) + 0.5) * interval
-    if rate < 1:
-        ends = ends[ends > math.log1p(-rate)]
-    edges = output_of(ends, noise_multiplier, rate)
+    return np.arange(math.floor(low), math.ceil(high) + 1)
+
+
+def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Cells, Cells]:
+    """Return the probabilities, with the record and without it, of the cells of outputs whose losses lie between ends.
+
+    Args:
+        noise_multiplier: σ.
+        rate: q.
+        ends: Losses, ascending, shape (n,): the first of n + 1 cells has the losses below them, the last those above.
+    """
+    edges = np.full(len(ends), -np.inf)
+    possible = ends > math.log1p(-rate) if rate < 1 else np.full(len(ends), True)
+    edges[possible] = output_of(ends[possible], noise_multiplier, rate)
     without = gaussian_cells(edges, 0.0, noise_multiplier)
     shifted = gaussian_cells(edges, 1.0, noise_multiplier)
     low_with, high_with = ((1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True))
     return (low_with, high_with), without
-
-
-def delta(epsilon: Array, noise_multiplier: float, rate: float) -> NDArray[np.float64]:
-    """Return δ(ε) of removing the record, which for ε >= 0 is the larger of both orders.
-
-    It is q times the Gaussian's δ at the ε₀ of which ε is the amplification, ε = ln(1 + q(e^ε₀ − 1)).
-
-    Args:
-        epsilon: >= 0, in nats, shape (n,).
-        noise_multiplier: σ.
-        rate: q.
-    """
-    output = output_of(np.asarray(epsilon, dtype=np.float64), noise_multiplier, rate)
-    # P(X > x) − e^ε Q(X > x) with P = (1−q) Q + q R is q (R − e^ε₀ Q)(X > x) for ln(1 + q(e^ε₀ − 1)) = ε.
-    unamplified = loss(output, noise_multiplier, 1.0)
-    shifted = ndtr((1 - output) / noise_multiplier)
-    return np.asarray(rate * np.maximum(shifted - np.exp(unamplified + log_ndtr(-output / noise_multiplier)), 0.0))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from auditdp.accountants.base import AccountantError, Soundness
 from auditdp.accountants.loss_distributions import CONVOLUTION_ERROR, GridCurve, from_above, from_below, gaussian_cells
-from auditdp.claims import GaussianDP, PureDP
+from auditdp.claims import GaussianDP
 from auditdp.laws import precision
 
 WEIGHTS = st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 1000)), min_size=2, max_size=5)
@@ -75,35 +75,55 @@ def test_from_below_keeps_losses_that_lie_near_the_grid():
     assert exact.delta_at(epsilon + 0.02 * count * interval) < 1e-5
 
 
-@given(epsilon=st.floats(0.05, 3), count=st.integers(1, 4), at=st.floats(0, 1.2))
-def test_from_above_bounds_composed_randomised_response(epsilon, count, at):
-    """The exact value is the sum of Kairouz, Oh & Viswanath (2015), Theorem 3.3."""
+@given(weights=WEIGHTS, count=st.integers(1, 3), interval=st.sampled_from([1e-3, 0.01, 0.1]), at=st.floats(-1, 1))
+def test_from_above_is_an_upper_bound_and_near(weights, count, interval, at):
+    first, second = (np.array(w, dtype=float) / sum(w) for w in zip(*weights, strict=True))
+    losses = np.log(first / second)
+    lowest, highest = math.floor(np.min(losses) / interval) - 1, math.ceil(np.max(losses) / interval) + 1
+    cell = np.ceil(losses / interval).astype(int) - lowest
+    found = from_above(*(np.bincount(cell, m, highest - lowest + 2) for m in (first, second)), lowest, interval)
+    bound = Upper(found, count)
+    epsilon = max(0.0, at * count * float(np.max(losses)))
+    exact = brute_delta(first, second, epsilon, count)
+    # the polygon is between the values of the curve at the points on either side
+    assert exact <= bound.delta_at(epsilon) <= brute_delta(first, second, epsilon - 2 * count * interval, count) + 1e-12
 
-    def delta_at(epsilons):
-        return np.array([PureDP(epsilon).delta_at(e) for e in epsilons])
 
-    bound = Upper(from_above(delta_at, 1.1 * epsilon, 0.01), count)
-    keep = 1 / (1 + math.exp(-epsilon))
-    first, second = np.array([keep, 1 - keep]), np.array([1 - keep, keep])
-    exact = brute_delta(first, second, at * count * epsilon, count)
-    assert exact <= bound.delta_at(at * count * epsilon) <= exact + 0.02 * count
+def test_losses_outside_the_grid_are_put_to_its_first_point_or_lost():
+    first, second = np.array([0.2, 0.5, 0.3]), np.array([0.7, 0.29, 0.01])
+    bound = Upper(from_above(first, second, 5, 0.1), 1)  # points .5 and .6, so the second cell has loss .545
+    assert bound.delta_at(10.0) == pytest.approx(0.3, abs=1e-11)
+    assert bound.delta_at(0.5) == pytest.approx(0.3 + 0.5 - 0.29 * math.exp(0.5), abs=1e-11)
+    expected = 0.3 + 0.2 * (1 - math.exp(-0.5)) + 0.5 - 0.29
+    assert bound.delta_at(0.0) == pytest.approx(expected, abs=1e-11)
+
+
+def gaussian_from_above(mu, points):
+    """The loss of N(mu, 1) against N(0, 1) up to ten standard deviations, on ``points`` of the grid for one."""
+    interval = mu / points
+    last = math.ceil((mu**2 / 2 + 10 * mu) / interval)
+    edges = np.arange(-last, last + 1) * interval / mu + mu / 2
+    return from_above(gaussian_cells(edges, mu, 1.0)[1], gaussian_cells(edges, 0.0, 1.0)[0], -last, interval)
 
 
 @pytest.mark.parametrize(("uses", "points"), [(1, 50), (100, 50), (10_000, 50)])
 @pytest.mark.parametrize("mu", [0.3, 2.0])
 def test_what_the_convolution_costs_is_within_its_margin(uses, points, mu):
     """Far out the closed form is nearly zero, and what is left is the error."""
-    each = mu / math.sqrt(uses)
-
-    def delta_at(epsilons):
-        return np.array([GaussianDP(each).delta_at(e) for e in epsilons])
-
-    found = from_above(delta_at, each**2 / 2 + 10 * each, each / points)
-    composed = found.loss.self_compose(uses)
+    composed = gaussian_from_above(mu / math.sqrt(uses), points).loss.self_compose(uses)
     for deviations in (6, 7, 8, 9):
         epsilon = mu**2 / 2 + deviations * mu
         error = composed.get_delta_for_epsilon(epsilon) - GaussianDP(mu).delta_at(epsilon)
         assert -CONVOLUTION_ERROR * (uses + 10) < error < 1e-3 * GaussianDP(mu).delta_at(epsilon) + 1e-12 * uses
+
+
+@pytest.mark.parametrize(("mu", "uses", "points"), [(1.0, 10**6, 100), (1e-4, 100, 1000), (0.01, 10**4, 300)])
+def test_fine_grids_stay_exact(mu, uses, points):
+    """The points are as near as 1e-8, where δ of one use differs from point to point by less than it is rounded by."""
+    bound, exact = Upper(gaussian_from_above(mu / math.sqrt(uses), points), uses), GaussianDP(mu)
+    for deviations in (0.0, 1.0, 3.0):
+        epsilon = mu**2 / 2 + deviations * mu
+        assert exact.delta_at(epsilon) <= bound.delta_at(epsilon) <= 1.001 * exact.delta_at(epsilon) + 1e-14 * uses
 
 
 @pytest.mark.parametrize("mean", [0.0, 1.0])
