@@ -63,7 +63,7 @@ def print_line(result: AuditResult) -> None:
 
 def known_format(name: str) -> None:
     """Raise unless there is a report format of this name."""
-    from auditdp.report import FORMATS
+    from auditdp.report.formats import FORMATS
 
     if name not in FORMATS:
         raise ConfigurationError(f"unknown format {name!r}; {did_you_mean(name, FORMATS)}")

@@ -9,7 +9,7 @@ import typer
 
 from auditdp.cli.common import Data, Keyword, Paths, app
 from auditdp.cli.run import run
-from auditdp.report import FORMATS
+from auditdp.report.formats import FORMATS
 from auditdp.runner.record import DEFAULT_LOG
 
 

@@ -9,7 +9,7 @@ import typer
 
 from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, known_format, one_of, print_line, say, write
 from auditdp.errors import ConfigurationError
-from auditdp.report import FORMATS, render
+from auditdp.report.formats import FORMATS, render
 from auditdp.results import AuditResult, Verdict
 from auditdp.runner.execute import run_task
 from auditdp.runner.plan import make_plan

@@ -38,7 +38,8 @@ from auditdp.cli.common import (
 from auditdp.config import Configuration, load
 from auditdp.declaration import DATA_VARIABLE
 from auditdp.errors import ConfigurationError
-from auditdp.report import FORMATS, render, terminal
+from auditdp.report import terminal
+from auditdp.report.formats import FORMATS, render
 from auditdp.results import AuditResult, Fate, RunRecord, Verdict
 from auditdp.runner.execute import execute
 from auditdp.runner.plan import Plan, make_plan

@@ -22,7 +22,7 @@ def preload() -> None:
     import threadpoolctl  # noqa: F401
 
     from auditdp.cli import inspect, replay, run, selftest  # noqa: F401
-    from auditdp.report import render
+    from auditdp.report.formats import render
     from auditdp.results import RunRecord
 
     render(RunRecord(0, "complete", {}, {}, "", "", [], []), "html")

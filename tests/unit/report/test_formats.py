@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.report import FORMATS, render
+from auditdp.report.formats import FORMATS, render
 from auditdp.results import RunRecord
 
 
@@ -45,7 +45,7 @@ def test_importing_the_reports_loads_no_plotting_library():
 def test_drawing_loads_no_global_plotting_state():
     code = (
         "import sys\n"
-        "from auditdp.report import render\n"
+        "from auditdp.report.formats import render\n"
         "from auditdp.results import RunRecord\n"
         "render(RunRecord(7, 'complete', {}, {}, '', '', [], []), 'html')\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules"

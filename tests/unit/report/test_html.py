@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import matplotlib
 import pytest
 
-from auditdp.report import html, render
+from auditdp.report import html
 from auditdp.report.facts import facts, says
+from auditdp.report.formats import render
 from auditdp.results import Evidence, Verdict
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "wbr"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from auditdp.report import render
+from auditdp.report.formats import render
 from auditdp.report.ledger import ledger
 from auditdp.results import Published, Verdict
 
