@@ -17,10 +17,9 @@ from auditdp.accountants import sampled_gaussian
 from auditdp.accountants.base import Accountant, AccountantError, Described, Soundness, check_count, check_positive
 from auditdp.accountants.dp_sgd import removed_and_added
 from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above
+from auditdp.accountants.poisson import REPLACE
 from auditdp.accountants.renyi import RenyiCurve
 from auditdp.mechanism import Array
-
-REPLACE = "replace one record"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The parameters of DP-SGD with Poisson batches, which its accountants share."""
+"""The parameters of DP-SGD with Poisson batches, which its accountants share, and the names of adjacencies of records."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar
 from auditdp.accountants.base import AccountantError, Described, check_count, check_positive
 
 ADD_OR_REMOVE = "add or remove one record"
+REPLACE = "replace one record"
 
 
 def check_rate(kind: str, rate: float) -> None:

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import binom
 
 from auditdp.accountants.base import (
     Described,
@@ -32,8 +31,7 @@ from auditdp.accountants.base import (
     check_positive,
     epsilon_from,
 )
-from auditdp.accountants.fixed_size import REPLACE
-from auditdp.accountants.poisson import ADD_OR_REMOVE, check_rate
+from auditdp.accountants.poisson import ADD_OR_REMOVE, REPLACE, check_rate
 from auditdp.claims import ApproxDP, PureDP
 
 OUTWARD = 1 + 1e-13
@@ -131,6 +129,8 @@ class WithReplacementSubsampled(Described):
 
     def delta_at(self, epsilon: float) -> float:
         """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q), rounded up."""
+        from scipy.stats import binom  # slow to load: only where it is needed
+
         check_epsilon(type(self).__name__, epsilon)
         inner = unamplified(epsilon, self.rate)
         most = min(self.batch, int(binom.isf(1e-18, self.batch, 1 / self.records)) + 1)

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 from flint import arb
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from auditdp.accountants.base import (
     Described,
@@ -275,9 +275,10 @@ class TopKNonAdaptive(TopK):
         t = t[(t > 0) & (t < self.eta)]
         kept = np.expm1(t - self.eta) / math.expm1(-self.eta)  # p e^t
         most = np.ceil((self.count * t - epsilon) / self.eta) - 1
+        t, kept, most = (values[most >= 0] for values in (t, kept, most))
         with np.errstate(over="ignore", invalid="ignore"):  # e^ε may overflow, times a chance of 0
-            unlikely = np.exp(epsilon) * binom.cdf(most, self.count, 1 - kept * np.exp(-t))
-        curves = binom.cdf(most, self.count, 1 - kept) - np.nan_to_num(unlikely)
+            unlikely = np.exp(epsilon) * bdtr(most, self.count, 1 - kept * np.exp(-t))
+        curves = bdtr(most, self.count, 1 - kept) - np.nan_to_num(unlikely)
         return self._delta(float(t[np.argmax(curves)]), epsilon) if len(t) else 0.0
 
     def epsilon_at(self, delta: float) -> float:

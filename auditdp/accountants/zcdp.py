@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from flint import arb
-from scipy.optimize import brentq
 
-from auditdp.accountants.base import Described, Soundness, check_epsilon, check_positive, epsilon_from
+from auditdp.accountants.base import Described, Soundness, check_epsilon, check_positive, crossing, epsilon_from
 from auditdp.laws import precision
 from auditdp.laws.balls import above
 
@@ -61,9 +60,9 @@ class ZCDP(Described):
     def _log_order(self, epsilon: float) -> float:
         """ln(α − 1) of the best order α, to double precision, between -700 and 700."""
 
-        def slope(u: float) -> float:
-            return (1 + 2 * math.exp(u)) * self.rho - epsilon - math.log1p(math.exp(-u))
+        def falling(u: float) -> float:
+            return math.log(epsilon + math.log1p(math.exp(-u))) - math.log(self.rho) - math.log1p(2 * math.exp(u))
 
-        if slope(-700.0) >= 0 or slope(700.0) <= 0:
-            return math.copysign(700.0, -slope(0.0))
-        return float(brentq(slope, -700.0, 700.0, xtol=1e-12))
+        if falling(-700.0) <= 0 or falling(700.0) >= 0:
+            return math.copysign(700.0, falling(0.0))
+        return crossing(falling, -700.0, 700.0)

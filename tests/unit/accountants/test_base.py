@@ -84,6 +84,23 @@ def test_least_says_so_where_there_is_no_such_argument():
     assert least(lambda x: math.exp(-x), 0.5, low=3.0) == 3.0
 
 
+@pytest.mark.parametrize(
+    ("function", "target", "expected"),
+    [
+        (lambda x: 1.0 if x < 3.3 else 0.0, 0.5, 3.3),
+        (lambda x: max(0.0, 1 - x / 1e-7), 0.3, 7e-8),
+        (lambda x: 1 / (1 + x**8), 1e-60, 10**7.5),
+        (lambda x: math.exp(-(x**40)), 1e-9, (9 * math.log(10)) ** (1 / 40)),
+    ],
+)
+def test_no_function_takes_least_much_longer_than_bisection(function, target, expected):
+    asked = []
+    x = least(lambda x: asked.append(x) or function(x), target)
+    assert x == pytest.approx(expected, rel=1e-13)
+    assert function(x) <= target
+    assert len(asked) <= 85  # 25 to double up to 3e7 or to come down to 7e-8, 53 to halve, a few to begin
+
+
 def test_least_finds_the_jump_of_a_step():
     jump = 0.7310585786300049
     assert least(lambda x: 1.0 if x < jump else 0.0, 0.5, high=1.0) == pytest.approx(jump, rel=1e-13)
