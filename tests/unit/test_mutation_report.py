@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from auditdp.report import render
+from auditdp.report.formats import render
 from auditdp.report.standing import mutation_score
 from auditdp.results import AuditResult, Fate, MutantResult, Mutation, RunRecord, Verdict
 
