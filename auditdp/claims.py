@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, log_ndtr
 
 from auditdp.errors import ClaimError
 
@@ -66,11 +65,11 @@ class PureDP:
         """
         if epsilon >= self.epsilon:
             return 0.0
-        return float(-math.expm1(epsilon - self.epsilon) * expit(self.epsilon))
+        return -math.expm1(epsilon - self.epsilon) / (1 + math.exp(-self.epsilon))
 
     def posterior_cap(self) -> float:
         """Return e^epsilon/(1 + e^epsilon), the largest posterior probability of either side of a fair coin."""
-        return float(expit(self.epsilon))
+        return 1 / (1 + math.exp(-self.epsilon))
 
     def tangents(self) -> tuple[tuple[float, float], ...]:
         """Return the claim itself as its only (epsilon, delta) statement."""
@@ -171,6 +170,8 @@ class GaussianDP:
 
         Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13 (arXiv:1905.02383v3).
         """
+        from scipy.special import log_ndtr  # slow to load: only where it is needed
+
         upper = float(log_ndtr(-epsilon / self.mu + self.mu / 2))
         lower = float(epsilon + log_ndtr(-epsilon / self.mu - self.mu / 2))
         return float(math.exp(upper) * -math.expm1(min(0.0, lower - upper)))

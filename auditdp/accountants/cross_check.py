@@ -159,7 +159,7 @@ def _ask(accountant: Accountant, delta: float, adjacency: str, sampling: str) ->
     try:
         epsilon = float(accountant.epsilon_at(delta))
         if accountant.soundness in (Soundness.LOWER, Soundness.EXACT):
-            surely = float(accountant.epsilon_at(min(1.0, delta * (1 + 4 * ROUNDED_UP)))) * (1 - 2 * ROUNDED_UP)
+            surely = _surely(accountant, epsilon, min(1.0, delta * (1 + 4 * ROUNDED_UP)))
     except Exception as error:  # an accountant is other people's code, and its crash is a finding about it
         finding = f"raised {type(error).__name__}: {error}"
     else:
@@ -179,6 +179,14 @@ def _ask(accountant: Accountant, delta: float, adjacency: str, sampling: str) ->
         surely,
         finding,
     )
+
+
+def _surely(accountant: Accountant, epsilon: float, delta: float) -> float:
+    """Return an ε that is certainly lost at a δ, just below the one that the accountant gives."""
+    near = epsilon * (1 - 2 * ROUNDED_UP)
+    if 0 < near < math.inf and accountant.delta_at(near) > delta:
+        return near
+    return float(accountant.epsilon_at(delta)) * (1 - 2 * ROUNDED_UP)
 
 
 def _lower_bounds(answers: Sequence[Answer], sampling: str) -> list[Answer]:
