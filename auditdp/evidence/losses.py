@@ -139,7 +139,7 @@ def _needed_of_rows(rows: Sequence[Row], delta: float) -> tuple[float, float]:
     set that attains it is one of all outputs whose ratio P/Q is beyond some number: as many sets as there are outputs.
     That is computed in floating point, and then verified. Only outputs that are impossible under Q make it infinite.
     """
-    impossible = (sum((a for a, b in sides if b == 0), arb(0)) for sides in _both_orders(rows))
+    impossible = (sum((row[side] for row in rows if row[1 - side] == 0), arb(0)) for side in (0, 1))
     if any(mass > arb(delta) for mass in impossible):
         return math.inf, math.inf
     p, q = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
@@ -150,10 +150,6 @@ def _needed_of_rows(rows: Sequence[Row], delta: float) -> tuple[float, float]:
             logs = np.log(np.cumsum(near[order]) - delta) - np.log(np.cumsum(far[order]))
         guesses.append(np.max(logs, where=np.isfinite(logs), initial=0.0))
     return verified_epsilon(lambda epsilon: hockey_stick(rows, epsilon), delta, float(max(guesses)))
-
-
-def _both_orders(rows: Sequence[Row]) -> tuple[list[tuple[arb, arb]], list[tuple[arb, arb]]]:
-    return [(pp, qq) for pp, qq, _ in rows], [(qq, pp) for pp, qq, _ in rows]
 
 
 def verified_epsilon(delta_at: Callable[[arb], arb], delta: float, guess: float) -> tuple[float, float]:
