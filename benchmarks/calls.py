@@ -55,7 +55,7 @@ DEEP = 100_000
 """A claim whose true posterior needs so many calls is a deep tail, which is as dear to find as to verify."""
 CLEAR = 1.5
 """The true level over the claim's from which on a row counts."""
-REPEATS = ((10_000, 31), (100_000, 11), (math.inf, 3))
+REPEATS = ((10_000, 31), (100_000, 21), (math.inf, 3))
 """Repeats up to a median of the reference: long games are repeated less."""
 CHEAP = 6
 """How much more often than the others the reference and the white box are played on one pair: to them a bar is nearest."""

@@ -7,10 +7,12 @@ their own; few distinct values are each a cell. Per cell the odds of the coin ar
 - *plain*: ln((n₁ + ½)/(n₀ + ½)), the estimate of Krichevsky & Trofimov (1981);
 - *cautious* and *wary*: the odds nearest to 0 within one or two and a half standard errors, so that an unsure cell does
   not bet;
-- *certain*: the same with 1/50 in place of ½, for outputs that one of the inputs cannot give;
+- *certain*: ln((n₁ + 1/50)/(n₀ + 1/50)) while one of the counts is 0, and else nothing: for outputs that one of the
+  inputs cannot give, with no bet on any other;
 - *sloped*: proportional to the rank of the cell, which leaves one number to be learned;
 - *curved*: a sum of the rank and of the logarithms of the shares of values below and above, which leaves three: odds that
-  grow towards either end, as those of extremes do, are learned from a tenth of the calls that free cells need;
+  grow towards either end, as those of extremes do, are learned from a tenth of the calls that free cells need. What was
+  fitted is shrunk as James & Stein (1961) shrink three means, so that nothing much is bet on what may be chance;
 - *nested*: the odds of a cell, drawn towards those of the whole tail around it, for rare events.
 
 Each is made at several resolutions, from the same counts: halves, quarters, and all cells. At the coarse ones there is
@@ -159,7 +161,7 @@ class Bank:
         said = [odds[part] for part in self._part[:-1] for odds in (plain, cautious, mirrored)]
         zeros, ones = self.counts
         fine = self._part[-1]
-        said += [plain[fine], cautious[fine], _cautious(ones, zeros, WARY), _odds(ones, zeros, CERTAIN), self._nested()]
+        said += [plain[fine], cautious[fine], _cautious(ones, zeros, WARY), _certain(ones, zeros), self._nested()]
         said += [self._shaped(rows) for rows in FITTED.values()]
         table = np.stack(said)
         table[:, self._silent] = 0.0
@@ -167,6 +169,8 @@ class Bank:
 
     def _fit(self, rows: slice, only: slice | None = None) -> tuple[Floats, Floats]:
         """Fit log-odds that are a sum of some shapes: a ridge logistic regression in every partition, by Newton's steps.
+
+        More than two weights are shrunk by 1 - (d - 2)/χ², where χ² is how far they are from 0 in standard errors, squared.
 
         Args:
             rows: Which shapes.
@@ -187,6 +191,9 @@ class Bank:
             push = np.add.reduceat(shapes * (ones - total * p), starts, axis=1).T - RIDGE * weights
             curvature = np.add.reduceat(products * (total * p * (1 - p)), starts, axis=2).transpose(2, 0, 1) + ridge
             weights = weights + np.linalg.solve(curvature, push[..., None])[..., 0]
+        if (excess := len(shapes) - 2) > 0:
+            chi_squared = np.einsum("ps,pst,pt->p", weights, curvature, weights)[:, None]
+            weights = weights * np.maximum(chi_squared - excess, 0.0) / np.maximum(chi_squared, excess)
         return weights, curvature
 
     def _shaped(self, rows: slice) -> Floats:
@@ -228,6 +235,11 @@ def _sums(group: NDArray[np.intp], weights: Floats) -> Floats:
 
 def _odds(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
     return np.asarray(np.log((ones + prior) / (zeros + prior)))
+
+
+def _certain(ones: Floats, zeros: Floats) -> Floats:
+    """Return the odds of the coin that alone was seen, and 0 where both were."""
+    return np.where(np.minimum(ones, zeros) > 0, 0.0, _odds(ones, zeros, CERTAIN))
 
 
 def _cautious(ones: Floats, zeros: Floats, errors: float = 1.0) -> Floats:

@@ -23,6 +23,7 @@ Streams = Callable[[str, int], np.random.Generator]
 
 FIRST_BATCH = 4
 BATCH_GROWTH = 0.1
+CATCHING_UP = 0.5
 LARGEST_BATCH = 1 << 16
 LEADER = 1.0
 FIRST_RANKING = 20_000
@@ -56,7 +57,8 @@ class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
     Batches start at 4 calls and grow by a tenth of the calls of their pair, so that forecasters never know much less than
-    what there is; a batch is forecast with what was learned before it, and learned from afterwards.
+    what there is; a batch is forecast with what was learned before it, and learned from afterwards. Where a pair has less
+    than half as many calls as pairs have on average, they grow by a tenth of that, or it would stay behind for good.
 
     Args:
         mechanism: The mechanism; its calls must be independent (see ``auditdp.mechanism``).
@@ -115,7 +117,10 @@ class Game:
         rng = self.streams("game", self._batch)
         table = self._choose(rng, most)
         self._batch += 1
-        calls = min(table.calls, self.wealth.calls)  # a confirmation starts small on a pair that is well known
+        fair = CATCHING_UP * self.wealth.calls / len(self.tables)
+        calls = min(
+            max(table.calls, fair), self.wealth.calls
+        )  # a confirmation starts small on a pair that is well known
         size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most)
         ones, zeros = self.draw(table.pair, size, rng)
         forecasts = [said for p in table.players for said in p.forecast(ones, zeros)]

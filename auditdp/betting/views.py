@@ -2,8 +2,9 @@
 
 A scalar is looked at as it is. A vector is looked at coordinate by coordinate, by differences of neighbouring
 coordinates, by its sum, its extremes and where they are, and as a whole (its *fingerprint*, which tells equal rows from
-different ones). Where inputs are as long as outputs, it is also looked at by which of them it is nearer to. NaN means "no
-number here" (a query that was not answered, the padding of a short trace).
+different ones). Where inputs are as long as outputs, it is also looked at by which of them it, or its steps, are nearer to,
+and along the change from one to the other. NaN means "no number here" (a query that was not answered, the padding of a short
+trace).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from auditdp.mechanism import Array
 MOST_COORDINATES = 32
 TOGETHER = 3.0
 """Prior weight of all coordinates together, and of all their differences: beside one view of the whole, they are many."""
+BY_INPUTS = 4.0
+"""Prior weight of a view that knows the inputs: under additive noise it is all that there is to see."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,12 @@ def views_of(outputs: Array, pair: Pair) -> list[View]:
     if outputs.dtype.kind == "f" and np.isnan(outputs).any():
         views += [View("numbers", lambda rows: (~np.isnan(rows)).sum(axis=1).astype(np.float64))]
     if (ends := _numbers(pair, width)) is not None:
-        views.append(View("nearer input", _nearness(*ends)))
+        nearness = _nearness(*ends)
+        views += [
+            View("nearer input", nearness, BY_INPUTS),
+            View("steps nearer to input", lambda rows: nearness(_steps(rows)), BY_INPUTS),
+            View("along the change", _along(*ends), BY_INPUTS),
+        ]
     return views
 
 
@@ -79,19 +87,38 @@ def _numbers(pair: Pair, width: int) -> tuple[Floats, Floats] | None:
 def _nearness(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
     """Return how much nearer an output is to the data than to the neighbour, in ℓ₁.
 
-    This is the log-likelihood ratio of Laplace noise around the inputs, times its scale, and of randomised response. It is
-    rounded to single precision: beyond both inputs the two distances differ by a constant, and in the last bits of what is
-    computed for it one sees to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``).
+    This is the log-likelihood ratio of Laplace noise around the inputs, times its scale, and of randomised response.
     """
     changed = np.flatnonzero(data != neighbour)
+    a, b = data[changed], neighbour[changed]
+    return lambda rows: _total(rows[:, changed], lambda seen: np.abs(seen - b) - np.abs(seen - a))
 
-    def values(rows: Array) -> Floats:
-        seen = _floats(rows[:, changed])
-        with np.errstate(over="ignore", invalid="ignore"):
-            nearer = np.nansum(np.abs(seen - neighbour[changed]) - np.abs(seen - data[changed]), axis=1)
-            return np.asarray(nearer, dtype=np.float32).astype(np.float64)
 
-    return values
+def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
+    """Return the product of an output with the difference of the inputs.
+
+    But for a constant and a factor, this is how much nearer it is to the data in squared ℓ₂ distance: the log-likelihood
+    ratio of normal noise.
+    """
+    changed = np.flatnonzero(data != neighbour)
+    change = (data - neighbour)[changed]
+    return lambda rows: _total(rows[:, changed], lambda seen: seen * change)
+
+
+def _total(rows: Array, terms: Callable[[Floats], Floats]) -> Floats:
+    """Return the sum of a term of every number of a row, shape (n,), rounded to single precision.
+
+    Beyond both inputs the distances to them differ by a constant, and in the last bits of what is computed for it one sees
+    to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``).
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.nansum(terms(_floats(rows)), axis=1), dtype=np.float32).astype(np.float64)
+
+
+def _steps(rows: Array) -> Floats:
+    """Return the first number and the difference of every other to the one before it: what a row of running sums adds up."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.diff(_floats(rows), axis=1, prepend=0.0)
 
 
 def _coordinate(j: int) -> Callable[[Array], Floats]:

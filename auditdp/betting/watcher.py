@@ -246,8 +246,9 @@ class Watcher:
     def rank(self, won: Floats, calls: int) -> None:
         """Let only the best views see whole batches, and the others an eighth, or less once there are many calls.
 
-        A heavy view sees them only where none earns more. Views that earn clearly less than another, and heavy ones that
-        earn less at all, are left as they are, not learned or cut again.
+        A heavy view sees them only where none earns more, and once there are many calls only where it earns clearly more
+        than any other. Views that earn clearly less than another, and heavy ones that earn less at all, are left as they
+        are, not learned or cut again.
 
         Args:
             won: Log wealth that every forecaster won on this pair lately, shape (forecasters, statements).
@@ -255,10 +256,11 @@ class Watcher:
         """
         best = won.reshape(len(self._looks), len(VARIANTS), -1).max(axis=1)
         behind = np.where(best > 0, best.max(axis=0) - best, np.inf).min(axis=1)  # who abstains is not behind, but idle
+        others, ahead = (HANDICAP, 0.0) if calls < MANY_CALLS else (LATE_HANDICAP, TELLING)
+        heavy = np.array([look.learner is not None and look.learner.heavy for look in self._looks])
+        lead = (best - best[~heavy].max(axis=0)).max(axis=1)
         for place, k in enumerate(np.argsort(behind, kind="stable")):
-            others = HANDICAP if calls < MANY_CALLS else LATE_HANDICAP
-            look = self._looks[k]
-            unloved = look.learner is not None and look.learner.heavy and behind[k] > 0
+            look, unloved = self._looks[k], heavy[k] and (behind[k] > 0 or lead[k] < ahead)
             whole = place < WHOLE and (np.isfinite(behind[k]) or calls < MANY_CALLS) and not unloved
             look.every = 1 if whole else others
             look.left = bool(best.max() > TELLING and (unloved or behind[k] > TELLING))
