@@ -163,13 +163,34 @@ def _conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -
         summary += "; the stated law is certified, so it is not the law of noise that is calibrated as declared"
     if by_kind.get("game") is Verdict.VIOLATED and by_kind.get("accounting") is Verdict.CERTIFIED:
         summary += "; the accountants certify the claim for their model, so the code is not that model"
+    verdict = leading.verdict
+    if (beyond := beyond_its_law(evidence)) is not None and verdict is Verdict.CERTIFIED:
+        verdict, summary = Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
     surviving = [control.name for control in controls if control.verdict is not Verdict.VIOLATED]
     if surviving:
         return Verdict.INCONCLUSIVE, (
             f"The audit has no teeth: it did not refute the broken {', '.join(surviving)}; for the mechanism itself: "
-            f"{leading.verdict}, {summary}"
+            f"{verdict}, {summary}"
         )
-    return leading.verdict, summary
+    return verdict, summary
+
+
+def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
+    """Return how the game shows that the code does not draw from the law that it states, if it does.
+
+    It does where the loss that it shows, with the confidence of its verdict, is more than the law allows on any pair of
+    neighbours. The claim may be true all the same: then the law has slack, and only this comparison sees the fault.
+    """
+    by_kind = {e.kind: e for e in evidence}
+    law, game = by_kind.get("exact"), by_kind.get("game")
+    if law is None or game is None or law.epsilon_upper is None or game.epsilon_lower is None:
+        return None
+    if game.epsilon_lower <= law.epsilon_upper:
+        return None
+    return (
+        f"game: the code loses at least {game.epsilon_lower:.4g}, and the law that it states at most "
+        f"{law.epsilon_upper:.4g}: it does not draw from that law"
+    )
 
 
 def _bounds(evidence: Sequence[Evidence]) -> tuple[float | None, float | None]:

@@ -117,7 +117,7 @@ class Votes:
     most = 1 << 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose who votes: coordinates or differences, whichever tell more."""
+        """Choose who votes: coordinates or differences, whichever tell more together."""
         chosen, told = (0, np.zeros(0, np.intp), np.zeros(0), np.zeros(0)), -1.0
         for order in range(2 if rows.shape[1] <= MOST_DIFFERENCES else 1):
             columns = np.diff(_finite(rows), n=order, axis=1)
@@ -127,8 +127,9 @@ class Votes:
             excess = np.count_nonzero(above[labels == 1], axis=0) - labels.mean() * count
             z = 2 * excess / np.sqrt(np.maximum(count * (1 - count / len(rows)), TINY))
             voters = np.flatnonzero(np.abs(z) >= min(TELLING, np.abs(z).max(initial=0.0)))
-            if (total := float(np.square(z[voters]).sum())) > told:
-                chosen, told = (order, voters, middles[voters], np.sign(z[voters])), total
+            votes = above[:, voters] @ np.sign(z[voters])
+            if (telling := abs(float(_direction(votes[:, None], labels)[0]))) > told:
+                chosen, told = (order, voters, middles[voters], np.sign(z[voters])), telling
         order, voters, middles, signs = chosen
         return lambda rows: (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
 

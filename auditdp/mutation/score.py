@@ -4,13 +4,13 @@ Each mutant is audited as the mechanism was, with the audit's own claim, pairs, 
 law is that of the mechanism, except for exact evidence where the fault lies in code that the law shares with the sampler,
 such as a scale: had the author made the mistake, the law would state it, and exact evidence would report it. A mutant is
 
-- killed, if evidence refutes the claim for it, or rejected, if the harness refuses its outputs (they are not independent
-  runs, or of another type than before);
+- killed, if evidence refutes the claim for it, or shows that it loses more than the law that is stated for it; or
+  rejected, if the harness refuses its outputs (they are not independent runs, or of another type than before);
 - invalid, if it crashes: a fault that nobody could overlook;
 - equivalent, if it keeps the claim. That is said where on each pair that was looked at it either does what the mechanism
   does or ignores which input it is given, with the same randomness (the runs are counted; that is no proof); where the
-  broken code states a law of its own and that is certified; and where the audit says so, with an argument, and the mutant
-  is not refuted;
+  broken code states a law of its own and that is certified; where the audit says so, with an argument, and the mutant is
+  not refuted; and where inputs and outputs are so few that counting bounds its loss on every pair (``counted.py``);
 - a survivor otherwise. Either the audit is blind to the fault, or an argument for its equivalence is missing.
 
 Nothing here is a claim about the mechanism, so no alpha is spent on it.
@@ -27,12 +27,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.claims import ApproxDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.query import has_query
-from auditdp.judgement import Settings, gather
+from auditdp.judgement import Settings, beyond_its_law, gather
 from auditdp.mechanism import Array, as_mechanism, call, stated_law
+from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import forget
@@ -83,13 +85,13 @@ class Comparison:
         return f"it {what}, in all {self.runs:,} runs with the same randomness, on {self.pairs:,} pairs"
 
 
-def mutation(built: Audit, settings: Settings, *, exact: bool = False) -> Mutation:
+def mutation(built: Audit, settings: Settings, *, exact: Evidence | None = None) -> Mutation:
     """Audit the mutants of an audit's mechanism.
 
     Args:
         built: The audit; its mechanism must not be refuted itself, or every mutant is.
         settings: Level, budget and randomness of the audit.
-        exact: Whether there is exact evidence about the mechanism.
+        exact: The exact evidence about the mechanism, if there is any.
 
     Raises:
         MechanismError: If the mechanism cannot run.
@@ -151,7 +153,7 @@ class _Trial:
 
     built: Audit
     settings: Settings
-    exact: bool
+    exact: Evidence | None
     pairs: Pairs
 
     def of(self, mutant: Mutant, argued: str) -> MutantResult:
@@ -179,11 +181,18 @@ class _Trial:
             return Fate.KILLED, f"{killer.kind}: {killer.statement}{wrong}", calls
         if law is not None and law.verdict is Verdict.CERTIFIED:
             return Fate.EQUIVALENT, f"the law that the broken code states is certified: {law.statement}", calls
+        if (beyond := beyond_its_law([e for e in (self.exact, *evidence) if e is not None])) is not None:
+            return Fate.KILLED, beyond, calls
         if argued:
             return Fate.EQUIVALENT, argued, calls
         reasons = [f"{e.kind}: {e.statement}" for e in evidence[-1:]]
         if not reasons:
             reasons.append("the audit gathers no evidence that runs the mechanism, and its stated law shows no fault")
+        if (count := self._counted(mutant)) is not None:
+            calls += count.calls
+            if count.keeps:
+                return Fate.EQUIVALENT, count.statement, calls
+            reasons.append(count.statement)
         if not any(comparison.pair is pair for pair in self.pairs.played):
             reasons.append(f"no played pair tells it from the mechanism, but this one does: {comparison.pair}")
         return Fate.SURVIVED, "; ".join(reasons), calls
@@ -203,13 +212,20 @@ class _Trial:
                 break
         return found
 
+    def _counted(self, mutant: Mutant) -> Counted | None:
+        """Return what counting its outputs shows of a mutant, where it is feasible."""
+        if not isinstance(self.built.claim, PureDP | ApproxDP):
+            return None
+        streams = self.settings.streams(f"mutant {mutant.name}")
+        return counted(mutant, as_adjacency(self.built.pairs), self.built.claim.level, streams)
+
     def _own_law(self, mutant: Mutant) -> Evidence | None:
         """Return exact evidence about the law that the broken code states; None where that does not show the fault.
 
         A fault that changes the stated law lies in what the law and the sampler share, such as a scale. The law is then
         that of the broken sampler as far as the mechanism's is that of its own, whatever the value of what they share.
         """
-        if not self.exact or not has_exact_law(mutant.broken, as_adjacency(self.built.pairs)):
+        if self.exact is None or not has_exact_law(mutant.broken, as_adjacency(self.built.pairs)):
             return None
         inputs = [data for pair in self.pairs.played for data in (pair.data, pair.neighbour)]
         stated = [_law(mutant.original, data) for data in inputs]

@@ -45,7 +45,7 @@ def run_task(task: Task) -> AuditResult:
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict is not Verdict.VIOLATED:  # else every mutant is refuted as well
-                exact = any(evidence.kind == "exact" for evidence in result.evidence)
+                exact = next((evidence for evidence in result.evidence if evidence.kind == "exact"), None)
                 result = replace(result, mutation=mutation(built, settings, exact=exact))
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))

@@ -117,6 +117,21 @@ def test_a_refutation_beats_a_proof_and_says_that_the_code_is_not_its_law():
     assert result.counterexample is not None
 
 
+def test_a_code_that_loses_more_than_its_law_is_not_certified_though_it_keeps_the_claim():
+    result = run(Pretender(Response(2.0), safe()), PureDP(3.0), BIT)
+    assert {e.kind: e.verdict for e in result.evidence} == {"exact": Verdict.CERTIFIED, "game": Verdict.NOT_REFUTED}
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert (
+        "the law that it states at most 1: it does not draw from that law; what is certified is the law"
+        in result.summary
+    )
+
+
+def test_a_code_that_loses_less_than_its_law_is_not_told_from_it():
+    result = run(Pretender(safe(), Response(2.0)), PureDP(3.0), BIT)
+    assert result.verdict is Verdict.CERTIFIED
+
+
 def test_an_exact_refutation_needs_no_game():
     result = run(Response(2.0), PureDP(1.0), BIT, settings=Settings(1e-6, 8, 0))
     assert result.verdict is Verdict.VIOLATED

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from auditdp.adjacency import AnyValues, Neighbours, Pair
 from auditdp.betting import watcher as watcher_module
 from auditdp.betting.forecasters import LikelihoodRatio, Single, default_forecasters
-from auditdp.betting.game import NEGLECT, Game
+from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, NEGLECT, Game
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Wealth, level_grid
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
@@ -235,6 +235,25 @@ def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_b
     game.play(4_000, alpha=0.05, stop_when_refuted=True)
     assert game.best.pair.name == "7"
     assert game.refuted_at is not None
+
+
+def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_average(monkeypatch):
+    game = new_game(Response(2.0), pairs=[PAIR, Pair(1, 0, "late")])
+    sizes, draw = [], game.draw
+    monkeypatch.setattr(game, "_choose", lambda rng, most: game.tables[game.wealth.calls >= 2_000])
+    monkeypatch.setattr(
+        game,
+        "draw",
+        lambda pair, size, rng: sizes.append((pair.name, game.wealth.calls, size)) or draw(pair, size, rng),
+    )
+    game.play(4_000, alpha=1e-9)
+    calls = dict.fromkeys(["", "late"], 0)
+    for name, played, size in sizes[:-1]:
+        share = max(calls[name], CATCHING_UP * played / 2)
+        assert size == max(FIRST_BATCH, math.ceil(BATCH_GROWTH * share))
+        calls[name] += size
+    late = [size for name, _, size in sizes if name == "late"]
+    assert late[0] > 0.1 * 0.5 * 1_000 > 10 * FIRST_BATCH
 
 
 def test_a_pair_may_be_added_to_a_game_that_goes_on():

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from auditdp.betting.learners import Additive, Linear, Screen, Trees, Votes, learners_for
+from auditdp.betting.learners import Above, Additive, Linear, Screen, Trees, Votes, learners_for
 
 ROWS = 400
 
@@ -110,6 +110,42 @@ def test_a_constant_coordinate_tells_nothing_however_large(value):
     fresh = rng(5).normal(size=(3, 40))
     fresh[:, 7] = 77.0
     assert all(77.0 not in Screen(rank).fit(rows, coins)(fresh) for rank in range(39))
+
+
+def test_only_what_tells_votes_and_every_vote_is_the_same():
+    """Of twenty columns, three are 3 larger under coin 1 and one is 1 smaller; the fresh rows are far on either side."""
+    coins = labels()
+    rows = rng().normal(size=(ROWS, 20))
+    rows[:, [2, 9, 16]] += 3 * coins[:, None]
+    rows[:, 5] -= coins
+    view = Votes().fit(rows, coins)
+    fresh = np.zeros((3, 20))
+    fresh[0, [2, 9, 16]], fresh[0, 5] = 9.0, -9.0
+    fresh[1, [2, 9]], fresh[1, [16, 5]] = 9.0, (-9.0, 9.0)
+    fresh[2, [2, 9, 16]], fresh[2, 5] = -9.0, 9.0
+    assert view(fresh).tolist() == [3, 1, -1]
+    fresh[:, [0, 1, 3, 4, 6, 7, 8, 10]] = 50.0
+    assert view(fresh).tolist() == [3, 1, -1]
+
+
+def test_differences_vote_where_they_tell_more():
+    """Noise that all coordinates share hides each of them, and no difference."""
+    coins = labels()
+    rows = rng().normal(scale=0.1, size=(ROWS, 6)) + 50 * rng(5).normal(size=(ROWS, 1))
+    rows[:, 3] += coins
+    view = Votes().fit(rows, coins)
+    assert view(np.array([[7.0, 7, 7, 99, 7, 7]]) - 50)[0] > view(np.array([[7.0, 7, 7, -99, 7, 7]]))[0]
+    assert view(np.full((1, 6), 7.0)) == view(np.full((1, 6), 777.0))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+@pytest.mark.parametrize("learner", [Votes(), Above("coordinates")], ids=lambda learner: learner.name)
+def test_bits_are_told_apart_whichever_value_is_the_commoner(learner, share):
+    """The median of bits is the commoner value: nothing is above it where that is 1."""
+    coins = labels()
+    rows = (rng().random((ROWS, 5)) < share + 0.25 * coins[:, None]).astype(np.int8)
+    view = learner.fit(rows, coins)
+    assert view(np.ones((1, 5), np.int8)) == view(np.zeros((1, 5), np.int8)) + 5
 
 
 @pytest.mark.statistical

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, Audit, Neighbours, Pair, PureDP, Unbiased
+from auditdp.adjacency import as_adjacency
 from auditdp.errors import CollectionError
+from auditdp.evidence.exact import exact_evidence
 from auditdp.judgement import Settings
 from auditdp.laws import LaplaceLaw
 from auditdp.mutation.score import mutation
@@ -20,7 +22,8 @@ SETTINGS = Settings(alpha=1e-6, calls=3_000, root_seed=5, key="mutation")
 
 def judged(audit, *, exact=False, settings=SETTINGS):
     """Fates by name, after checking that every mutant has one and says why."""
-    result = mutation(audit, settings, exact=exact)
+    law = exact_evidence(audit.mechanism, audit.claim, as_adjacency(audit.pairs)) if exact else None
+    result = mutation(audit, settings, exact=law)
     assert all(mutant.statement and mutant.description for mutant in result.mutants)
     return {mutant.name: mutant for mutant in result.mutants}, result
 
@@ -72,7 +75,23 @@ def test_a_blind_audit_does_not_kill_what_it_does_not_play():
     assert one(mutants, "noise left out: draw 1,").fate is Fate.KILLED
     ignoring = one(mutants, "data[1] ^ (rng.random(size) >= keep) → rng.random(size) >= keep")
     assert ignoring.statement.startswith("it on each pair either does what the mechanism does or does not depend")
-    assert one(mutants, "noise left out: draw 2,").fate is Fate.SURVIVED
+    survivor = one(mutants, "noise left out: draw 2,")
+    assert survivor.fate is Fate.SURVIVED
+    everything = AnyValues(((0, 0), (1, 0), (0, 1)))
+    mutants, _ = judged(replace(seeing, pairs=everything, play=BOTH[:1]))
+    survivor = one(mutants, "noise left out: draw 2,")
+    assert survivor.fate is Fate.SURVIVED
+    assert "; counting in 4,096 runs on each of 3 inputs shows a loss of at least " in survivor.statement
+
+
+def test_what_only_uses_the_slack_up_is_equivalent_where_outputs_can_be_counted():
+    mutants, result = judged(Audit(Response(1.0), PureDP(3.0), AnyValues((0, 1)), evidence=("game",)))
+    halved = one(mutants, "noise halved")
+    assert halved.fate is Fate.EQUIVALENT
+    assert "shows that it keeps the claim: none of 2 outputs is more than e^2." in halved.statement
+    assert halved.calls > SETTINGS.calls
+    assert one(mutants, "noise left out").fate is Fate.KILLED
+    assert result.of(Fate.SURVIVED) == []
 
 
 def test_an_audit_of_inputs_that_do_not_differ_in_what_matters_kills_nothing():
@@ -127,9 +146,12 @@ def test_broken_code_that_states_a_certified_law_is_equivalent():
     for part in ("parameter doubled: epsilon", "Generous.scale: 2 / self.epsilon → 2", "Generous.scale: self.epsilon"):
         assert one(mutants, part).fate is Fate.EQUIVALENT
         assert "states is certified: Exact ε = 1" in one(mutants, part).statement or "→ 2" in part
-    # The law does not know what the call does to the noise, so it is no argument.
-    assert one(mutants, "noise halved").fate is Fate.SURVIVED
-    assert one(mutants, "parameter halved in Generous.__call__").fate is Fate.SURVIVED
+    # The law does not know what the call does to the noise, so it is no argument; the game shows more than it allows.
+    for part in ("noise halved", "parameter halved in Generous.__call__"):
+        assert one(mutants, part).fate is Fate.KILLED
+        assert one(mutants, part).statement.endswith("states at most 0.5: it does not draw from that law")
+    unplayed, _ = judged(audit, exact=True, settings=replace(SETTINGS, calls=16))
+    assert one(unplayed, "noise halved").fate is Fate.SURVIVED
     without, _ = judged(replace(audit, evidence=("game",)))
     assert one(without, "parameter doubled: epsilon").fate is Fate.SURVIVED
 

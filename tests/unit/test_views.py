@@ -79,6 +79,8 @@ def test_inputs_of_the_shape_of_outputs_are_what_an_output_may_be_nearer_to():
     pair = Pair(np.array([1, 0, 0]), [0, 0, 2])
     rows = np.array([[1, 5, 0], [0, 5, 2], [0.5, 5, 1], [NAN, 5, 0], [-INF, 5, 0]])
     assert seen(rows, pair)["nearer input"].tolist() == [3, -3, 0, 2, 2]
+    assert seen(rows, pair)["steps nearer to input"].tolist() == [3, 1, 2, 2, 2]
+    assert seen(rows, pair)["along the change"].tolist() == [1, -4, -1.5, 0, -INF]
     assert seen(np.array([[0, 1], [1, 1]], np.uint8), Pair([0, 1], [0, 0]))["nearer input"].tolist() == [1, 1]
     matrices = Pair(np.eye(2), np.zeros((2, 2)))
     assert seen(as_rows(np.eye(2)[None]), matrices)["nearer input"].tolist() == [2]
@@ -88,7 +90,9 @@ def test_inputs_of_the_shape_of_outputs_are_what_an_output_may_be_nearer_to():
     "data", [[1.0], np.zeros((2, 2)), ["a", "b", "c"], {"a": 1}, None, [[1], [1, 2], [3]]], ids=str
 )
 def test_other_inputs_are_not_compared_with_outputs(data):
-    assert "nearer input" not in seen(np.zeros((2, 3)), Pair(data, data))
+    assert not {"nearer input", "steps nearer to input", "along the change"} & set(
+        seen(np.zeros((2, 3)), Pair(data, data))
+    )
     assert "nearer input" not in seen(np.zeros((2, 1)), Pair([1.0], [0.0]))  # the value says the same
 
 
@@ -97,6 +101,22 @@ def test_laplace_noise_is_told_apart_by_its_likelihood_ratio():
     rows = data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3))
     ratio = (np.abs(rows - neighbour) - np.abs(rows - data)).sum(axis=1) / scale
     np.testing.assert_allclose(seen(rows, Pair(data, neighbour))["nearer input"] / scale, ratio)
+
+
+def test_running_sums_with_laplace_noise_on_their_terms_are_told_apart_by_their_likelihood_ratio():
+    data, neighbour, scale = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.5, 3.0]), 2.0
+    terms = data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3))
+    ratio = (np.abs(terms - neighbour) - np.abs(terms - data)).sum(axis=1) / scale
+    found = seen(terms.cumsum(axis=1), Pair(data, neighbour))["steps nearer to input"] / scale
+    np.testing.assert_allclose(found, ratio, rtol=1e-5, atol=1e-6)
+
+
+def test_normal_noise_is_told_apart_by_its_likelihood_ratio_but_for_a_constant():
+    data, neighbour, sigma = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.5, 3.0]), 2.0
+    rows = data + np.random.default_rng(0).normal(scale=sigma, size=(100, 3))
+    ratio = (np.square(rows - neighbour) - np.square(rows - data)).sum(axis=1) / (2 * sigma**2)
+    rest = ratio - seen(rows, Pair(data, neighbour))["along the change"] / sigma**2
+    np.testing.assert_allclose(rest, rest[0], atol=1e-6)
 
 
 def test_nearness_does_not_show_the_last_bits_of_floating_point_noise():

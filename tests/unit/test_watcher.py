@@ -243,6 +243,19 @@ def test_the_best_views_see_everything_and_the_others_a_part():
     assert {look.every for look in watcher._looks} == {1, module.LATE_HANDICAP}
 
 
+def test_a_heavy_view_sees_everything_where_it_leads_and_late_only_where_it_clearly_does():
+    watcher, _ = taught("vector")
+    (heavy,) = [k for k, look in enumerate(watcher._looks) if look.learner is not None and look.learner.heavy]
+    handicap(watcher, [0, heavy])
+    assert watcher._looks[heavy].every == module.HANDICAP
+    handicap(watcher, [heavy, 0])  # by 1
+    assert watcher._looks[heavy].every == 1
+    handicap(watcher, [heavy, 0], calls=module.MANY_CALLS)
+    assert watcher._looks[heavy].every == module.LATE_HANDICAP
+    handicap(watcher, [heavy], calls=module.MANY_CALLS)  # by 101
+    assert watcher._looks[heavy].every == 1
+
+
 def test_a_view_that_sees_a_part_forecasts_and_counts_that_part_alone():
     watcher, memory = taught("vector")
     handicap(watcher, range(module.WHOLE))
