@@ -396,7 +396,7 @@ def every_feature_pm_sub(epsilon=2.0, dimension=2):
 @audit(source=EACH, row=USES, reading="ε/r for each of r features, Hybrid")
 def every_feature_hybrid(epsilon=2.0, dimension=2):
     """The hybrid with ε/r on each of r features provides ε-LDP for the whole record."""
-    return record_private(every_feature, Hybrid, epsilon, dimension)
+    return replace(record_private(every_feature, Hybrid, epsilon, dimension), calls=100_000)
 
 
 @audit(source=EACH, row=USES, reading="ε/r for each of r features, Three-output")
