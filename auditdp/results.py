@@ -29,7 +29,7 @@ class Verdict(StrEnum):
     EQUIVALENT = "EQUIVALENT"
     """An estimate is within the stated margin of what is promised."""
     INCONCLUSIVE = "INCONCLUSIVE"
-    """The evidence decides nothing, for example because a control survived."""
+    """The evidence decides nothing: a control survived, or the code is not what the stated law says."""
     ERROR = "ERROR"
     """The audit crashed or timed out; nothing was found out."""
     SKIPPED = "SKIPPED"
