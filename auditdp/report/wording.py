@@ -24,7 +24,7 @@ MEANINGS: dict[Verdict, str] = {
         "No violation was seen. This is not “private”: the report says how small a violation would have been seen."
     ),
     Verdict.EQUIVALENT: "An estimate is within the stated margin of what is promised, on the inputs that were tried.",
-    Verdict.INCONCLUSIVE: "Nothing is decided: a deliberately broken twin was not refuted, or the code is not what the stated law says.",
+    Verdict.INCONCLUSIVE: "Nothing is decided: a broken twin was not refuted, or the code is not what its law says.",
     Verdict.ERROR: "The audit crashed or ran out of time. Nothing was found out; a crash is never a finding.",
     Verdict.SKIPPED: "The audit could not run here, for the reason given.",
 }
