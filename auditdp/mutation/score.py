@@ -188,7 +188,11 @@ class _Trial:
         reasons = [f"{e.kind}: {e.statement}" for e in evidence[-1:]]
         if not reasons:
             reasons.append("the audit gathers no evidence that runs the mechanism, and its stated law shows no fault")
-        if (count := self._counted(mutant)) is not None:
+        try:
+            count = self._counted(mutant)
+        except AuditError as error:  # on an input that was not played
+            return Fate.INVALID, str(error), calls
+        if count is not None:
             calls += count.calls
             if count.keeps:
                 return Fate.EQUIVALENT, count.statement, calls

@@ -9,7 +9,7 @@ import pytest
 
 from auditdp import AnyValues, Audit, Neighbours, Pair, PureDP, Unbiased
 from auditdp.adjacency import as_adjacency
-from auditdp.errors import CollectionError
+from auditdp.errors import CollectionError, MechanismError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.judgement import Settings
 from auditdp.laws import LaplaceLaw
@@ -187,6 +187,19 @@ def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
     assert "must return independent runs" in rejected.statement
     assert rejected in result.of(Fate.REJECTED)
     assert result.killed == len(result.of(Fate.KILLED, Fate.REJECTED))
+
+
+def test_a_mutant_that_crashes_while_its_outputs_are_counted_is_invalid(monkeypatch):
+    """Counting runs it on inputs that nobody played or compared."""
+
+    def crashing(mutant, adjacency, epsilon, streams):
+        raise MechanismError(f"{mutant.name} crashed on input 7")
+
+    monkeypatch.setattr("auditdp.mutation.score.counted", crashing)
+    mutants, _ = judged(Audit(Response(1.0), PureDP(3.0), AnyValues((0, 1)), evidence=("game",)))
+    halved = one(mutants, "noise halved")
+    assert (halved.fate, halved.calls) == (Fate.INVALID, SETTINGS.calls)
+    assert halved.statement.endswith("crashed on input 7")
 
 
 def arguing(arguments):
