@@ -78,7 +78,7 @@ def dp_appr_gm_largest(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, k=2, no
         pairs=NodeDP(nodes),
         controls=[DPApprGM(NoisyRows(5 * epsilon, delta, PublicRows(nodes)), k)],
         play=[*seed_rewired(nodes), *NodeDP(nodes).pairs()[:1]],
-        calls=60_000,
+        calls=200_000,
         equivalent_mutants=GAUSSIAN_EQUIVALENTS,
         decides="a proof that the rows of one seed are nowhere more than 60° apart for α = .25; any two rows are within 90°",
     )
