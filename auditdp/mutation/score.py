@@ -10,7 +10,7 @@ such as a scale: had the author made the mistake, the law would state it, and ex
 - equivalent, if it keeps the claim. That is said where on each pair that was looked at it either does what the mechanism
   does or ignores which input it is given, with the same randomness (the runs are counted; that is no proof); where the
   broken code states a law of its own and that is certified; where the audit says so, with an argument, and the mutant is
-  not refuted; and where inputs and outputs are so few that counting bounds its loss on every pair (``counted.py``);
+  not refuted; and where inputs and outputs are so few that counting bounds its loss on every pair;
 - a survivor otherwise. Either the audit is blind to the fault, or an argument for its equivalence is missing.
 
 Nothing here is a claim about the mechanism, so no alpha is spent on it.
@@ -30,11 +30,11 @@ from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.claims import ApproxDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
+from auditdp.evidence.counting import Counted, counted
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.query import has_query
 from auditdp.judgement import Settings, beyond_its_law, gather
 from auditdp.mechanism import Array, as_mechanism, call, stated_law
-from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import forget

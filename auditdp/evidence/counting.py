@@ -1,8 +1,8 @@
-"""What a broken twin loses, by counting its outputs: for mechanisms that have few inputs and few outputs.
+"""What a mechanism of few inputs and few outputs loses, by counting its outputs: for broken twins that may keep a claim.
 
 An audit whose mechanism loses less than is claimed cannot refute a fault that only uses the slack up. Where all neighbours
 can be listed and outputs are few, the probability of every output on every input is bounded from runs (Clopper & Pearson
-1934), and with them the loss on every pair, from both sides.
+1934), and with them the loss on every pair, from both sides. Outputs that were never seen are bounded in probability only.
 """
 
 from __future__ import annotations

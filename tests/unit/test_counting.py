@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, EdgeDP, Pair
-from auditdp.mutation import counted as module
-from auditdp.mutation.counted import FIRST_RUNS, _losses, counted
+from auditdp.evidence import counting as module
+from auditdp.evidence.counting import FIRST_RUNS, _losses, counted
 from auditdp.randomness import stream
 from auditdp.testing import LaplaceMechanism, Response
 
