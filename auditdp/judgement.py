@@ -164,7 +164,7 @@ def _conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -
     if by_kind.get("game") is Verdict.VIOLATED and by_kind.get("accounting") is Verdict.CERTIFIED:
         summary += "; the accountants certify the claim for their model, so the code is not that model"
     verdict = leading.verdict
-    if (beyond := beyond_its_law(evidence)) is not None and verdict is Verdict.CERTIFIED:
+    if verdict is Verdict.CERTIFIED and (beyond := beyond_its_law(evidence)) is not None:
         verdict, summary = Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
     surviving = [control.name for control in controls if control.verdict is not Verdict.VIOLATED]
     if surviving:

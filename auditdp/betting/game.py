@@ -118,9 +118,8 @@ class Game:
         table = self._choose(rng, most)
         self._batch += 1
         fair = CATCHING_UP * self.wealth.calls / len(self.tables)
-        calls = min(
-            max(table.calls, fair), self.wealth.calls
-        )  # a confirmation starts small on a pair that is well known
+        # A confirmation starts small on a pair that is well known.
+        calls = min(max(table.calls, fair), self.wealth.calls)
         size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most)
         ones, zeros = self.draw(table.pair, size, rng)
         forecasts = [said for p in table.players for said in p.forecast(ones, zeros)]

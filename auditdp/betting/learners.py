@@ -25,7 +25,9 @@ STEPS = 8
 MOST_DIFFERENCES = 32
 """Differences of neighbouring coordinates are looked at where there are at most so many coordinates."""
 TELLING = 3.0
+"""Who votes tells the coins apart by so many standard errors."""
 NARROW = 64
+"""Up to so many numbers, Newton's steps are the faster regression."""
 TINY = 1e-12
 LARGEST = 1e30
 
@@ -154,12 +156,8 @@ class Linear:
 
         x = design(rows)
         centre, scale = x.mean(axis=0), x.std(axis=0) + 1e-12
-        weights = (
-            _regression(
-                (x - centre) / scale, labels, C=0.1, solver="newton-cholesky" if x.shape[1] <= NARROW else "lbfgs"
-            )
-            / scale
-        )
+        solver = "newton-cholesky" if x.shape[1] <= NARROW else "lbfgs"
+        weights = _regression((x - centre) / scale, labels, C=0.1, solver=solver) / scale
         middle = float(centre @ weights)
         # The last bits of a matrix product depend on how many rows there are; equal rows shall share a cell.
         return lambda rows: np.round(design(rows) @ weights - middle, 9)
