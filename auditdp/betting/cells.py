@@ -90,8 +90,10 @@ class Cells:
 
     def count(self, values: Floats) -> NDArray[np.intp]:
         """Return how many of the values lie in each cell; sorting is faster than to look up each of them."""
-        up_to = np.searchsorted(np.sort(values), self.edges, side="right")
-        return np.diff(up_to, prepend=0, append=len(values))
+        up_to = np.empty(self.size + 1, dtype=np.intp)
+        up_to[0], up_to[-1] = 0, len(values)
+        up_to[1:-1] = np.sort(values).searchsorted(self.edges, side="right")
+        return up_to[1:] - up_to[:-1]
 
 
 class Names(Cells):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
 from auditdp.betting.wealth import Floats
@@ -66,10 +67,9 @@ def views_of(outputs: Array, pair: Pair) -> list[View]:
     if outputs.dtype.kind == "f" and np.isnan(outputs).any():
         views += [View("numbers", lambda rows: (~np.isnan(rows)).sum(axis=1).astype(np.float64))]
     if (ends := _numbers(pair, width)) is not None:
-        nearness = _nearness(*ends)
         views += [
-            View("nearer input", nearness, BY_INPUTS),
-            View("steps nearer to input", lambda rows: nearness(_steps(rows)), BY_INPUTS),
+            View("nearer input", _nearness(*ends, _numbers_at), BY_INPUTS),
+            View("steps nearer to input", _nearness(*ends, _steps_at), BY_INPUTS),
             View("along the change", _along(*ends), BY_INPUTS),
         ]
     return views
@@ -84,14 +84,16 @@ def _numbers(pair: Pair, width: int) -> tuple[Floats, Floats] | None:
     return (data, neighbour) if len(data) == len(neighbour) == width else None
 
 
-def _nearness(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
-    """Return how much nearer an output is to the data than to the neighbour, in ℓ₁.
+def _nearness(
+    data: Floats, neighbour: Floats, seen_at: Callable[[Array, NDArray[np.intp]], Floats]
+) -> Callable[[Array], Floats]:
+    """Return how much nearer an output, or what is seen of it, is to the data than to the neighbour, in ℓ₁.
 
     This is the log-likelihood ratio of Laplace noise around the inputs, times its scale, and of randomised response.
     """
     changed = np.flatnonzero(data != neighbour)
     a, b = data[changed], neighbour[changed]
-    return lambda rows: _total(rows[:, changed], lambda seen: np.abs(seen - b) - np.abs(seen - a))
+    return lambda rows: _total(seen_at(rows, changed), lambda seen: np.abs(seen - b) - np.abs(seen - a))
 
 
 def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
@@ -102,23 +104,30 @@ def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
     """
     changed = np.flatnonzero(data != neighbour)
     change = (data - neighbour)[changed]
-    return lambda rows: _total(rows[:, changed], lambda seen: seen * change)
+    return lambda rows: _total(_numbers_at(rows, changed), lambda seen: seen * change)
 
 
-def _total(rows: Array, terms: Callable[[Floats], Floats]) -> Floats:
+def _total(seen: Floats, terms: Callable[[Floats], Floats]) -> Floats:
     """Return the sum of a term of every number of a row, shape (n,), rounded to single precision.
 
     Beyond both inputs the distances to them differ by a constant, and in the last bits of what is computed for it one sees
     to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``).
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(np.nansum(terms(_floats(rows)), axis=1), dtype=np.float32).astype(np.float64)
+        return np.asarray(np.nansum(terms(seen), axis=1), dtype=np.float32).astype(np.float64)
 
 
-def _steps(rows: Array) -> Floats:
-    """Return the first number and the difference of every other to the one before it: what a row of running sums adds up."""
+def _numbers_at(rows: Array, places: NDArray[np.intp]) -> Floats:
+    """Return the numbers of every row at some places, shape (n, places), in an array of its own."""
+    return rows[:, places].astype(np.float64, copy=False)
+
+
+def _steps_at(rows: Array, places: NDArray[np.intp]) -> Floats:
+    """Return by how much the number at each place is above the one before it: what a row of running sums adds there."""
+    steps, later = _numbers_at(rows, places), places > 0
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.diff(_floats(rows), axis=1, prepend=0.0)
+        steps[:, later] -= rows[:, places[later] - 1]
+    return steps
 
 
 def _coordinate(j: int) -> Callable[[Array], Floats]:

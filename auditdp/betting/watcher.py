@@ -70,11 +70,12 @@ class _Look:
     every: int = 1
     left: bool = False
 
-    def count(self, rows: Array) -> NDArray[np.intp]:
-        """Return how many of the rows lie in each cell."""
+    def count(self, parts: Sequence[Array], first: int) -> NDArray[np.intp]:
+        """Return how many of the first rows of some parts lie in each cell, and how many of the others, shape (2, size)."""
         assert self.cells is not None  # asked of views that were cut
         assert self.values is not None
-        return self.cells.count(self.values(rows)) if len(rows) else np.zeros(self.cells.size, np.intp)
+        values = np.concatenate([np.zeros(0), *(self.values(rows) for rows in parts if len(rows))])
+        return np.stack([self.cells.count(values[:first]), self.cells.count(values[first:])])
 
     def train(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
         """Learn the view from rows under coin 0 and coin 1, and return its values of rows that it was not learned from."""
@@ -126,7 +127,7 @@ class _Alphabet:
         counts = np.concatenate([np.bincount(where, weights=seen, minlength=size) for where, size in self._where])
         if others:
             new = rows[self._names.index(prints) == len(seen)]
-            counts += np.concatenate([look.count(new) for look in self._looks])
+            counts += np.concatenate([look.count([new], len(new))[0] for look in self._looks])
         return counts
 
 
@@ -184,9 +185,13 @@ class Watcher:
 
     def _count(self, looks: Sequence[_Look], sides: tuple[Array, Array]) -> Floats:
         """Return the counts of outputs under coin 0 and coin 1 in the cells of some views, shape (2, all cells)."""
-        take = {every: self._first(every, sides) for every in {look.every for look in looks}}
-        rows = [[look.count(side[: take[look.every][coin]]) for look in looks] for coin, side in enumerate(sides)]
-        return np.stack([np.concatenate(row) for row in rows]).astype(np.float64)
+        seen = {}
+        for every in {look.every for look in looks}:
+            zeros, ones = self._first(every, sides)
+            parts = [sides[0][:zeros], sides[1][:ones]]
+            # Where rows are few, most of the time goes into looking at all, and so they are looked at together.
+            seen[every] = [np.concatenate(parts)] if zeros + ones <= FEW_ROWS else parts, zeros
+        return np.concatenate([look.count(*seen[look.every]) for look in looks], axis=1).astype(np.float64)
 
     def _letters(self, sides: tuple[Array, Array]) -> Floats:
         assert self._alphabet is not None  # asked where there is one
@@ -208,8 +213,8 @@ class Watcher:
             return
         self._next = math.ceil((SOON if memory.calls < FEW_ROWS else LATE) * memory.calls)
         sides = self._rows(memory.zeros), self._rows(memory.ones)
-        everything = np.concatenate(sides)
-        some = everything[:: -(-len(everything) // SAMPLE)]
+        step = -(-sum(map(len, sides)) // SAMPLE)
+        some = np.concatenate([sides[0][::step], sides[1][-len(sides[0]) % step :: step]])
         distinct = len(np.unique(fingerprint(some))) / len(some)
         before = {id(look): part for look, part in self._parts()}
         counts, self._cut = [], []
@@ -233,9 +238,11 @@ class Watcher:
             counts.append(np.stack([look.cells.count(side) for side in values]).astype(np.float64))
             self._cut.append(look)
         self._bank = Bank([look.cells for look in self._cut if look.cells is not None], np.hstack(counts))
-        few = everything.shape[1] > 1 and distinct <= OFTEN_DISTINCT
-        few = few and len(np.unique(fingerprint(everything))) <= min(MOST_NAMES, len(everything) // 2)
-        self._alphabet = _Alphabet(everything, self._cut) if few else None
+        self._alphabet = None
+        if some.shape[1] > 1 and distinct <= OFTEN_DISTINCT:
+            everything = np.concatenate(sides)
+            if len(np.unique(fingerprint(everything))) <= min(MOST_NAMES, len(everything) // 2):
+                self._alphabet = _Alphabet(everything, self._cut)
 
     def _parts(self) -> list[tuple[_Look, Floats]]:
         """Return the views that are cut, with the counts in their cells."""

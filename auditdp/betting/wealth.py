@@ -198,52 +198,31 @@ class Wealth:
             The log wealth that each of them would have won at every anchor and tangent, shape (K, anchors * tangents):
             what the next leaders are chosen from.
         """
-        sizes = [f.log_odds.shape for f in forecasts]
-        who = np.repeat(np.arange(sum(k for k, _ in sizes)), np.repeat([m for _, m in sizes], [k for k, _ in sizes]))
-        odds = np.concatenate([f.log_odds.ravel() for f in forecasts])
-        ones = np.concatenate([np.tile(f.ones, len(f.log_odds)) for f in forecasts])
-        zeros = np.concatenate([np.tile(f.zeros, len(f.log_odds)) for f in forecasts])
-        count = len(self._log)
-        self._log += self._factors(self._at_claim, who, odds, ones, zeros, count, self._fractions)
+        bets = _Bets.on(forecasts, pure=self._pure)
+        self._log += self._factors(self._at_claim, bets, self._fractions)
         if leaders is not None:
             started = self.calls >= np.array(list(STARTS))
             leading, column = leaders[self._anchor], np.arange(len(self._anchor))
-            ends = np.searchsorted(who, np.arange(count + 1))
             for k in np.unique(leading):
-                part = slice(ends[k], ends[k + 1])
-                batch = 0 * who[part], odds[part], ones[part], zeros[part]
-                (won,) = self._factors(self._grid, *batch, 1, self._fractions)
+                (won,) = self._factors(self._grid, bets.of(k), self._fractions)
                 self._led[np.ix_(started, column[leading == k])] += won[leading == k]
         self.calls += calls
         self._look()
         middle = self._fractions[len(self._fractions) // 2]
-        return self._factors(self._at_anchors, who, odds, ones, zeros, count, (middle,))[..., 0]
+        return self._factors(self._at_anchors, bets, (middle,))[..., 0]
 
-    def _factors(
-        self,
-        statements: _Statements,
-        who: NDArray[np.intp],
-        odds: Floats,
-        ones: Floats,
-        zeros: Floats,
-        count: int,
-        fractions: Sequence[float],
-    ) -> Floats:
-        """Return the log factors that ``count`` forecasters win against statements, shape (count, statements, fractions).
+    def _factors(self, statements: _Statements, bets: _Bets, fractions: Sequence[float]) -> Floats:
+        """Return the log factors that forecasters win against statements, shape (forecasters, statements, fractions).
 
         By counting: a forecast bets against the statements whose cap it exceeds, and those are the first in their order.
         """
-        right, wrong = np.where(odds > 0, ones, zeros), np.where(odds > 0, zeros, ones)
         epsilon, shrink = statements.epsilon, np.exp(-statements.epsilon)
         if self._pure:
-            with np.errstate(invalid="ignore"):
-                lost = np.where(wrong > 0, wrong * np.logaddexp(0.0, np.abs(odds)), 0.0)
-            logs = -lost - right * np.log1p(np.exp(-np.abs(odds)))
-            won, n_right, n_wrong = statements.tally(who, odds, (logs, right, wrong), count)
+            won, n_right, n_wrong = statements.tally(bets, (bets.logs, bets.right, bets.wrong))
             log_q, log_1q = log_cap(epsilon)
             return np.asarray(won - n_right * log_q - n_wrong * log_1q)[..., None]
-        n_right, n_wrong = statements.tally(who, odds, (right, wrong), count)
-        calls = np.bincount(who, weights=ones + zeros, minlength=count)[:, None]
+        n_right, n_wrong = statements.tally(bets, (bets.right, bets.wrong))
+        calls = np.bincount(bets.who, weights=bets.right + bets.wrong, minlength=bets.count)[:, None]
         factors = []
         for fraction in fractions:
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -282,6 +261,46 @@ class Wealth:
         return self.crossed(alpha) > self.position
 
 
+@dataclass(frozen=True, eq=False)
+class _Bets:
+    """The forecasts of one batch in a line, shape (n,) each, forecaster by forecaster.
+
+    Attributes:
+        count: How many forecasters there are.
+        who: Which of them made each forecast, increasing.
+        far: The absolute log-odds.
+        right: How many calls with the coin that was held for likelier got each forecast.
+        wrong: How many calls with the other coin got it.
+        logs: ln r^b (1-r)^(1-b), summed over those calls; not computed against claims that have a delta.
+    """
+
+    count: int
+    who: NDArray[np.intp]
+    far: Floats
+    right: Floats
+    wrong: Floats
+    logs: Floats
+
+    @classmethod
+    def on(cls, forecasts: Sequence[Forecasts], *, pure: bool) -> _Bets:
+        """Put the forecasts of one batch in a line."""
+        tables = [(row, f.ones, f.zeros) for f in forecasts for row in f.log_odds]
+        who = np.repeat(np.arange(len(tables)), [len(row) for row, _, _ in tables])
+        odds, ones, zeros = (np.concatenate(parts) for parts in zip(*tables, strict=True))
+        far, right, wrong = np.abs(odds), np.where(odds > 0, ones, zeros), np.where(odds > 0, zeros, ones)
+        logs = np.zeros(0)
+        if pure:
+            with np.errstate(invalid="ignore"):
+                lost = np.where(wrong > 0, wrong * np.logaddexp(0.0, far), 0.0)
+            logs = -lost - right * np.log1p(np.exp(-far))
+        return cls(len(tables), who, far, right, wrong, logs)
+
+    def of(self, forecaster: int) -> _Bets:
+        """Return the bets of one forecaster alone."""
+        part = slice(*np.searchsorted(self.who, [forecaster, forecaster + 1]))
+        return _Bets(1, 0 * self.who[part], self.far[part], self.right[part], self.wrong[part], self.logs[part])
+
+
 class _Statements:
     """A list of (epsilon, delta) statements, ordered for counting.
 
@@ -295,11 +314,12 @@ class _Statements:
         order = np.argsort(thresholds, kind="stable")
         self._thresholds, self._rank = thresholds[order], np.argsort(order, kind="stable")
 
-    def tally(self, who: NDArray[np.intp], odds: Floats, weights: Sequence[Floats], count: int) -> tuple[Floats, ...]:
-        """Sum each of the weights over the forecasts of each forecaster that lie beyond each cap: (count, S) each."""
+    def tally(self, bets: _Bets, weights: Sequence[Floats]) -> tuple[Floats, ...]:
+        """Sum each of the weights over the bets of each forecaster that lie beyond each cap: (forecasters, S) each."""
         size = len(self.epsilon) + 1
-        beyond = who * size + np.searchsorted(self._thresholds, np.abs(odds), side="left")
-        totals = [np.bincount(beyond, weights=w, minlength=count * size).reshape(count, size) for w in weights]
+        beyond = bets.who * size + np.searchsorted(self._thresholds, bets.far, side="left")
+        totals = [np.bincount(beyond, weights=w, minlength=bets.count * size) for w in weights]
+        totals = [total.reshape(bets.count, size) for total in totals]
         # After this, column i + 1 holds the total over the forecasts that lie beyond i + 1 caps or more.
         sums = (np.cumsum(total[:, ::-1], axis=1)[:, ::-1][:, 1:] for total in totals)
         return tuple(np.ascontiguousarray(s[:, self._rank]) for s in sums)
