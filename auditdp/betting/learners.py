@@ -149,10 +149,15 @@ class Linear:
         """Fit a ridge logistic regression on standardised coordinates."""
         columns = [np.clip(x[np.isfinite(x)], -LARGEST, LARGEST) for x in np.asarray(rows, dtype=np.float64).T]
         low, high = np.array([np.quantile(x, (0.01, 0.99)) if len(x) else (0.0, 0.0) for x in columns]).T
+        nothing = np.clip(0.0, low, high)
+        gappy = [j for j, x in enumerate(columns) if len(x) < len(rows)]
 
         def design(rows: Array) -> Floats:
-            missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros((len(rows), 0))
-            return np.hstack([np.clip(np.nan_to_num(np.asarray(rows, float)), low, high), missing])
+            x = np.clip(np.asarray(rows, dtype=np.float64), low, high)
+            missing = np.isnan(x)
+            if not missing.any() and not gappy:
+                return x
+            return np.hstack([np.where(missing, nothing, x), missing[:, gappy]])
 
         x = design(rows)
         centre, scale = x.mean(axis=0), x.std(axis=0) + 1e-12

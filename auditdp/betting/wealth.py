@@ -154,7 +154,6 @@ class Wealth:
         self._fractions = (1.0,) if self._pure else FRACTIONS
         self._grid = _Statements(points.reshape(-1, 2))
         self._at_anchors = _Statements(points[self.anchors].reshape(-1, 2))
-        self._at_claim = _Statements(points[self.position])
         # At a level bet the leaders of the anchor just below: there they still win where only a little more is true.
         below = np.maximum(np.searchsorted(self.anchors, np.arange(len(self.levels)), side="right") - 1, 0)
         self._anchor = (below[:, None] * self.tangents + np.arange(self.tangents)).ravel()
@@ -199,36 +198,35 @@ class Wealth:
             what the next leaders are chosen from.
         """
         bets = _Bets.on(forecasts, pure=self._pure)
-        self._log += self._factors(self._at_claim, bets, self._fractions)
+        tally = self._at_anchors.tally(bets)
+        claim = self.anchor(self.position)
+        self._log += self._factors(self._at_anchors, tally, self._fractions, slice(claim, claim + self.tangents))
         if leaders is not None:
             started = self.calls >= np.array(list(STARTS))
             leading, column = leaders[self._anchor], np.arange(len(self._anchor))
             for k in np.unique(leading):
-                (won,) = self._factors(self._grid, bets.of(k), self._fractions)
+                (won,) = self._factors(self._grid, self._grid.tally(bets.of(k)), self._fractions)
                 self._led[np.ix_(started, column[leading == k])] += won[leading == k]
         self.calls += calls
         self._look()
         middle = self._fractions[len(self._fractions) // 2]
-        return self._factors(self._at_anchors, bets, (middle,))[..., 0]
+        return self._factors(self._at_anchors, tally, (middle,))[..., 0]
 
-    def _factors(self, statements: _Statements, bets: _Bets, fractions: Sequence[float]) -> Floats:
-        """Return the log factors that forecasters win against statements, shape (forecasters, statements, fractions).
-
-        By counting: a forecast bets against the statements whose cap it exceeds, and those are the first in their order.
-        """
-        epsilon, shrink = statements.epsilon, np.exp(-statements.epsilon)
-        if self._pure:
-            won, n_right, n_wrong = statements.tally(bets, (bets.logs, bets.right, bets.wrong))
+    def _factors(
+        self, statements: _Statements, tally: _Tally, fractions: Sequence[float], part: slice = slice(None)
+    ) -> Floats:
+        """Return the log factors that forecasters win against statements, or some, (forecasters, statements, fractions)."""
+        epsilon, delta = statements.epsilon[part], statements.delta[part]
+        right, wrong = tally.right[:, part], tally.wrong[:, part]
+        if tally.logs is not None:
             log_q, log_1q = log_cap(epsilon)
-            return np.asarray(won - n_right * log_q - n_wrong * log_1q)[..., None]
-        n_right, n_wrong = statements.tally(bets, (bets.right, bets.wrong))
-        calls = np.bincount(bets.who, weights=bets.right + bets.wrong, minlength=bets.count)[:, None]
-        factors = []
+            return np.asarray(tally.logs[:, part] - right * log_q - wrong * log_1q)[..., None]
+        shrink, factors = np.exp(-epsilon), []
         for fraction in fractions:
             with np.errstate(invalid="ignore", divide="ignore"):
-                lost = np.where(n_wrong > 0, n_wrong * np.log1p(-fraction), 0.0)
-            price = np.log1p(fraction * statements.delta * shrink)
-            factors.append(n_right * np.log1p(fraction * shrink) + lost - calls * price)
+                lost = np.where(wrong > 0, wrong * np.log1p(-fraction), 0.0)
+            price = np.log1p(fraction * delta * shrink)
+            factors.append(right * np.log1p(fraction * shrink) + lost - tally.calls[:, None] * price)
         return np.stack(factors, axis=-1)
 
     def _look(self) -> None:
@@ -271,7 +269,7 @@ class _Bets:
         far: The absolute log-odds.
         right: How many calls with the coin that was held for likelier got each forecast.
         wrong: How many calls with the other coin got it.
-        logs: ln r^b (1-r)^(1-b), summed over those calls; not computed against claims that have a delta.
+        logs: ln r^b (1-r)^(1-b), summed over those calls; None against claims that have a delta.
     """
 
     count: int
@@ -279,7 +277,7 @@ class _Bets:
     far: Floats
     right: Floats
     wrong: Floats
-    logs: Floats
+    logs: Floats | None
 
     @classmethod
     def on(cls, forecasts: Sequence[Forecasts], *, pure: bool) -> _Bets:
@@ -288,7 +286,7 @@ class _Bets:
         who = np.repeat(np.arange(len(tables)), [len(row) for row, _, _ in tables])
         odds, ones, zeros = (np.concatenate(parts) for parts in zip(*tables, strict=True))
         far, right, wrong = np.abs(odds), np.where(odds > 0, ones, zeros), np.where(odds > 0, zeros, ones)
-        logs = np.zeros(0)
+        logs = None
         if pure:
             with np.errstate(invalid="ignore"):
                 lost = np.where(wrong > 0, wrong * np.logaddexp(0.0, far), 0.0)
@@ -298,7 +296,25 @@ class _Bets:
     def of(self, forecaster: int) -> _Bets:
         """Return the bets of one forecaster alone."""
         part = slice(*np.searchsorted(self.who, [forecaster, forecaster + 1]))
-        return _Bets(1, 0 * self.who[part], self.far[part], self.right[part], self.wrong[part], self.logs[part])
+        logs = None if self.logs is None else self.logs[part]
+        return _Bets(1, 0 * self.who[part], self.far[part], self.right[part], self.wrong[part], logs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tally:
+    """Sums over the bets of each forecaster that lie beyond the cap of each statement, shape (forecasters, statements).
+
+    Attributes:
+        right: Calls whose coin was held for likelier.
+        wrong: The other calls.
+        logs: ln r^b (1-r)^(1-b); None against claims that have a delta.
+        calls: Calls that each forecaster saw, whatever it bet, shape (forecasters,).
+    """
+
+    right: Floats
+    wrong: Floats
+    logs: Floats | None
+    calls: Floats
 
 
 class _Statements:
@@ -312,17 +328,23 @@ class _Statements:
         self.epsilon, self.delta = points[:, 0], points[:, 1]
         thresholds = beyond_rounding(self.epsilon) if self.delta.any() else self.epsilon
         order = np.argsort(thresholds, kind="stable")
-        self._thresholds, self._rank = thresholds[order], np.argsort(order, kind="stable")
+        self._thresholds = thresholds[order]
+        in_order = np.array_equal(order, np.arange(len(order)))
+        self._rank = slice(None) if in_order else np.argsort(order, kind="stable")  # indexing by a slice copies nothing
 
-    def tally(self, bets: _Bets, weights: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Sum each of the weights over the bets of each forecaster that lie beyond each cap: (forecasters, S) each."""
+    def tally(self, bets: _Bets) -> _Tally:
+        """Sum up what lies beyond each cap, by counting: a bet is made against the first statements in their order."""
         size = len(self.epsilon) + 1
         beyond = bets.who * size + np.searchsorted(self._thresholds, bets.far, side="left")
-        totals = [np.bincount(beyond, weights=w, minlength=bets.count * size) for w in weights]
-        totals = [total.reshape(bets.count, size) for total in totals]
-        # After this, column i + 1 holds the total over the forecasts that lie beyond i + 1 caps or more.
-        sums = (np.cumsum(total[:, ::-1], axis=1)[:, ::-1][:, 1:] for total in totals)
-        return tuple(np.ascontiguousarray(s[:, self._rank]) for s in sums)
+
+        def summed(weights: Floats) -> Floats:
+            totals = np.bincount(beyond, weights=weights, minlength=bets.count * size).reshape(bets.count, size)
+            # After this, column i + 1 holds the total over the forecasts that lie beyond i + 1 caps or more.
+            return np.asarray(np.cumsum(totals[:, ::-1], axis=1)[:, ::-1][:, 1:][:, self._rank])
+
+        logs = None if bets.logs is None else summed(bets.logs)
+        calls = np.bincount(bets.who, weights=bets.right + bets.wrong, minlength=bets.count)
+        return _Tally(summed(bets.right), summed(bets.wrong), logs, calls.astype(float))
 
 
 def _log_mean_exp(values: Floats) -> Floats:
