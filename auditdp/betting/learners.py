@@ -185,7 +185,7 @@ class Additive:
         """Fit a ridge logistic regression on the indicators of the cells of every column."""
         from scipy.sparse import csr_matrix
 
-        columns = _columns(rows)
+        columns = _columns(rows, range(_how_many(rows)))
         cuts = np.arange(1, STEPS) / STEPS
         edges = [np.unique(np.quantile(_some(c), cuts, method="lower")) for c in columns]
         offsets = np.cumsum([0, *(len(e) + 1 for e in edges)])
@@ -201,11 +201,11 @@ class Additive:
         telling = [j for j, table in enumerate(tables) if np.ptp(table) > loudest / 50]
 
         def score(rows: Array) -> Floats:
-            columns, total = _columns(rows), np.zeros(len(rows))
-            for j in telling:
+            total = np.zeros(len(rows))
+            for j, column in zip(telling, _columns(rows, telling), strict=True):
                 step = np.zeros(len(rows), np.int8)  # counting the few edges below is faster than searching among them
                 for edge in edges[j]:
-                    step += columns[j] > edge
+                    step += column > edge
                 total += tables[j][step]
             return total
 
@@ -270,10 +270,18 @@ def _direction(rows: Array, labels: Labels) -> Floats:
     return np.asarray((labels - labels.mean()) @ x / (np.sqrt(np.square(x).mean(axis=0)) + 1e-12))
 
 
-def _columns(rows: Array) -> Sequence[Floats]:
-    """Return the coordinates and, where they are few, the differences of neighbouring ones."""
-    x = np.ascontiguousarray(_finite(rows).T)
-    return [*x, *np.diff(x, axis=0)] if len(x) <= MOST_DIFFERENCES else list(x)
+def _how_many(rows: Array) -> int:
+    """Return how many columns there are: coordinates and, where they are few, differences of neighbouring ones."""
+    width = int(rows.shape[1])
+    return 2 * width - 1 if width <= MOST_DIFFERENCES else width
+
+
+def _columns(rows: Array, chosen: Sequence[int]) -> list[Floats]:
+    """Return some columns: coordinates are counted from 0, and differences to the next one from the width on."""
+    width = rows.shape[1]
+    needed = {c for j in chosen for c in ((j,) if j < width else (j - width, j - width + 1))}
+    x = {c: _finite(np.ascontiguousarray(rows[:, c])) for c in needed}
+    return [x[j] if j < width else x[j - width + 1] - x[j - width] for j in chosen]
 
 
 def _finite(rows: Array) -> Floats:

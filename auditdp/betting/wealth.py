@@ -288,9 +288,10 @@ class _Bets:
         far, right, wrong = np.abs(odds), np.where(odds > 0, ones, zeros), np.where(odds > 0, zeros, ones)
         logs = None
         if pure:
+            unsure = np.log1p(np.exp(-far))  # -ln of the larger of r and 1-r; of the smaller one it is this and the log-odds
             with np.errstate(invalid="ignore"):
-                lost = np.where(wrong > 0, wrong * np.logaddexp(0.0, far), 0.0)
-            logs = -lost - right * np.log1p(np.exp(-far))
+                lost = np.where(wrong > 0, wrong * (far + unsure), 0.0)
+            logs = -lost - right * unsure
         return cls(len(tables), who, far, right, wrong, logs)
 
     def of(self, forecaster: int) -> _Bets:
