@@ -1,5 +1,6 @@
 """DP-APPR-GM: clipped norms, σ, how far apart rows can be, densities, and errors."""
 
+import itertools
 import math
 
 import numpy as np
@@ -57,6 +58,49 @@ def test_how_far_a_change_of_hub_moves_a_row_in_large_stars(teleport, expected):
     by_formula = math.sqrt(2 - 2 * teleport**2 / (teleport**2 + hub**2))
     assert by_formula == pytest.approx(expected, abs=2e-5)
     assert np.linalg.norm(first - second) / 0.01 == pytest.approx(by_formula, abs=2e-3)
+
+
+def others_over_seed(graph, **arguments):
+    """Return S/x² of the seed's row, of the theorem that bounds how far apart rows are; 0 where there is no row."""
+    row = PublicRows(len(graph), (0,), 0.25, **arguments).of(graph, (0,))[0]
+    return float(np.sum(row[1:] ** 2) / row[0] ** 2) if row.any() else 0.0
+
+
+def all_graphs(nodes):
+    """Every graph on so many ids."""
+    rows, columns = np.triu_indices(nodes, 1)
+    for chosen in itertools.product((0, 1), repeat=len(rows)):
+        matrix = np.zeros((nodes, nodes), int)
+        matrix[rows, columns] = matrix[columns, rows] = chosen
+        yield matrix
+
+
+def star(nodes):
+    """The seed is one of the leaves."""
+    matrix = np.zeros((nodes, nodes), int)
+    matrix[1], matrix[:, 1], matrix[1, 1] = 1, 1, 0
+    return matrix
+
+
+def test_the_seed_outweighs_all_other_entries_together():
+    """On all graphs of five ids; the star is the worst of them, and stars of any size stay below .375²/.4² = .879."""
+    worst = max(others_over_seed(matrix) for matrix in all_graphs(5))
+    assert worst == pytest.approx(others_over_seed(star(5)))
+    ratios = [others_over_seed(star(nodes), rho=1e-9) for nodes in (5, 20, 100, 300)]
+    assert ratios == sorted(ratios)
+    assert 0.875 < ratios[-1] < 0.375**2 / 0.4**2
+
+
+@pytest.mark.parametrize(("edges", "less", "steepness", "highest"), [(1, 0.00045, 0.4, 0.375), (2, 0.017, 0.7, 0.3)])
+def test_the_cases_of_the_proof_that_the_seed_outweighs_them(edges, less, steepness, highest):
+    """The bound on S of each case, on a grid over all (x, m) that the case leaves, is below (x − e)²."""
+    x, m = np.meshgrid(np.linspace(0.4, 0.47, 701), np.linspace(0.24, highest, 1351))
+    second = (0.2 + steepness * x - 0.6 * m) / 1.6
+    bound = m**2 + second * (1 - x - m)
+    left = m > (x - less) ** 2 / (1 - x)
+    assert left.any()
+    assert (bound < (x - less) ** 2)[left].all()
+    assert bound[left].max() == pytest.approx({1: 0.1596, 2: 0.1463}[edges], abs=1e-4)
 
 
 def test_the_smallest_stars_that_are_too_far_apart():
