@@ -83,6 +83,7 @@ def noisy_histogram1(epsilon=0.9, queries=3):
         claim=PureDP(epsilon),
         pairs=counts(queries),
         controls=[NoisyHistogram1(10 * epsilon)],
+        calls=200_000,
     )
 
 
@@ -186,6 +187,7 @@ def rappor(hashes=2, bits=8, f=0.75, p=0.45, q=0.55, values=6):
         claim=PureDP(hashes * math.log(high * (1 - low) / (low * (1 - high))) * (1 + 1e-14)),
         pairs=AnyValues([np.array([float(value)]) for value in range(values)]),
         controls=[Rappor(hashes, bits, 0.2, 0.1, 0.9)],
+        calls=200_000,
     )
 
 

@@ -214,6 +214,7 @@ class Watcher:
         self._next = math.ceil((SOON if memory.calls < FEW_ROWS else LATE) * memory.calls)
         sides = self._rows(memory.zeros), self._rows(memory.ones)
         step = -(-sum(map(len, sides)) // SAMPLE)
+        # Every so many of both sides, as if they were one.
         some = np.concatenate([sides[0][::step], sides[1][-len(sides[0]) % step :: step]])
         distinct = len(np.unique(fingerprint(some))) / len(some)
         before = {id(look): part for look, part in self._parts()}

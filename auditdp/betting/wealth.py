@@ -288,9 +288,7 @@ class _Bets:
         far, right, wrong = np.abs(odds), np.where(odds > 0, ones, zeros), np.where(odds > 0, zeros, ones)
         logs = None
         if pure:
-            unsure = np.log1p(
-                np.exp(-far)
-            )  # -ln of the larger of r and 1-r; of the smaller one it is this and the log-odds
+            unsure = np.log1p(np.exp(-far))  # -ln max(r, 1-r), and -ln min(r, 1-r) is more by the log-odds
             with np.errstate(invalid="ignore"):
                 lost = np.where(wrong > 0, wrong * (far + unsure), 0.0)
             logs = -lost - right * unsure
