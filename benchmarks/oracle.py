@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 from scipy.stats import binom
 
 from auditdp import FiniteLaw, LaplaceLaw, Pair
+from auditdp.binomial import lower_limit, upper_limit
 from auditdp.evidence.losses import pair_loss
 from auditdp.mechanism import Array, stated_law
 from mechanisms.classic import SVT3, Rappor
@@ -45,10 +45,8 @@ class Event:
 def clopper_pearson(p: Array, q: Array, draws: int = DRAWS, alpha: float = ALPHA) -> Array:
     """Return ln(p_low/q_high) for events of probabilities p and q at their expected counts, alpha/2 on each side."""
     x, y = draws * np.asarray(p, float), draws * np.asarray(q, float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(x > 0, betaincinv(np.maximum(x, 1e-300), draws - x + 1, alpha / 2), 0.0)
-        high = np.where(y < draws, betaincinv(y + 1, np.maximum(draws - y, 1e-300), 1 - alpha / 2), 1.0)
-        return np.log(low / high)
+    with np.errstate(divide="ignore"):
+        return np.log(lower_limit(x, draws, alpha / 2) / upper_limit(y, draws, alpha / 2))
 
 
 def best_event(mechanism: Any, pairs: list[Pair], draws: int = DRAWS, alpha: float = ALPHA) -> Event:

@@ -18,13 +18,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 from scipy.stats import binomtest, laplace, norm
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.betting.game import Game
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import level_grid
+from auditdp.binomial import lower_limit, upper_limit
 from auditdp.bounds import from_outputs
 from auditdp.claims import Claim
 from auditdp.mechanism import Array
@@ -76,8 +76,8 @@ class Task:
     def best(self, draws: int) -> tuple[float, float]:
         """Return the best threshold, and the Clopper–Pearson bound that it is expected to give."""
         p, q = self.tail(self.thresholds)
-        low = betaincinv(draws * p, draws - draws * p + 1, ALPHA / 2) - self.delta
-        high = betaincinv(draws * q + 1, draws - draws * q, 1 - ALPHA / 2)
+        low = lower_limit(draws * p, draws, ALPHA / 2) - self.delta
+        high = upper_limit(draws * q, draws, ALPHA / 2)
         k = int(np.argmax(low / high))
         return float(self.thresholds[k]), math.log(low[k] / high[k])
 

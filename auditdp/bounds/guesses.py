@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, betaincinv, expit, logit
+from scipy.special import bdtrc, expit, logit
 from scipy.stats import binom
 
+from auditdp.binomial import lower_limit
 from auditdp.bounds.curves import Curve
 from auditdp.bounds.levels import highest_rejected, smallest_alpha
 from auditdp.bounds.result import Answer, Question
@@ -55,9 +56,7 @@ def binomial(correct: int, guesses: int, alpha: float) -> float:
         guesses: r, how many guesses were made.
         alpha: The error probability.
     """
-    if correct == 0:
-        return 0.0
-    return max(0.0, float(logit(betaincinv(correct, guesses - correct + 1, alpha))))
+    return max(0.0, float(logit(lower_limit(correct, guesses, alpha))))
 
 
 def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:

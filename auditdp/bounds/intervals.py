@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv
 
+from auditdp.binomial import lower_limit, upper_limit
 from auditdp.bounds.curves import Curve
 
 Floats = NDArray[np.float64]
@@ -50,17 +50,9 @@ def clopper_pearson(counts: Counts, curve: Curve, alpha: float) -> float:
         curve: The family of claims.
         alpha: The error probability.
     """
-    low, _ = limits(counts.first, counts.n_first, alpha)
-    _, high = limits(counts.second, counts.n_second, alpha)
-    return float(curve.level(low, high))
-
-
-def limits(successes: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Return the Clopper-Pearson limits of a binomial probability, each wrong with probability at most alpha/2."""
-    failures = trials - successes
-    low = betaincinv(successes, failures + 1, alpha / 2) if successes else 0.0
-    high = betainccinv(successes + 1, failures, alpha / 2) if failures else 1.0
-    return float(low), float(high)
+    low = lower_limit(counts.first, counts.n_first, alpha / 2)
+    high = upper_limit(counts.second, counts.n_second, alpha / 2)
+    return float(curve.level(float(low), float(high)))
 
 
 def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:

@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, rel_entr
 from scipy.stats import binom
 
+from auditdp.binomial import lower_limit, upper_limit
 from auditdp.bounds.curves import Curve
-from auditdp.bounds.intervals import Counts, limits
+from auditdp.bounds.intervals import Counts
 from auditdp.bounds.levels import highest_chain
 from auditdp.bounds.result import Answer
 
@@ -135,7 +136,8 @@ class _Region:
 
     def __init__(self, counts: Counts, curve: Curve, level: float, threshold: float) -> None:
         self.counts, self.curve, self.level = counts, curve, level
-        self.range = least, most = limits(counts.second, counts.n_second, GAMMA)
+        at = counts.second, counts.n_second, GAMMA / 2
+        self.range = least, most = float(lower_limit(*at)), float(upper_limit(*at))
         lowest = int(binom.ppf(ROUNDING, counts.n_first, curve.most(least, level))) - 1
         highest = int(binom.isf(ROUNDING, counts.n_first, curve.most(most, level)))
         edges = np.linspace(max(0, lowest), max(0, min(counts.n_first, highest)), CELLS)

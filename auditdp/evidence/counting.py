@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.cells import Names
 from auditdp.betting.game import Streams
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.betting.wealth import Floats
+from auditdp.binomial import lower_limit, upper_limit
 from auditdp.mechanism import Mechanism, call, identity_key
 
 FIRST_RUNS = 4096
@@ -130,8 +130,7 @@ def _losses(counts: Floats, runs: int, pairs: Sequence[Pair], ends: NDArray[np.i
     """Return the loss over all pairs from counts of shape (inputs, outputs), the last column being all other outputs."""
     error = ERROR / (2 * LOOKS * counts.size)
     with np.errstate(divide="ignore"):
-        low = np.where(counts > 0, np.log(betaincinv(np.maximum(counts, 1), runs - counts + 1, error)), -np.inf)
-        high = np.where(counts < runs, np.log(betaincinv(counts + 1, np.maximum(runs - counts, 1), 1 - error)), 0.0)
+        low, high = np.log(lower_limit(counts, runs, error)), np.log(upper_limit(counts, runs, error))
     data, neighbour = ends
     least = np.maximum(low[data] - high[neighbour], low[neighbour] - high[data]).max(axis=1)
     most = np.maximum(high[data] - low[neighbour], high[neighbour] - low[data])[:, :-1]
