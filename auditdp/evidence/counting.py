@@ -2,7 +2,8 @@
 
 An audit whose mechanism loses less than is claimed cannot refute a fault that only uses the slack up. Where all neighbours
 can be listed and outputs are few, the probability of every output on every input is bounded from runs (Clopper & Pearson
-1934), and with them the loss on every pair, from both sides. Outputs that were never seen are bounded in probability only.
+1934), and with them the loss on every pair, from both sides. Outputs that neither input of a pair was seen to give are
+bounded in probability only.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class Counted:
     Attributes:
         epsilon: The loss that is claimed, in nats.
         lower: Some output is so much likelier on one input of ``pair`` than on the other, in nats, or more.
-        upper: No output that was seen is more than so much likelier on a neighbour.
+        upper: No output that either input of a pair was seen to give is more than so much likelier on the other.
         pair: The pair of the lower bound.
         runs: Runs on every input.
         inputs: Inputs.
         outputs: Outputs that were seen.
-        others: All other outputs together have at most this probability, on every input.
+        others: All outputs that neither input of a pair was seen to give have at most this probability, together, on both.
     """
 
     epsilon: float
@@ -133,8 +134,10 @@ def _losses(counts: Floats, runs: int, pairs: Sequence[Pair], ends: NDArray[np.i
         low, high = np.log(lower_limit(counts, runs, error)), np.log(upper_limit(counts, runs, error))
     data, neighbour = ends
     least = np.maximum(low[data] - high[neighbour], low[neighbour] - high[data]).max(axis=1)
-    most = np.maximum(high[data] - low[neighbour], high[neighbour] - low[data])[:, :-1]
+    unseen = (counts[data] == 0) & (counts[neighbour] == 0)
+    unseen[:, -1] = True
+    most = np.where(unseen, -np.inf, np.maximum(high[data] - low[neighbour], high[neighbour] - low[data]))
     worst = int(np.argmax(least))
-    others = float(np.exp(high[:, -1].max()))
+    others = float(max((np.exp(high[side]) * unseen).sum(axis=1).max() for side in ends))
     size = counts.shape[1] - 1
     return Counted(epsilon, float(least[worst]), float(most.max()), pairs[worst], runs, len(counts), size, others)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, EdgeDP, Pair
+from auditdp.adjacency import Neighbours
 from auditdp.evidence import counting as module
 from auditdp.evidence.counting import FIRST_RUNS, _losses, counted
 from auditdp.randomness import stream
@@ -56,6 +57,23 @@ def test_an_output_that_an_input_cannot_give_leaves_no_upper_bound():
     found = counted(lambda data, size, *, rng: np.full(size, data, np.int8), BIT, 50.0, streams)
     assert found.upper == math.inf
     assert found.lower > 5
+
+
+def test_outputs_of_other_inputs_bound_no_pair():
+    """Two pairs that share no output: each is judged by its own, and those of the other are rare on it."""
+
+    def apart(data, size, *, rng):
+        return 10 * (data // 2) + Response(1.0)(data % 2, size, rng=rng)
+
+    class Two(Neighbours):
+        def exhaustive(self):
+            return self.pairs()
+
+    found = counted(apart, Two([Pair(0, 1), Pair(2, 3)]), 1.5, streams)
+    assert found.lower < 1.0 < found.upper <= 1.5
+    assert found.keeps
+    assert found.outputs == 4
+    assert 0 < found.others < 0.02
 
 
 @pytest.mark.parametrize(
