@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from auditdp import Audit, EdgeDP, EdgeLDP, PureDP, audit
+from auditdp import Audit, EdgeDP, EdgeLDP, Pair, PureDP, audit
 from mechanisms.edges import PerUser
 from mechanisms.edges.graph_pub import GraphPub, counts, linear_scores, score_matrix
 from mechanisms.edges.graph_pub_response import GraphPubList, GraphPubResponse
@@ -146,6 +146,12 @@ def graph_pub_response(epsilon=1.0, nodes=3, degree=1.5):
     )
 
 
+def second_neighbour(nodes):
+    """Return the pair on which a list published bit by bit loses most: with two neighbours, or with one of them."""
+    one, two = np.eye(1, nodes - 1, dtype=np.int8)[0], np.eye(1, nodes - 1, 1, dtype=np.int8)[0]
+    return Pair(one + two, one, "two neighbours | one of them")
+
+
 @audit(
     source="derived here",
     row="GraphPub, degrees (§3.6)",
@@ -159,7 +165,8 @@ def graph_pub_list(epsilon1=0.5, epsilon2=1.0, nodes=5):
         claim=PureDP(epsilon1 + epsilon2),
         pairs=EdgeLDP(nodes),
         controls=[GraphPubList(epsilon1, 2 * epsilon2, nodes)],
-        calls=20_000,
+        play=[second_neighbour(nodes), *EdgeLDP(nodes).pairs()[:1]],
+        calls=1_000_000,
         cost="ε₁ + ε₂ for one list, twice that for an undirected edge, which is in two; and numbers hold on average only",
     )
 
