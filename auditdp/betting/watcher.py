@@ -106,11 +106,11 @@ class _Alphabet:
 
     Args:
         rows: All outputs that are kept, shape (n, d).
+        prints: Their fingerprints, shape (n,).
         looks: The views that were cut into cells.
     """
 
-    def __init__(self, rows: Array, looks: Sequence[_Look]) -> None:
-        prints = fingerprint(rows)
+    def __init__(self, rows: Array, prints: Floats, looks: Sequence[_Look]) -> None:
         self._names = Names(prints)
         _, first = np.unique(prints, return_index=True)
         letters = rows[first]
@@ -242,8 +242,9 @@ class Watcher:
         self._alphabet = None
         if some.shape[1] > 1 and distinct <= OFTEN_DISTINCT:
             everything = np.concatenate(sides)
-            if len(np.unique(fingerprint(everything))) <= min(MOST_NAMES, len(everything) // 2):
-                self._alphabet = _Alphabet(everything, self._cut)
+            prints = fingerprint(everything)
+            if len(np.unique(prints)) <= min(MOST_NAMES, len(everything) // 2):
+                self._alphabet = _Alphabet(everything, prints, self._cut)
 
     def _parts(self) -> list[tuple[_Look, Floats]]:
         """Return the views that are cut, with the counts in their cells."""

@@ -45,6 +45,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,7 @@ class Wealth:
             with np.errstate(invalid="ignore", divide="ignore"):
                 lost = np.where(wrong > 0, wrong * np.log1p(-fraction), 0.0)
             price = np.log1p(fraction * delta * shrink)
-            factors.append(right * np.log1p(fraction * shrink) + lost - tally.calls[:, None] * price)
+            factors.append(right * np.log1p(fraction * shrink) + lost - tally.bets.calls[:, None] * price)
         return np.stack(factors, axis=-1)
 
     def _look(self) -> None:
@@ -294,6 +295,13 @@ class _Bets:
             logs = -lost - right * unsure
         return cls(len(tables), who, far, right, wrong, logs)
 
+    @cached_property
+    def calls(self) -> Floats:
+        """Calls that each forecaster saw, whatever it bet, shape (count,)."""
+        return np.asarray(
+            np.bincount(self.who, weights=self.right + self.wrong, minlength=self.count), dtype=np.float64
+        )
+
     def of(self, forecaster: int) -> _Bets:
         """Return the bets of one forecaster alone."""
         part = slice(*np.searchsorted(self.who, [forecaster, forecaster + 1]))
@@ -306,16 +314,16 @@ class _Tally:
     """Sums over the bets of each forecaster that lie beyond the cap of each statement, shape (forecasters, statements).
 
     Attributes:
+        bets: What is summed.
         right: Calls whose coin was held for likelier.
         wrong: The other calls.
         logs: ln r^b (1-r)^(1-b); None against claims that have a delta.
-        calls: Calls that each forecaster saw, whatever it bet, shape (forecasters,).
     """
 
+    bets: _Bets
     right: Floats
     wrong: Floats
     logs: Floats | None
-    calls: Floats
 
 
 class _Statements:
@@ -344,8 +352,7 @@ class _Statements:
             return np.asarray(np.cumsum(totals[:, ::-1], axis=1)[:, ::-1][:, 1:][:, self._rank])
 
         logs = None if bets.logs is None else summed(bets.logs)
-        calls = np.bincount(bets.who, weights=bets.right + bets.wrong, minlength=bets.count)
-        return _Tally(summed(bets.right), summed(bets.wrong), logs, calls.astype(float))
+        return _Tally(bets, summed(bets.right), summed(bets.wrong), logs)
 
 
 def _log_mean_exp(values: Floats) -> Floats:
