@@ -148,8 +148,8 @@ def graph_pub_response(epsilon=1.0, nodes=3, degree=1.5):
 
 def second_neighbour(nodes):
     """Return the pair on which a list published bit by bit loses most: with two neighbours, or with one of them."""
-    one, two = np.eye(1, nodes - 1, dtype=np.int8)[0], np.eye(1, nodes - 1, 1, dtype=np.int8)[0]
-    return Pair(one + two, one, "two neighbours | one of them")
+    one, other = np.eye(2, nodes - 1, dtype=np.int8)
+    return Pair(one + other, one, "two neighbours | one of them")
 
 
 @audit(
