@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from auditdp.errors import AuditError, PrivacyViolation, Skip
     from auditdp.evidence.estimation import Unbiased, VarianceAtMost
     from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
-    from auditdp.mechanism import Mechanism
+    from auditdp.mechanism import Mechanism, unseeded
     from auditdp.results import Verdict
 
 __version__ = "0.1.0"
@@ -65,6 +65,7 @@ __all__ = [
     "assert_private",
     "audit",
     "data_file",
+    "unseeded",
 ]
 
 _HOMES = {
@@ -98,6 +99,7 @@ _HOMES = {
     "assert_private": "auditdp.assertion",
     "audit": "auditdp.declaration",
     "data_file": "auditdp.declaration",
+    "unseeded": "auditdp.mechanism",
 }
 
 

@@ -9,7 +9,7 @@ from auditdp.claims import Claim
 from auditdp.declaration import Audit
 from auditdp.errors import ConfigurationError, PrivacyViolation
 from auditdp.judgement import Settings, run_audit
-from auditdp.mechanism import name_of
+from auditdp.mechanism import OWN_RANDOMNESS, is_seeded, name_of
 from auditdp.results import AuditResult, Counterexample, Verdict
 
 
@@ -58,18 +58,19 @@ def assert_private(
     result = run_audit(built, Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism)))
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one
-        raise PrivacyViolation(_spell_out(result, result.counterexample, seed, int(calls)))
+        raise PrivacyViolation(_spell_out(mechanism, result, result.counterexample, seed, int(calls)))
     return result
 
 
-def _spell_out(result: AuditResult, counterexample: Counterexample, seed: int, calls: int) -> str:
+def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexample, seed: int, calls: int) -> str:
     assert result.claim is not None  # run_audit always states the claim
+    unseeded = "" if is_seeded(mechanism) else f" ({OWN_RANDOMNESS})"
     lines = [
         f"{result.mechanism} is not {result.claim.text} ({result.claim.adjacency})",
         f"  {result.summary}",
         f"  pair: {counterexample.pair}",
         *([f"  output: {counterexample.output}"] if counterexample.output else []),
         f"  why: {counterexample.explanation}",
-        f"  reproduce: seed={seed}, calls={calls}, alpha={result.alpha:g}",
+        f"  reproduce: seed={seed}, calls={calls}, alpha={result.alpha:g}{unseeded}",
     ]
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.estimation import Unbiased, VarianceAtMost, estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
-from auditdp.evidence.game import play_game
+from auditdp.evidence.game import play_again, play_game
 from auditdp.evidence.query import has_query
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
 from auditdp.evidence.support import support_evidence
@@ -222,3 +222,35 @@ def _claim_record(built: Audit) -> ClaimRecord:
         delta=None if isinstance(claim, GaussianDP) else claim.delta,
         mu=claim.mu if isinstance(claim, GaussianDP) else None,
     )
+
+
+SAME_WEALTH = 1e-6
+"""Difference in nats that rounding explains."""
+
+
+def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> list[str]:
+    """Play the findings of a result again on their recorded outputs, and return what comes of it, a line for each.
+
+    Outputs are recorded where the mechanism draws its randomness from elsewhere: a re-run then repeats the test, and not the
+    numbers.
+    """
+    said = []
+    for confirmation in [evidence.details.get("confirmation") or {} for evidence in result.evidence]:
+        if "outputs" not in confirmation:
+            continue
+        wealth = play_again(
+            as_mechanism(built.mechanism),
+            built.claim,  # type: ignore[arg-type]  # only claims of privacy are played
+            as_adjacency(built.pairs),
+            confirmation,
+            streams=settings.streams("mechanism"),
+            forecasters=built.forecasters,
+            pairs=built.play,
+        )
+        then = float(confirmation["log_e_value"])
+        same = "as then" if abs(wealth - then) < SAME_WEALTH else f"DIFFERENT: then {then:.6g}"
+        said.append(
+            f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation['calls']:,} "
+            f"recorded outputs of the finding on {confirmation['pair']} the bets earn {wealth:.6g} nats, {same}"
+        )
+    return said

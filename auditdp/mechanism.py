@@ -1,11 +1,12 @@
-"""The Mechanism protocol, adapters for people's own functions, and the guard around every call.
+"""The Mechanism protocol, and adapters for people's own functions; `auditdp.calls` makes the calls.
 
 A mechanism is any callable ``mechanism(data, size, *, rng)`` that returns ``size`` *independent* outputs for one input,
 stacked along the first axis. Independence is what makes a batch of calls as good as that many single calls: a mechanism
-that shares noise between the outputs of one call is a different mechanism, and ``check_independence`` looks for that.
+that shares noise between the outputs of one call is a different mechanism (`calls/independence.py` looks for that). It draws
+all its randomness from ``rng``, and leaves its input as it is; one that draws from elsewhere is declared with ``unseeded``.
 NaN in an output means "no number here" (a query that was not answered, the padding of a short trace) and is an output
 like any other. A function ``f(data, rng)``, one output a call, may also return text, None, and lists of different lengths
-(`traces.py`).
+(`calls/representation.py`).
 
 Optional methods make audits stronger; the harness uses those it finds:
 
@@ -26,14 +27,13 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.errors import MechanismError
-from auditdp.traces import Traces
 
 Array = NDArray[Any]
 
@@ -47,36 +47,79 @@ class Mechanism(Protocol):
 
 
 class PerCall:
-    """Adapts ``function(data, rng)``, one output a call, to the Mechanism protocol."""
+    """Adapts a function of one output a call to the Mechanism protocol, as a list of whatever it returns.
+
+    Args:
+        function: ``function(data, rng)``; or ``function(data)`` where it draws from elsewhere.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = name_of(function)
-        self._traces = Traces()
 
     def __getattr__(self, attribute: str) -> Any:
         """Offer what else the function offers, such as the ``distribution`` of a callable object."""
-        if attribute in ("function", "_traces"):  # while a copy is being made
+        if attribute == "function":  # while a copy is being made
             raise AttributeError(attribute)
         return getattr(self.function, attribute)
 
-    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Call the function ``size`` times and stack what it returns: arrays of one shape, or anything with leaves."""
-        outputs = [self.function(data, rng=rng) for _ in range(size)]
-        if not self._traces.width and (stacked := _stack(outputs)) is not None:
-            return stacked
-        return self._traces.rows(outputs)
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> list[Any]:
+        """Call the function ``size`` times."""
+        return [self._call(data, rng) for _ in range(size)]
+
+    def _call(self, data: Any, rng: np.random.Generator) -> Any:
+        return self.function(data, rng=rng)
 
 
-def _stack(outputs: Sequence[Any]) -> Array | None:
-    """Return numeric outputs of one shape and type as one array, or None for any others."""
-    try:
-        arrays = [np.asarray(output) for output in outputs]
-    except ValueError:  # ragged
-        return None
-    alike = len({(array.shape, array.dtype) for array in arrays}) == 1 and arrays[0].dtype.kind in "biuf"
-    alike = alike and bool(arrays[0].size)  # empty lists may be followed by others
-    return np.stack(arrays) if alike else None
+OWN_RANDOMNESS = "repeats the test and not its numbers: the mechanism draws its own randomness"
+"""What a re-run of a mechanism does that is declared with ``unseeded``."""
+
+
+class Unseeded(PerCall):
+    """A mechanism that draws its randomness from elsewhere; see ``unseeded``."""
+
+    seeded = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        parameters = _parameters(function) or {}
+        self._given = {name for name in ("size", "rng") if name in parameters}
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
+        """Call the function once for all outputs where it takes a size, else once for each."""
+        if "size" not in self._given:
+            return super().__call__(data, size, rng=rng)
+        return self.function(data, size=size, **({"rng": rng} if "rng" in self._given else {}))
+
+    def _call(self, data: Any, rng: np.random.Generator) -> Any:
+        return self.function(data, rng=rng) if "rng" in self._given else self.function(data)
+
+
+def unseeded(function: Callable[..., Any]) -> Unseeded:
+    """Declare that a mechanism draws its randomness from elsewhere than the generator that an audit gives it.
+
+    Libraries draw from the operating system, or from the global state of numpy or torch. Their calls are independent all the
+    same, so the guarantee of a game is what it is for others; but running it again repeats the test and not its numbers.
+    Reports say so, and the log keeps the outputs that a finding rests on, so that ``auditdp replay`` can check it again.
+
+    Args:
+        function: ``function(data)``, one output a call, or ``function(data, size)``, that many independent outputs.
+
+    Raises:
+        MechanismError: If it is not callable.
+
+    >>> import random
+    >>> unseeded(lambda x: x + random.gauss(0, 1)).seeded
+    False
+    """
+    if not callable(function):
+        raise MechanismError(f"unseeded: expected a function f(data) or f(data, size), got {function!r}")
+    return Unseeded(function)
+
+
+def is_seeded(mechanism: Any) -> bool:
+    """Return whether a mechanism draws from the generator that it is given, as all do that do not declare otherwise."""
+    return getattr(mechanism, "seeded", True) is not False
 
 
 def as_mechanism(function: Any) -> Mechanism:
@@ -92,19 +135,29 @@ def as_mechanism(function: Any) -> Mechanism:
         raise MechanismError(
             f"expected a mechanism: a callable f(data, size, *, rng) or f(data, rng), got {function!r}"
         )
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
+    if isinstance(function, PerCall):
+        return function  # type: ignore[return-value]  # which returns a list, and only `auditdp.calls` runs it
+    parameters = _parameters(function)
+    if parameters is None:
         return function  # type: ignore[no-any-return]  # builtins without a signature must follow the protocol
-    names = [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    names = [name for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     if "rng" not in names:
         raise MechanismError(
             f"{name_of(function)}: takes {', '.join(names) or 'nothing'}, but needs an argument 'rng' for its "
-            "randomness: f(data, size, *, rng) or f(data, rng)"
+            "randomness: f(data, size, *, rng) or f(data, rng); where it draws from elsewhere, as libraries do, declare it "
+            "with auditdp.unseeded(f)"
         )
     if "size" in names:
         return function  # type: ignore[no-any-return]
-    return PerCall(function)
+    return PerCall(function)  # type: ignore[return-value]
+
+
+def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
+    """Return the parameters of a function by name, or None for a builtin that tells none."""
+    try:
+        return dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
 
 
 def stated_law(mechanism: Any) -> Callable[[Any], Any] | None:
@@ -129,81 +182,6 @@ def name_of(mechanism: Any) -> str:
         return str(mechanism.__name__)
     text = repr(mechanism)
     return type(mechanism).__name__ if re.search(r" at 0x[0-9a-fA-F]+", text) else text
-
-
-def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, like: Array | None = None) -> Array:
-    """Run the mechanism and check what it returns.
-
-    Args:
-        mechanism: The mechanism to run.
-        data: One input.
-        size: How many independent outputs to draw; 0 gives an empty array when ``like`` tells its shape.
-        rng: The randomness to use.
-        like: Outputs of an earlier call; dtype and trailing shape must agree with them.
-
-    Returns:
-        A numeric or boolean array of shape (size, ...), in which NaN means "no number here".
-
-    Raises:
-        MechanismError: If the mechanism raises, or returns ragged or object outputs, the wrong first dimension, or another
-            dtype or shape than before.
-    """
-    name = name_of(mechanism)
-    if size == 0 and like is not None:
-        return like[:0]
-    try:
-        raw = mechanism(data, size, rng=rng)
-    except MechanismError:
-        raise
-    except Exception as error:
-        raise MechanismError(f"{name} raised {type(error).__name__}: {error} (on input {brief(data)})") from error
-    try:
-        outputs = np.asarray(raw)
-    except ValueError as error:
-        raise MechanismError(
-            f"{name}: returned ragged outputs ({error}); all {size} outputs must have one shape"
-        ) from error
-    if outputs.dtype.kind not in "biuf":
-        raise MechanismError(
-            f"{name}: returned dtype {outputs.dtype}, expected booleans, integers or floats; encode it as numbers"
-        )
-    if outputs.ndim == 0 or outputs.shape[0] != size:
-        raise MechanismError(
-            f"{name}: returned shape {outputs.shape}, expected first dimension size={size}: one row per independent run"
-        )
-    if like is not None and outputs.dtype != like.dtype:
-        raise MechanismError(
-            f"{name}: returned dtype {outputs.dtype} after {like.dtype} before; a dtype that depends on the data is "
-            "itself a leak, and no common representation is assumed: return one dtype"
-        )
-    if like is not None and outputs.shape[1:] != like.shape[1:]:
-        raise MechanismError(
-            f"{name}: returned outputs of shape {outputs.shape[1:]} after {like.shape[1:]} before; pad to one shape"
-        )
-    return outputs
-
-
-def check_independence(mechanism: Mechanism, data: Any, rng: np.random.Generator, *, size: int = 64) -> None:
-    """Raise if the outputs of one call visibly share their noise.
-
-    Compares one call of ``size`` outputs with ``size`` calls of one output. Noise drawn once and reused gives one row
-    ``size`` times, where single calls disagree with each other. If the calls are independent and the commonest output
-    has probability p, a false alarm has probability p^64 P(Bin(64, p) <= 48), at most 1.2e-6 (at p = .85). Subtler
-    sharing is not seen.
-
-    Raises:
-        MechanismError: If all rows of the batch agree while at most three quarters of the single calls do.
-    """
-    batch = call(mechanism, data, size, rng)
-    if len(np.unique(batch.reshape(size, -1), axis=0)) > 1:
-        return
-    singles = np.concatenate([call(mechanism, data, 1, rng, like=batch) for _ in range(size)])
-    _, counts = np.unique(singles.reshape(size, -1), axis=0, return_counts=True)
-    if counts.max() <= 3 * size // 4:
-        raise MechanismError(
-            f"{name_of(mechanism)}: all {size} outputs of one call are equal while single calls differ; the call must "
-            "return independent runs: draw fresh noise for each of its size outputs"
-        )
 
 
 def identity_key(data: Any) -> Any:

@@ -24,10 +24,11 @@ from auditdp.betting.game import Game, Streams
 from auditdp.betting.pairs import can_search
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import level_grid, log_cap
+from auditdp.calls import call
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
 from auditdp.evidence.support import BitPatterns
-from auditdp.mechanism import Mechanism, call
+from auditdp.mechanism import Mechanism
 from auditdp.randomness import stream
 from auditdp.report.numbers import as_float, number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response

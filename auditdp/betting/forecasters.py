@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from auditdp.adjacency import Pair
+from auditdp.betting.batch import Batch
 from auditdp.betting.memory import Memory
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Floats, Forecasts, log_cap
+from auditdp.errors import AuditError
 from auditdp.mechanism import Array, Mechanism
 
 Labels = NDArray[np.int8]
@@ -49,8 +51,8 @@ class Player(Protocol):
     def shares(self) -> Sequence[float]:
         """The prior weight of each of them."""
 
-    def forecast(self, ones: Array, zeros: Array) -> list[Forecasts]:
-        """Say what each forecaster makes of a batch, given its outputs under coin 1 and under coin 0."""
+    def forecast(self, batch: Batch) -> list[Forecasts]:
+        """Say what each forecaster makes of a batch."""
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
         """Learn from all calls so far, the last batch included; ``stalled`` as long as the claim still stands."""
@@ -197,12 +199,14 @@ class Single:
         self.shares: Sequence[float] = [float(getattr(self.forecaster, "share", 1.0))]
         self._recent: list[tuple[Floats, Labels]] = []
 
-    def forecast(self, ones: Array, zeros: Array) -> list[Forecasts]:
+    def forecast(self, batch: Batch) -> list[Forecasts]:
         """Return its log-odds of every call; an undefined one counts as abstaining."""
-        labels = np.repeat(np.array([1, 0], np.int8), [len(ones), len(zeros)])
-        odds = np.nan_to_num(
-            self.forecaster.log_odds(np.concatenate([ones, zeros])), nan=0.0, posinf=np.inf, neginf=-np.inf
-        )
+        odds = np.asarray(self.forecaster.log_odds(batch.mixed), dtype=np.float64)
+        if odds.shape != (len(batch),):
+            raise AuditError(
+                f"forecaster {self.names[0]}: expected one log-odds for each of {len(batch)} outputs, got shape {odds.shape}"
+            )
+        odds, labels = np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf), batch.labels
         self._recent = [*self._recent[-RECENT_BATCHES:], (odds[:RECENT_CALLS], labels[:RECENT_CALLS])]
         return [Forecasts.of_calls(odds, labels) if len(odds) <= RECENT_CALLS else _counted(odds, labels)]
 

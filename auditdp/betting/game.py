@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.batch import Batch
 from auditdp.betting.forecasters import Player, player
 from auditdp.betting.memory import Memory
 from auditdp.betting.watcher import Watcher
 from auditdp.betting.wealth import Floats, Wealth
+from auditdp.calls import Calls
+from auditdp.calls.inputs import difference
 from auditdp.claims import Claim
-from auditdp.mechanism import Array, Mechanism, call
+from auditdp.errors import AdjacencyError
+from auditdp.mechanism import Mechanism, brief
 
 Streams = Callable[[str, int], np.random.Generator]
 """Gives the generator for (purpose, batch number)."""
@@ -44,8 +48,6 @@ class Table:
     memory: Memory = field(default_factory=Memory)
     won: Floats | None = None
     ranked: int = FIRST_RANKING
-    bets: int = 0
-    right: int = 0
 
     @property
     def calls(self) -> int:
@@ -61,7 +63,7 @@ class Game:
     than half as many calls as pairs have on average, they grow by a tenth of that, or it would stay behind for good.
 
     Args:
-        mechanism: The mechanism; its calls must be independent (see ``auditdp.mechanism``).
+        mechanism: The mechanism, or its ``Calls``; they must be independent (see ``auditdp.mechanism``).
         claim: The claim to play against.
         pairs: The pairs to play, each already known to be adjacent.
         forecasters: Templates, bound or copied once per pair.
@@ -71,7 +73,7 @@ class Game:
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Mechanism | Calls,
         claim: Claim,
         pairs: Sequence[Pair],
         forecasters: Sequence[Any],
@@ -79,14 +81,15 @@ class Game:
         *,
         levels: Floats | None = None,
     ) -> None:
-        self.mechanism = mechanism
+        self.calls = mechanism if isinstance(mechanism, Calls) else Calls(mechanism)
         self.claim = claim
         self.streams = streams
         self.alpha = 0.05
         self._batch = 0
-        self._like = call(mechanism, pairs[0].data, 8, streams("shape", 0))
+        self.calls.look((data for pair in pairs for data in (pair.data, pair.neighbour)), streams("shape", 0))
         self.forecasters = list(forecasters)
         self.tables: list[Table] = []
+        self._first_pairs = pairs
         for pair in pairs:
             self.add(pair)
         players = self.tables[0].players
@@ -99,10 +102,11 @@ class Game:
 
     def add(self, pair: Pair) -> None:
         """Add a pair to those that are played."""
-        players = [player(f, self.mechanism, pair) for f in self.forecasters]
+        players = [player(f, self.calls.mechanism, pair) for f in self.forecasters]
+        assert self.calls.like is not None  # they were looked at
         for p in players:
             if isinstance(p, Watcher):
-                p.open(self._like)
+                p.open(self.calls.like, self._first_pairs)
         self.tables.append(Table(pair, players))
 
     def play(self, calls: int, *, alpha: float, stop_when_refuted: bool = False) -> None:
@@ -121,13 +125,11 @@ class Game:
         # A confirmation starts small on a pair that is well known.
         calls = min(max(table.calls, fair), self.wealth.calls)
         size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most)
-        ones, zeros = self.draw(table.pair, size, rng)
-        forecasts = [said for p in table.players for said in p.forecast(ones, zeros)]
+        batch = self.draw(table.pair, size, rng)
+        forecasts = [said for p in table.players for said in p.forecast(batch)]
         leaders = None if table.won is None else np.argmax(table.won + self._prior, axis=0)
-        if leaders is not None:
-            self._tally(table, forecasts, int(leaders[self._claim_anchor]))
         won = self.wealth.bet(forecasts, size, leaders)
-        table.memory.add(ones, zeros)
+        table.memory.add(batch.ones, batch.zeros)
         # Lately earned: a call counts with the square of its age's share, so that the price of learning is forgotten.
         faded = 0.0 if table.won is None else table.won * (1 - size / table.calls) ** 2
         table.won = won + faded
@@ -137,11 +139,11 @@ class Game:
             self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
 
-    def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Flip ``size`` fair coins, run the mechanism on the inputs they choose, and return the outputs by coin."""
+    def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
+        """Flip ``size`` fair coins and run the mechanism on the inputs that they choose."""
         heads = int(rng.binomial(size, 0.5))
-        ones = call(self.mechanism, pair.data, heads, rng, like=self._like)
-        return ones, call(self.mechanism, pair.neighbour, size - heads, rng, like=self._like)
+        ones = self.calls(pair.data, heads, rng)
+        return Batch(ones, self.calls(pair.neighbour, size - heads, rng), rng)
 
     def _rank(self, table: Table) -> None:
         """Tell the players who of them earns, against the claim and against the levels that the bound may reach next."""
@@ -222,18 +224,6 @@ class Game:
         """Where the leaders against the claim are chosen."""
         return self.wealth.anchor(self.wealth.position)
 
-    def _tally(self, table: Table, forecasts: Sequence[Any], leader: int) -> None:
-        """Count how often the leader bet against the claim, and was right."""
-        for said in forecasts:
-            if leader < len(said.log_odds):
-                odds = said.log_odds[leader]
-                beyond = np.abs(odds) > self.claim.tangents()[0][0]
-                right = np.where(odds > 0, said.ones, said.zeros)
-                table.right += round(float(right[beyond].sum()))
-                table.bets += round(float((said.ones + said.zeros)[beyond].sum()))
-                return
-            leader -= len(said.log_odds)
-
     @property
     def best(self) -> Table:
         """The pair that has earned most against the claim."""
@@ -249,13 +239,13 @@ class Game:
     @property
     def best_forecaster(self) -> str:
         """Name of the forecaster with the largest wealth against the claim."""
-        return str(self.names[int(np.argmax(self.wealth.log_by_forecaster))])
+        return str(self.names[self.wealth.best[0]])
 
     def confirmation(self, streams: Streams) -> Game:
-        """Return a fresh game on the best pair alone, with new randomness, no wealth, and what was learned so far."""
+        """Return a fresh game on the best pair alone: calls one by one, new randomness, no wealth, and what was learned."""
         fresh = copy.copy(self)
+        fresh.calls = self.calls.singly()
         table = copy.copy(self.best)
-        table.bets = table.right = 0
         if table.won is not None:
             table.won = table.won[:, self._claim_anchor : self._claim_anchor + self.wealth.tangents]
         fresh.tables = [table]
@@ -266,8 +256,19 @@ class Game:
 
 
 def checked_pairs(adjacency: Adjacency, given: Sequence[Pair] | None = None) -> list[Pair]:
-    """Return the pairs to play after checking that every one is adjacent."""
+    """Return the pairs to play after checking that every one is adjacent.
+
+    Raises:
+        AdjacencyError: If there is none, if one is not adjacent, or if its two inputs are the same.
+    """
     pairs = list(given) if given is not None else adjacency.pairs()
+    if not pairs:
+        raise AdjacencyError(f"{adjacency.name}: lists no pairs to play")
     for pair in pairs:
+        if difference(pair.data, pair.neighbour, opaque="unknown") is None:
+            raise AdjacencyError(
+                f"{adjacency.name}: both inputs of a pair are {brief(pair.data)}, so nothing can tell them apart; give two "
+                "different inputs"
+            )
         adjacency.check(pair)
     return pairs

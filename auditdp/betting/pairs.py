@@ -62,10 +62,9 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
 
 def _loss(game: Game, pair: Pair, seed: int) -> float:
     """Return how far apart a few outputs of a pair look, in nats of log-odds, with frozen randomness."""
-    probe = Game(game.mechanism, game.claim, [pair], game.forecasters, lambda *_: np.random.default_rng(seed))
+    probe = Game(game.calls, game.claim, [pair], game.forecasters, lambda *_: np.random.default_rng(seed))
     probe.play(CALLS_PER_PAIR // 2, alpha=game.alpha)
-    ones, zeros = probe.draw(pair, CALLS_PER_PAIR // 2, np.random.default_rng(seed + 1))
-    said = probe.tables[0].players[0].forecast(ones, zeros)
+    said = probe.tables[0].players[0].forecast(probe.draw(pair, CALLS_PER_PAIR // 2, np.random.default_rng(seed + 1)))
     if isinstance(probe.tables[0].players[0], Single):
         return float(np.max(np.abs(said[0].log_odds), initial=0.0))
     cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in said]
@@ -89,7 +88,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     def refutes(pair: Pair) -> bool:
         nonlocal spent
         adjacency.check(pair)
-        attempt = Game(game.mechanism, game.claim, [pair], game.forecasters, _frozen(seed))
+        attempt = Game(game.calls, game.claim, [pair], game.forecasters, _frozen(seed))
         attempt.play(budget, alpha=alpha, stop_when_refuted=True)
         spent += attempt.wealth.calls
         played[key(pair)] = attempt

@@ -45,8 +45,20 @@ def as_rows(outputs: Array) -> Array:
     return np.ascontiguousarray(outputs).reshape(len(outputs), math.prod(outputs.shape[1:]))
 
 
-def views_of(outputs: Array, pair: Pair) -> list[View]:
-    """Return the views of the outputs of a pair that look like these: rows of shape (n, d)."""
+def by_inputs(pair: Pair, width: int) -> bool:
+    """Return whether the inputs of a pair are as wide as its outputs, so that these can be compared with them."""
+    return width > 1 and _numbers(pair, width) is not None
+
+
+def views_of(outputs: Array, pair: Pair, *, with_inputs: bool) -> list[View]:
+    """Return the views of the outputs of a pair that look like these.
+
+    Args:
+        outputs: Rows of shape (n, d).
+        pair: The inputs.
+        with_inputs: Whether to compare outputs with the inputs. All pairs of one game have the same views, so where the
+            inputs of this pair are of another width, there is nothing to see in these.
+    """
     width = outputs.shape[1]
     if width == 0:
         return []
@@ -66,7 +78,8 @@ def views_of(outputs: Array, pair: Pair) -> list[View]:
     ]
     if outputs.dtype.kind == "f" and np.isnan(outputs).any():
         views += [View("numbers", lambda rows: (~np.isnan(rows)).sum(axis=1).astype(np.float64))]
-    if (ends := _numbers(pair, width)) is not None:
+    if with_inputs:
+        ends = _numbers(pair, width) or (np.zeros(width), np.zeros(width))
         views += [
             View("nearer input", _nearness(*ends, _numbers_at), BY_INPUTS),
             View("steps nearer to input", _nearness(*ends, _steps_at), BY_INPUTS),

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
+from auditdp.betting.batch import Batch
 from auditdp.betting.cells import MOST_NAMES, VARIANTS, WEIGHTS, Bank, Cells, Names
 from auditdp.betting.learners import Learner, learners_for
 from auditdp.betting.memory import Memory
-from auditdp.betting.views import as_rows, fingerprint, views_of
+from auditdp.betting.views import as_rows, by_inputs, fingerprint, views_of
 from auditdp.betting.wealth import Floats, Forecasts, log_cap
+from auditdp.errors import AuditError
 from auditdp.mechanism import Array
 
 FIRST_CUT = 8
@@ -138,7 +140,7 @@ class Watcher:
         self.pair = pair
         self.prefix = prefix
         self.share = share
-        self._prepare: Callable[[Array], Array] = lambda outputs: outputs
+        self._prepare: Callable[[Array], Array] | None = None
         self._looks: list[_Look] = []
         self._next = FIRST_CUT
         self._cut: list[_Look] = []
@@ -149,7 +151,7 @@ class Watcher:
         self._alphabet: _Alphabet | None = None
 
     def look_through(self, prepare: Callable[[Array], Array]) -> None:
-        """Look at ``prepare(outputs)`` instead of the outputs."""
+        """Look at ``prepare(outputs)``, one row of numbers for each output, instead of the outputs."""
         self._prepare = prepare
 
     @property
@@ -163,22 +165,42 @@ class Watcher:
         weights = np.outer([look.weight for look in self._looks], [WEIGHTS.get(variant, 1.0) for variant in VARIANTS])
         return list(self.share * weights.ravel() / weights.sum())
 
-    def open(self, like: Array) -> None:
-        """Choose the views, from outputs of an independent call that look like those to come."""
+    def open(self, like: Array, pairs: Sequence[Pair] = ()) -> None:
+        """Choose the views, from outputs of independent calls that look like those to come, and from the game's pairs."""
         rows = self._rows(like)
         self._nothing = rows[:0]
-        self._looks = [_Look(view.name, view.values, weight=view.weight) for view in views_of(rows, self.pair)]
+        with_inputs = any(by_inputs(pair, rows.shape[1]) for pair in pairs or [self.pair])
+        views = views_of(rows, self.pair, with_inputs=with_inputs)
+        self._looks = [_Look(view.name, view.values, weight=view.weight) for view in views]
         self._looks.append(_Look("fingerprint", fingerprint, names=True))
         self._looks += [_Look(learner.name, None, learner) for learner in learners_for(rows.shape[1])]
 
     def _rows(self, outputs: Array) -> Array:
-        return as_rows(self._prepare(outputs)) if len(outputs) else self._nothing
+        if not len(outputs):
+            return self._nothing
+        return as_rows(outputs if self._prepare is None else self._prepared(outputs))
 
-    def forecast(self, ones: Array, zeros: Array) -> list[Forecasts]:
+    def _prepared(self, outputs: Array) -> Array:
+        assert self._prepare is not None  # asked where there is something to look through
+        prepared = np.asarray(self._prepare(outputs))
+        if prepared.shape[:1] != (len(outputs),):
+            raise AuditError(
+                f"{self.prefix.strip(': ')}: expected one row for each of {len(outputs)} outputs, got shape {prepared.shape}"
+            )
+        return prepared
+
+    def _sides(self, batch: Batch) -> tuple[Array, Array]:
+        """Return the rows of a batch under coin 0 and under coin 1; what is prepared sees the batch in random order."""
+        ones, zeros = (batch.ones, batch.zeros)
+        if self._prepare is not None:
+            ones, zeros = batch.by_coin(self._prepared(batch.mixed))
+        return tuple(as_rows(side) if len(side) else self._nothing for side in (zeros, ones))  # type: ignore[return-value]
+
+    def forecast(self, batch: Batch) -> list[Forecasts]:
         """Count the batch in the cells of every view, and forecast from the counts of earlier ones."""
         if self._bank is None:
             return [Forecasts.abstaining(len(VARIANTS))] * len(self._looks)
-        sides = self._rows(zeros), self._rows(ones)
+        sides = self._sides(batch)
         self._batch = self._count(self._cut, sides) if self._alphabet is None else self._letters(sides)
         said = iter(self._bank.forecasts(self._batch))
         return [Forecasts.abstaining(len(VARIANTS)) if look.cells is None else next(said) for look in self._looks]

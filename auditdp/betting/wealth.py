@@ -138,6 +138,8 @@ class Wealth:
         position: Index of the claim's level.
         anchors: Indices of the levels at which leaders are chosen.
         tangents: How many (epsilon, delta) statements each level has.
+        right: How often each forecaster bet against each statement of the claim and was right, shape (K, tangents).
+        wrong: How often it was wrong.
     """
 
     def __init__(
@@ -149,6 +151,7 @@ class Wealth:
         self.position = int(np.flatnonzero(self.levels == claim.level)[0])
         self.anchors = np.arange(self.position % ANCHORS, len(self.levels), ANCHORS)
         self.calls = 0
+        self.right = self.wrong = np.zeros((len(shares), 1))
         points = np.array([claim.at(float(level)).tangents() for level in self.levels])  # (G, T, 2)
         self.tangents = points.shape[1]
         self._pure = not points[..., 1].any()
@@ -181,6 +184,12 @@ class Wealth:
         return float(self._current[self.position])
 
     @property
+    def best(self) -> tuple[int, int]:
+        """The forecaster with the largest wealth against the claim, and the statement of the claim that it won most on."""
+        forecaster = int(np.argmax(self.log_by_forecaster))
+        return forecaster, int(np.argmax(_log_mean_exp(self._log[forecaster])))
+
+    @property
     def log_by_forecaster(self) -> Floats:
         """Log wealth against the claim of each forecaster alone, shape (K,)."""
         return _log_mean_exp(self._log)
@@ -201,7 +210,9 @@ class Wealth:
         bets = _Bets.on(forecasts, pure=self._pure)
         tally = self._at_anchors.tally(bets)
         claim = self.anchor(self.position)
-        self._log += self._factors(self._at_anchors, tally, self._fractions, slice(claim, claim + self.tangents))
+        against = slice(claim, claim + self.tangents)
+        self._log += self._factors(self._at_anchors, tally, self._fractions, against)
+        self.right, self.wrong = self.right + tally.right[:, against], self.wrong + tally.wrong[:, against]
         if leaders is not None:
             started = self.calls >= np.array(list(STARTS))
             leading, column = leaders[self._anchor], np.arange(len(self._anchor))

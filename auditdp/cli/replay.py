@@ -9,9 +9,10 @@ import typer
 
 from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, known_format, one_of, print_line, say, write
 from auditdp.errors import ConfigurationError
+from auditdp.mechanism import OWN_RANDOMNESS
 from auditdp.report.formats import FORMATS, render
 from auditdp.results import AuditResult, Verdict
-from auditdp.runner.execute import run_task
+from auditdp.runner.execute import play_recorded, run_task
 from auditdp.runner.plan import make_plan
 from auditdp.runner.record import DEFAULT_LOG, read_record
 
@@ -39,11 +40,16 @@ def replay(
     )
     result = run_task(plan.tasks[0])
     print_line(result)
-    same = _outcome(result) == _outcome(chosen)
+    # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
+    same = (
+        result.verdict == chosen.verdict if OWN_RANDOMNESS in result.reproduce else _outcome(result) == _outcome(chosen)
+    )
     say(
         f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {chosen.verdict} with wealth "
         f"{_number(chosen.log_e_value)} nats then, {result.verdict} with {_number(result.log_e_value)} nats now"
     )
+    for line in play_recorded(plan.tasks[0], chosen):
+        say(line)
     if result.verdict is Verdict.ERROR:
         raise typer.Exit(CRASHED)
     raise typer.Exit(FOUND if result.verdict is Verdict.VIOLATED or not same else OK)

@@ -22,7 +22,8 @@ from auditdp.betting.game import Streams
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.betting.wealth import Floats
 from auditdp.binomial import lower_limit, upper_limit
-from auditdp.mechanism import Mechanism, call, identity_key
+from auditdp.calls import call
+from auditdp.mechanism import Mechanism, identity_key
 
 FIRST_RUNS = 4096
 """Runs on every input that show which outputs there are; they are not counted."""

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from auditdp.betting.game import Streams
+from auditdp.calls import Calls, call
+from auditdp.calls.independence import check_batch
 from auditdp.errors import ClaimError, MechanismError
-from auditdp.mechanism import Mechanism, brief, call, check_independence, name_of
+from auditdp.mechanism import Mechanism, brief, name_of
 from auditdp.results import Counterexample, Evidence, Verdict
 
 LEAST_CALLS = 30
@@ -120,7 +122,7 @@ def estimation_evidence(
             f"to every input, that is calls={LEAST_CALLS * most * len(inputs)}"
         )
     first = next(iter(inputs.values()))[0]
-    check_independence(mechanism, first, streams("independence", 0))
+    check_batch(Calls(mechanism), first, streams("independence", 0))
     drawn = {
         name: _errors(mechanism, promise, group, each, streams("estimation", k))
         for k, (name, group) in enumerate(inputs.items())

@@ -9,7 +9,7 @@ are independent runs. A clean game is never evidence that a mechanism is private
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,21 @@ from auditdp.betting.game import Game, Streams, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth import level_grid
+from auditdp.calls import Calls
+from auditdp.calls.independence import check_batch, check_independence, check_seeded
+from auditdp.calls.recording import Playback, Recorder
 from auditdp.claims import Claim, GaussianDP, PureDP
-from auditdp.errors import AdjacencyError
-from auditdp.mechanism import Mechanism, check_independence
+from auditdp.errors import ConfigurationError
+from auditdp.mechanism import Mechanism
 from auditdp.results import Counterexample, Evidence, Verdict
 
-CONFIRMATION_ALPHA = 0.05
 CONFIRMATION_FACTOR = 8
 CONFIRMATION_LEAST = 4_000
+SHRINKING_ALPHA = 0.05
+"""Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
+CHECK_SHARE = 50
+"""A fiftieth of the calls shows whether calls are independent."""
+FEWEST_CHECKS, MOST_CHECKS, FINDING_CHECKS = 16, 1_024, 2_048
 MOST_LISTED = 12
 SEARCH_SHARE = 10
 """A tenth of the calls goes into the search for pairs."""
@@ -67,21 +74,17 @@ def play_game(
         MechanismError: If the mechanism misbehaves.
     """
     chosen = checked_pairs(adjacency, pairs)
-    if not chosen:
-        raise AdjacencyError(f"{adjacency.name}: lists no pairs to play")
-    check_independence(mechanism, chosen[0].data, streams("independence", 0))
+    made = Calls(mechanism)
+    checked = check_calls(made, chosen[0], streams, calls)
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     search = search and pairs is None and can_search(adjacency)
-    game = Game(mechanism, claim, chosen, templates, streams, levels=level_grid(claim))
-    spent = propose(game, adjacency, calls // SEARCH_SHARE) if search else 0
+    game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim))
+    spent = checked + (propose(game, adjacency, calls // SEARCH_SHARE) if search else 0)
     game.play(calls - spent, alpha=alpha, stop_when_refuted=stop_when_refuted)
-    details = _details(game, alpha) | {"search_calls": spent}
+    details = _details(game, alpha) | {"search_calls": spent - checked, "independence_calls": checked}
     common: dict[str, Any] = {
         "kind": "game",
-        "assumptions": [
-            "the outputs of one call are independent runs of the mechanism",
-            f"neighbours: {adjacency.name}",
-        ],
+        "assumptions": _assumptions(made, adjacency),
         "epsilon_lower": game.wealth.lower_bound(alpha),
         "log_e_value": game.wealth.log_wealth,
         "details": details,
@@ -101,30 +104,127 @@ def play_game(
             calls=used,
             **common,
         )
-    fresh = _confirm(game, streams, "confirmation")
+    checked = check_finding(made, game.best.pair, streams, calls)
+    details["independence_calls"] += checked
+    used += checked
+    fresh = _confirm(game, streams, "confirmation", alpha / 2)
     used += fresh.wealth.calls
-    details["confirmation"] = _confirmation(fresh)
+    details["confirmation"] = _confirmation(fresh, alpha / 2)
+    if isinstance(fresh.calls, Recorder):
+        details["confirmation"]["outputs"] = fresh.calls.recorded()
     seen = f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show {bound}"
-    if not fresh.wealth.refuted(CONFIRMATION_ALPHA):
+    if not fresh.wealth.refuted(alpha / 2):
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
-            statement=f"{seen}, but {fresh.wealth.calls:,} calls on fresh randomness did not confirm it",
+            statement=(
+                f"{seen}, but {fresh.wealth.calls:,} calls on fresh randomness, made one by one, did not confirm it: the "
+                "outputs of one call may not be independent runs, or the violation is too small for so many calls"
+            ),
             calls=used,
             **common,
         )
-    statement = f"{seen}; confirmed on fresh randomness in {fresh.wealth.calls:,} calls"
+    statement = f"{seen}; confirmed on fresh randomness in {fresh.wealth.calls:,} calls, made one by one"
     if search and not stop_when_refuted:
-        small, spent = smaller(game, adjacency, CONFIRMATION_ALPHA)
+        small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
         used += spent
         if small is not None:
-            again = _confirm(small, streams, "confirmation of the smallest pair")
+            again = _confirm(small, streams, "confirmation of the smallest pair", alpha / 2)
             used += again.wealth.calls
-            if again.wealth.refuted(CONFIRMATION_ALPHA):
+            if again.wealth.refuted(alpha / 2):
                 fresh = again
-                details["smallest"] = {"pair": str(fresh.best.pair), "calls": spent} | _confirmation(fresh)
+                details["smallest"] = {"pair": str(fresh.best.pair), "calls": spent} | _confirmation(fresh, alpha / 2)
     return Evidence(
-        verdict=Verdict.VIOLATED, statement=statement, calls=used, counterexample=_counterexample(fresh), **common
+        verdict=Verdict.VIOLATED,
+        statement=statement,
+        calls=used,
+        counterexample=_counterexample(fresh),
+        **common,
     )
+
+
+def play_again(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    confirmation: Mapping[str, Any],
+    *,
+    streams: Streams,
+    forecasters: Sequence[Any] | None = None,
+    pairs: Sequence[Pair] | None = None,
+) -> float:
+    """Play the confirmation of a finding again on the outputs that were recorded, and return its log wealth.
+
+    Args:
+        mechanism: The mechanism, which is not run.
+        claim: What it promises.
+        adjacency: The neighbours.
+        confirmation: What the evidence's details have of the confirmation.
+        streams: The randomness of that audit, which gave the coins.
+        forecasters: The forecasters of that audit.
+        pairs: The pairs of that audit, if not ``adjacency.pairs()``.
+
+    Raises:
+        ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
+    """
+    listed = [pair for pair in checked_pairs(adjacency, pairs) if str(pair) == confirmation["pair"]]
+    if not listed:
+        raise ConfigurationError(
+            f"the pair of this finding, {confirmation['pair']}, is not one that the audit lists; give it with play="
+        )
+    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
+    recorded = Playback(Calls(mechanism), confirmation["outputs"])
+    game = Game(recorded, claim, listed[:1], templates, _purpose(streams, "confirmation"))
+    game.play(confirmation["calls"], alpha=confirmation["alpha"], stop_when_refuted=True)
+    return game.wealth.log_wealth
+
+
+def _purpose(streams: Streams, purpose: str) -> Streams:
+    return lambda kind, batch: streams(f"{purpose} {kind}", batch)
+
+
+def check_calls(calls: Calls, pair: Pair, streams: Streams, budget: int) -> int:
+    """Raise where calls are not what a game assumes, as far as a fiftieth of the budget shows; return how many it took.
+
+    Raises:
+        MechanismError: If they are not.
+    """
+    for number, data in enumerate((pair.data, pair.neighbour)):
+        check_seeded(calls, data, int(streams("same generator", number).integers(2**63)))
+    calls.look((pair.data, pair.neighbour), streams("shape", 0))
+    check_batch(calls, pair.data, streams("independence", 0))
+    count = min(budget // CHECK_SHARE, MOST_CHECKS) // 2
+    if count >= FEWEST_CHECKS:
+        check_independence(calls, pair.data, streams("independence", 1), count=count)
+    return 2 * count if count >= FEWEST_CHECKS else 0
+
+
+def check_finding(calls: Calls, pair: Pair, streams: Streams, budget: int) -> int:
+    """Look at the independence of calls again, with as many as a finding is worth; return how many it took.
+
+    Raises:
+        MechanismError: If they are not independent: then the finding is about them, and not about single runs.
+    """
+    count = min(budget // 2, FINDING_CHECKS) // 2
+    for number, data in enumerate((pair.data, pair.neighbour)):
+        check_independence(calls, data, streams("independence of a finding", number), count=max(count, 1))
+    return 4 * max(count, 1)
+
+
+def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
+    made = [
+        "the outputs of one call, and those of different calls, are independent runs of the mechanism",
+        f"neighbours: {adjacency.name}",
+    ]
+    if not calls.seeded:
+        made.append(
+            "the mechanism draws its randomness from elsewhere, so a re-run repeats the test and not its numbers"
+        )
+    if calls.inputs.kept:
+        made.append(
+            f"inputs of type {', '.join(sorted(calls.inputs.kept))} cannot be copied; that the mechanism leaves them as "
+            "they are is not checked"
+        )
+    return made
 
 
 def _details(game: Game, alpha: float) -> dict[str, Any]:
@@ -156,40 +256,57 @@ def _detectable(game: Game, alpha: float) -> tuple[float, str]:
     )
 
 
-def _confirm(game: Game, streams: Streams, purpose: str) -> Game:
-    """Replay the best pair on fresh randomness, with its own alpha, and return the game that was played."""
-    fresh = game.confirmation(lambda kind, batch: streams(f"{purpose} {kind}", batch))
+def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
+    """Replay the best pair on fresh randomness, with its own alpha, call by call, and return the game that was played.
+
+    Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
+    depends on, so that it can be played again from the record.
+    """
+    if game.calls.seeded:
+        fresh = game.confirmation(_purpose(streams, purpose))
+    else:
+        calls = Recorder(game.calls.singly())
+        fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, _purpose(streams, purpose))
     budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
-    fresh.play(budget, alpha=CONFIRMATION_ALPHA, stop_when_refuted=True)
+    fresh.play(budget, alpha=alpha, stop_when_refuted=True)
     return fresh
 
 
-def _confirmation(fresh: Game) -> dict[str, Any]:
+def _confirmation(fresh: Game, alpha: float) -> dict[str, Any]:
     """Return what happened on fresh randomness."""
+    forecaster, statement = fresh.wealth.best
+    right, wrong = (int(count[forecaster, statement]) for count in (fresh.wealth.right, fresh.wealth.wrong))
     return {
+        "pair": str(fresh.best.pair),
         "calls": fresh.wealth.calls,
         "log_e_value": fresh.wealth.log_wealth,
-        "alpha": CONFIRMATION_ALPHA,
-        "confirmed": fresh.wealth.refuted(CONFIRMATION_ALPHA),
-        "bets": fresh.best.bets,
-        "right": fresh.best.right,
+        "alpha": alpha,
+        "confirmed": fresh.wealth.refuted(alpha),
+        "forecaster": fresh.best_forecaster,
+        "bets": right + wrong,
+        "right": right,
     }
 
 
 def _counterexample(fresh: Game) -> Counterexample:
-    """Spell the finding out: the pair, and how often the leading forecaster was right on fresh calls."""
-    claim, table = fresh.claim, fresh.best
-    epsilon, delta = claim.tangents()[0]
-    if isinstance(claim, GaussianDP):
-        allowed = f"at most {(1 + delta) / 2:.2%} of all calls, and less among its surest"
-    else:
-        allowed = f"{PureDP(epsilon).posterior_cap():.2%}"
-        allowed += "" if delta == 0 else f", and on δ = {delta:.3g} of all calls anything"
-    return Counterexample(
-        pair=str(table.pair),
-        explanation=(
-            f"On {fresh.wealth.calls:,} fresh calls the forecasters (best: {fresh.best_forecaster}) bet "
-            f"{table.bets:,} times on which of the two inputs was used and were right {table.right:,} times "
-            f"({table.right / max(table.bets, 1):.2%}); the claim allows {allowed}"
-        ),
+    """Spell the finding out: the pair, what all bets earned on fresh calls, and how often the best forecaster was right."""
+    claim, wealth = fresh.claim, fresh.wealth
+    forecaster, statement = wealth.best
+    right, wrong = (int(count[forecaster, statement]) for count in (wealth.right, wealth.wrong))
+    stake = f"{math.exp(min(wealth.log_wealth, 700.0)):,.3g}"
+    explanation = (
+        f"On {wealth.calls:,} fresh calls the bets on which of the two inputs was used multiplied their stake by {stake}, "
+        f"which happens at most once in {stake} games where the claim is true"
     )
+    if right + wrong:
+        epsilon, delta = claim.tangents()[statement]
+        if isinstance(claim, GaussianDP):
+            allowed = f"at most {(1 + claim.delta_at(0.0)) / 2:.2%} of all calls, and less among its surest"
+        else:
+            allowed = f"{PureDP(epsilon).posterior_cap():.2%}"
+            allowed += "" if delta == 0 else f", and on δ = {delta:.3g} of all calls anything"
+        explanation += (
+            f"; the best forecaster ({fresh.best_forecaster}) bet {right + wrong:,} times and was right {right:,} times "
+            f"({right / (right + wrong):.2%}); the claim allows {allowed}"
+        )
+    return Counterexample(pair=str(fresh.best.pair), explanation=explanation)

@@ -18,7 +18,8 @@ from typing import Any
 from auditdp.collection import collect
 from auditdp.declaration import DATA_VARIABLE, Audit, Declared
 from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
-from auditdp.judgement import Settings, run_audit
+from auditdp.judgement import Settings, judge_recorded, run_audit
+from auditdp.mechanism import OWN_RANDOMNESS, is_seeded
 from auditdp.mutation.score import mutation
 from auditdp.results import RESULT, AuditResult, Published, Verdict
 from auditdp.runner.plan import BUDGETS, Task
@@ -60,7 +61,7 @@ def run_task(task: Task) -> AuditResult:
         expected=task.expect,
         description=declared.description if declared is not None else "",
         parameters={name: _plain(value) for name, value in parameters.items()},
-        reproduce=task.reproduce,
+        reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
         published=_published(declared, built),
     )
 
@@ -84,6 +85,15 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
     if without and result.verdict is Verdict.VIOLATED:
         result = replace(result, summary=f"{result.summary}. No violation was found at {' or '.join(without)}")
     return built, parameters, settings, result
+
+
+def play_recorded(task: Task, result: AuditResult) -> list[str]:
+    """Return what comes of playing the findings of a result again on their recorded outputs, a line for each."""
+    if not any("outputs" in (evidence.details.get("confirmation") or {}) for evidence in result.evidence):
+        return []
+    with _environment(task):
+        built, _ = _find(task).build(task.overrides)
+        return judge_recorded(built, result, Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id))
 
 
 def _published(declared: Declared | None, built: Audit | None) -> Published | None:

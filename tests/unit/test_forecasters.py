@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from auditdp.adjacency import Pair
+from auditdp.betting.batch import Batch
 from auditdp.betting.cells import VARIANTS
 from auditdp.betting.forecasters import (
     Classifier,
@@ -118,7 +119,7 @@ def test_the_score_is_all_that_the_scored_forecaster_sees():
     scored.learn(memory, stalled=True)
     new = np.zeros((1, 50))
     new[0, 30:33] = 1.0  # another vector with the sum 3
-    said = scored.forecast(new, zeros[:1])
+    said = scored.forecast(Batch(new, zeros[:1], rng()))
     fine = VARIANTS.index("cells")
     counted = sorted(zip(said[0].log_odds[fine], said[0].ones, said[0].zeros, strict=True))
     assert counted == [(pytest.approx(-math.log(17)), 0, 1), (pytest.approx(math.log(17)), 1, 0)]  # ln(8.5/0.5)
@@ -237,9 +238,9 @@ class Says:
     ("value", "taken"), [(math.nan, 0.0), (math.inf, math.inf), (-math.inf, -math.inf), (0.3, 0.3)]
 )
 def test_what_is_not_a_number_counts_as_abstaining(value, taken):
-    (said,) = Single(Says(value)).forecast(np.zeros(2), np.zeros(1))
+    (said,) = Single(Says(value)).forecast(Batch(np.zeros(2), np.zeros(1), rng()))
     assert said.log_odds.tolist() == [[taken] * 3]
-    assert (said.ones.tolist(), said.zeros.tolist()) == ([1, 1, 0], [0, 0, 1])
+    assert (sum(said.ones), sum(said.zeros)) == (2, 1)
 
 
 def test_one_forecaster_learns_from_all_that_is_kept_unless_it_knows_the_law():
@@ -256,7 +257,7 @@ def test_who_knows_the_law_says_what_a_call_earns():
     """Randomised response at 2 earns p ln(p/q) + (1-p) ln((1-p)/(1-q)) a call against 1, and nothing against 2."""
     single = player(LikelihoodRatio(), Response(2.0), PAIR)
     assert single.plausible_growth(1.0, rng(), None) == math.inf
-    single.forecast(coins(1, 1, 0, 1), coins(0, 1, 0, 0))
+    single.forecast(Batch(coins(1, 1, 0, 1), coins(0, 1, 0, 0), rng()))
     p, q = expit(2.0), expit(1.0)
     growth = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
     assert single.plausible_growth(1.0, rng(), None) == pytest.approx(growth)

@@ -12,21 +12,21 @@ from sklearn.preprocessing import StandardScaler
 
 from auditdp.adjacency import AnyValues, Neighbours, Pair
 from auditdp.betting import watcher as watcher_module
+from auditdp.betting.batch import Batch
 from auditdp.betting.forecasters import LikelihoodRatio, Single, default_forecasters
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, NEGLECT, Game
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Wealth, level_grid
+from auditdp.calls import MOST_PROBED, PROBES
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
-from auditdp.evidence.game import play_game
+from auditdp.evidence.game import CHECK_SHARE, play_game
 from auditdp.randomness import stream
 from auditdp.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
 PAIR = Pair(1, 0)
 CLAIM = PureDP(1.0)
-SHAPE = 8
-"""Outputs that a game draws before it begins, to see what they look like."""
 
 
 class Counting:
@@ -66,7 +66,7 @@ def test_as_many_calls_are_made_as_were_asked_for(mechanism, forecasters, pairs,
     chosen = default_forecasters(mechanism) if forecasters is None else forecasters
     game = Game(counting, PureDP(2.0), [Pair(1, 0, str(k)) for k in range(pairs)], _bound(chosen, mechanism), streams())
     game.play(calls, alpha=0.05)
-    assert counting.calls - SHAPE == game.wealth.calls == calls
+    assert counting.calls - PROBES * min(2 * pairs, MOST_PROBED) == game.wealth.calls == calls
     assert sum(table.calls for table in game.tables) == calls
     assert game.path[-1] == (calls, game.wealth.log_wealth)
     game.play(calls + 50, alpha=0.05)
@@ -97,7 +97,7 @@ def test_calls_are_counted_when_every_view_sees_a_part(monkeypatch):
     game.tables[0].ranked = 100
     game.play(1_500, alpha=0.05)
     assert {look.every for look in game.tables[0].players[0]._looks} == {watcher_module.LATE_HANDICAP}
-    assert counting.calls - SHAPE == game.wealth.calls == 1_500
+    assert counting.calls - 2 * PROBES == game.wealth.calls == 1_500
 
 
 def test_the_game_stops_at_its_refutation_or_plays_on():
@@ -217,7 +217,6 @@ def test_the_pair_that_shows_most_is_played_most_and_every_pair_once(kind, calls
     assert np.argmax(played) == 7
     assert played[7] > calls / 2
     assert game.best.pair.name == "7"
-    assert all(0 <= table.right <= table.bets <= table.calls for table in game.tables)
 
 
 def test_three_batches_of_four_go_to_the_pair_that_earns():
@@ -276,7 +275,7 @@ def test_a_sure_draw_of_what_a_call_may_earn_is_a_number():
             return self.value
 
     single = Single(Says(2.0, "sure"))
-    single.forecast(np.ones(5), np.zeros(0))
+    single.forecast(Batch(np.ones(5), np.zeros(0), np.random.default_rng(0)))
     for value in (0.0, 1.0):
         assert math.isfinite(single.plausible_growth(1.0, Extreme(value), 0))
 
@@ -288,11 +287,11 @@ def test_a_confirmation_is_a_fresh_game_of_what_was_learned():
     fresh = game.confirmation(lambda purpose, batch: stream(1, "fresh", purpose, batch))
     assert (fresh.wealth.log_wealth, fresh.wealth.calls, fresh.path, fresh.refuted_at) == (0.0, 0, [(0, 0.0)], None)
     assert [table.pair for table in fresh.tables] == [game.best.pair]
-    assert (fresh.best.bets, fresh.best.right) == (0, 0)
+    assert not fresh.wealth.right.any()
     fresh.play(1_000, alpha=0.05, stop_when_refuted=True)
     assert fresh.wealth.refuted(0.05)
     assert (game.wealth.log_wealth, game.wealth.lower_bound(0.05), game.path) == before
-    assert fresh.best.right <= fresh.best.bets <= fresh.wealth.calls
+    assert 0 < fresh.wealth.right[fresh.wealth.best] <= fresh.wealth.calls
 
 
 def test_a_confirmation_of_a_true_claim_refutes_rarely():
@@ -427,13 +426,14 @@ def test_evidence_reports_what_happened():
     found = play_game(Response(2.0), PureDP(1.0), AnyValues((0, 1)), alpha=0.01, calls=3_000, streams=streams())
     details = found.details
     assert found.verdict is Verdict.VIOLATED
-    assert found.calls == 3_000 + details["confirmation"]["calls"]
+    first = 3_000 - 3_000 // CHECK_SHARE // 2 * 2
+    assert found.calls == first + details["independence_calls"] + details["confirmation"]["calls"]
     assert details["wealth_path"][0] == [0, 0.0]
-    assert details["wealth_path"][-1] == [3_000, found.log_e_value]
+    assert details["wealth_path"][-1] == [first, found.log_e_value]
     assert details["threshold"] == pytest.approx(math.log(100))
-    assert details["refuted_at"] <= 3_000
+    assert details["refuted_at"] <= first
     assert details["forecasters"][0]["log_wealth"] == max(f["log_wealth"] for f in details["forecasters"])
-    assert sum(pair["calls"] for pair in details["pairs"]) == 3_000
+    assert sum(pair["calls"] for pair in details["pairs"]) == first
     right, bets = (details["confirmation"][key] for key in ("right", "bets"))
     assert f"bet {bets:,} times" in found.counterexample.explanation
     assert right / bets > PureDP(1.0).posterior_cap()

@@ -36,15 +36,15 @@ NOT_FOR_MECHANISMS = {
 }
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 GROUND = {"errors"}
-CORE = {*GROUND, "claims", "adjacency", "mechanism", "laws", "randomness", "results"}
+CORE = {*GROUND, "claims", "adjacency", "calls", "mechanism", "laws", "randomness", "results"}
 ROOMS = {
     "errors": set(),
     "randomness": set(),
     "claims": GROUND,
     "results": set(),
     "threads": set(),
-    "traces": GROUND,
-    "mechanism": {*GROUND, "traces"},
+    "mechanism": GROUND,
+    "calls": {*GROUND, "mechanism"},
     "laws": {*GROUND, "mechanism"},
     "adjacency": {*GROUND, "mechanism"},
     "config": GROUND,

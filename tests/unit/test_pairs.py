@@ -84,8 +84,7 @@ def test_what_is_spent_is_what_was_called():
     game = new_game(mechanism)
     before = mechanism.calls
     spent = propose(game, Numbers(), 20 * CALLS_PER_PAIR)
-    shapes = 8 * spent // CALLS_PER_PAIR
-    assert mechanism.calls - before == spent + shapes
+    assert mechanism.calls - before == spent
 
 
 def test_proposals_are_determined_by_the_seed_and_are_no_evidence():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Pair
-from auditdp.betting.views import MOST_COORDINATES, as_rows, fingerprint, views_of
+from auditdp.betting.views import MOST_COORDINATES, as_rows, by_inputs, fingerprint, views_of
 
 NAN, INF = math.nan, math.inf
 
@@ -18,7 +18,7 @@ NAMES = Pair("one", "other")
 
 def seen(rows, pair=NAMES):
     """What every view makes of the rows, by its name."""
-    return {view.name: view.values(rows) for view in views_of(rows, pair)}
+    return {view.name: view.values(rows) for view in views_of(rows, pair, with_inputs=by_inputs(pair, rows.shape[1]))}
 
 
 def test_rows_are_flattened_outputs():
@@ -57,7 +57,7 @@ def test_small_integers_do_not_wrap_around():
 def test_one_number_is_looked_at_as_it_is_and_none_not_at_all():
     assert seen(np.array([[3], [4]]))["value"].tolist() == [3.0, 4.0]
     assert list(seen(np.array([[3], [4]]))) == ["value"]
-    assert views_of(np.zeros((4, 0)), NAMES) == []
+    assert views_of(np.zeros((4, 0)), NAMES, with_inputs=False) == []
 
 
 def test_what_is_no_number_is_counted_and_passed_on():
@@ -70,7 +70,7 @@ def test_what_is_no_number_is_counted_and_passed_on():
 
 
 def test_of_long_outputs_the_first_coordinates_are_looked_at():
-    names = [view.name for view in views_of(np.zeros((2, 500)), NAMES)]
+    names = [view.name for view in views_of(np.zeros((2, 500)), NAMES, with_inputs=False)]
     assert [name for name in names if name.startswith("[")] == [f"[{j}]" for j in range(MOST_COORDINATES)]
     assert len(names) == MOST_COORDINATES + 5
 
@@ -130,7 +130,7 @@ def test_nearness_does_not_show_the_last_bits_of_floating_point_noise():
 @pytest.mark.parametrize("width", [1, 2, 5, 40])
 def test_views_of_no_rows_are_empty(width):
     rows = np.zeros((0, width))
-    for view in views_of(np.ones((3, width)), NAMES):
+    for view in views_of(np.ones((3, width)), NAMES, with_inputs=False):
         assert view.values(rows).shape == (0,)
     assert fingerprint(rows).shape == (0,)
 

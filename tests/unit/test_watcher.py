@@ -10,6 +10,7 @@ from scipy.stats import hypergeom
 
 from auditdp.adjacency import Pair
 from auditdp.betting import watcher as module
+from auditdp.betting.batch import Batch
 from auditdp.betting.cells import VARIANTS, Names
 from auditdp.betting.memory import Memory
 from auditdp.betting.views import views_of
@@ -17,6 +18,10 @@ from auditdp.betting.watcher import Watching
 
 PAIR = Pair(1, 0)
 MIXED = np.array([0.5, math.nan, math.inf, -1.0])
+
+
+def batch(ones, zeros):
+    return Batch(ones, zeros, np.random.default_rng(0))
 
 
 def outputs(kind, coin, size, rng):
@@ -64,7 +69,7 @@ def test_counts_are_those_of_all_calls_that_a_view_may_count(kind):
     watcher, memory = opened(kind), Memory()
     bank, since = None, [[], []]
     for ones, zeros in batches(kind, SIZES):
-        said = watcher.forecast(ones, zeros)
+        said = watcher.forecast(batch(ones, zeros))
         assert sum(len(f.log_odds) for f in said) == len(watcher.names)
         if bank is not None:
             for f, look in zip(said, watcher._looks, strict=True):
@@ -126,10 +131,10 @@ def test_a_forecast_of_an_output_depends_on_earlier_batches_only(kind):
     for watcher in (first, second):
         memory = Memory()
         for ones, zeros in itertools.islice(batches(kind, SIZES), len(past)):
-            watcher.forecast(ones, zeros)
+            watcher.forecast(batch(ones, zeros))
             memory.add(ones, zeros)
             watcher.learn(memory, stalled=True)
-    for one, other in zip(first.forecast(*now), second.forecast(*now[::-1]), strict=True):
+    for one, other in zip(first.forecast(batch(*now)), second.forecast(batch(*now[::-1])), strict=True):
         assert one.log_odds.tolist() == other.log_odds.tolist()
         assert (one.ones.tolist(), one.zeros.tolist()) == (other.zeros.tolist(), other.ones.tolist())
 
@@ -144,7 +149,7 @@ def test_counting_by_output_is_counting_by_call(kind, monkeypatch):
         said.append([])
         for ones, zeros in batches(kind, SIZES):
             said[-1].append(
-                [(f.log_odds.tolist(), f.ones.tolist(), f.zeros.tolist()) for f in watcher.forecast(ones, zeros)]
+                [(f.log_odds.tolist(), f.ones.tolist(), f.zeros.tolist()) for f in watcher.forecast(batch(ones, zeros))]
             )
             memory.add(ones, zeros)
             watcher.learn(memory, stalled=True)
@@ -155,12 +160,12 @@ def test_counting_by_output_is_counting_by_call(kind, monkeypatch):
 def test_before_both_coins_were_seen_everybody_abstains():
     watcher, memory = opened("number"), Memory()
     for _ in range(5):
-        assert all(f.log_odds.shape[1] == 0 for f in watcher.forecast(np.ones(4), np.ones(0)))
+        assert all(f.log_odds.shape[1] == 0 for f in watcher.forecast(batch(np.ones(4), np.ones(0))))
         memory.add(np.ones(4), np.ones(0))
         watcher.learn(memory, stalled=True)
     memory.add(np.ones(0), np.ones(4))
     watcher.learn(memory, stalled=True)
-    said = watcher.forecast(np.ones(3), np.ones(2))
+    said = watcher.forecast(batch(np.ones(3), np.ones(2)))
     assert any(f.log_odds.shape[1] for f in said)
 
 
@@ -181,7 +186,7 @@ def test_a_full_memory_ends_learning_and_not_counting(monkeypatch):
     monkeypatch.setattr(memory_module, "MOST_BYTES", 400)
     watcher, memory = opened("number"), Memory()
     for ones, zeros in batches("number", [30, 30, 200, 100]):
-        watcher.forecast(ones, zeros)
+        watcher.forecast(batch(ones, zeros))
         memory.add(ones, zeros)
         watcher.learn(memory, stalled=True)
     assert memory.full
@@ -201,24 +206,24 @@ def test_scores_are_never_asked_for_nothing():
         (np.ones((0, 3)), np.ones((20, 3))),
         *batches("vector", [3, 9]),
     ]:
-        watcher.forecast(ones, zeros)
+        watcher.forecast(batch(ones, zeros))
         memory.add(ones, zeros)
         watcher.learn(memory, stalled=True)
-    watcher.forecast(np.ones((3, 3)), np.ones((0, 3)))
+    watcher.forecast(batch(np.ones((3, 3)), np.ones((0, 3))))
 
 
 def test_every_forecaster_has_a_name_of_its_own():
     for kind in KINDS:
         watcher = opened(kind)
         rows = np.zeros((1, math.prod(outputs(kind, 0, 1, np.random.default_rng(0)).shape[1:])))
-        looks = len(views_of(rows, watcher.pair))
+        looks = len(views_of(rows, watcher.pair, with_inputs=False))
         assert len(set(watcher.names)) == len(watcher.names) >= (looks + 1) * len(VARIANTS)
 
 
 def taught(kind, sizes=(300,)):
     watcher, memory = opened(kind), Memory()
     for ones, zeros in batches(kind, sizes):
-        watcher.forecast(ones, zeros)
+        watcher.forecast(batch(ones, zeros))
         memory.add(ones, zeros)
         watcher.learn(memory, stalled=True)
     return watcher, memory
@@ -260,13 +265,13 @@ def test_a_view_that_sees_a_part_forecasts_and_counts_that_part_alone():
     watcher, memory = taught("vector")
     handicap(watcher, range(module.WHOLE))
     before = watcher._bank.counts.copy()
-    (batch,) = batches("vector", [100], seed=5)
-    said = watcher.forecast(*batch)
+    ((ones, zeros),) = batches("vector", [100], seed=5)
+    said = watcher.forecast(batch(ones, zeros))
     whole = {True: 100, False: -(-100 // module.HANDICAP)}
     for f, look in zip(said, watcher._looks, strict=True):
         if look.cells is not None:
             assert f.ones.sum() + f.zeros.sum() == whole[look.every == 1]
-    memory.add(*batch)
+    memory.add(ones, zeros)
     watcher.learn(memory, stalled=True)
     counted = watcher._bank.counts - before
     for place, look in enumerate(watcher._cut):
@@ -278,9 +283,9 @@ def test_a_recut_counts_everything_that_is_kept_again():
     handicap(watcher, [0])
     for look in watcher._looks:
         look.every = 8
-    for batch in batches("number", [50, 400], seed=6):
-        watcher.forecast(*batch)
-        memory.add(*batch)
+    for ones, zeros in batches("number", [50, 400], seed=6):
+        watcher.forecast(batch(ones, zeros))
+        memory.add(ones, zeros)
         watcher.learn(memory, stalled=True)
     assert watcher._bank.counts[:, watcher._bank.slices[0]].sum() == memory.calls == 750
     assert {look.every for look in watcher._looks} == {8}

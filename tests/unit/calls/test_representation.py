@@ -1,4 +1,4 @@
-"""Traces: rows of numbers for answers mixed with flags, text, and lists of different lengths."""
+"""Rows of numbers for whatever a mechanism returns: numbers as they are, anything else by its leaves."""
 
 import math
 from collections import OrderedDict
@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency import AnyValues
 from auditdp.assertion import assert_private
+from auditdp.calls import Calls
+from auditdp.calls.representation import Representation, leaves, stacked
 from auditdp.claims import PureDP
 from auditdp.errors import MechanismError, PrivacyViolation
-from auditdp.mechanism import as_mechanism, call
-from auditdp.traces import Traces, leaves
+from auditdp.mechanism import as_mechanism
 
 PLAIN = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False) | st.text(max_size=5)
 TREES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner), max_leaves=12)
@@ -65,31 +66,85 @@ def test_what_cannot_be_read_is_named(output):
         list(leaves([1, output]))
 
 
-@given(st.lists(TREES, min_size=1, max_size=12), st.lists(TREES, max_size=6))
+def mixed(*outputs):
+    """Outputs whose rows hold leaves, since a text is among them."""
+    return ["text", *outputs]
+
+
+@given(st.lists(TREES, max_size=12), st.lists(TREES, max_size=6))
 def test_rows_hold_the_number_of_leaves_the_leaves_and_what_is_too_long(first, later):
-    traces = Traces()
-    rows = traces.rows(first)
-    assert traces.width == max(1, 2 * max(len(list(leaves(output))) for output in first))
-    for output, row in zip([*first, *later], [*rows, *traces.rows(later)], strict=True):
+    first = mixed(*first)
+    form = Representation.of([first])
+    width = 2 * max(len(list(leaves(output))) for output in first)
+    for output, row in zip([*first, *later], [*form.rows(first), *form.rows(later)], strict=True):
         numbers = list(leaves(output))
-        assert row.shape == (traces.width + 2,)
+        assert row.shape == form.shape == (width + 2,)
         assert row[0] == len(numbers)
-        kept = numbers[: traces.width]
+        kept = numbers[:width]
         assert equal(row[1 : 1 + len(kept)], kept)
         assert np.isnan(row[1 + len(kept) : -1]).all()
-        assert np.isnan(row[-1]) == (len(numbers) <= traces.width)
+        assert np.isnan(row[-1]) == (len(numbers) <= width)
 
 
 def test_long_tails_that_differ_are_told_apart():
-    traces = Traces()
-    traces.rows([[1]])
-    tails = traces.rows([[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3, 4]])[:, -1]
+    tails = Representation.of([mixed()]).rows([[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3, 4]])[:, -1]
     assert tails[0] == tails[2] != tails[1]
 
 
 def test_what_begins_empty_may_become_longer():
-    traces = Traces()
-    assert traces.rows([[], []]).shape == traces.rows([[1, 2], []]).shape == (2, 3)
+    form = Representation.of([[[], []]])
+    assert form.rows([[], []]).shape == form.rows([[1, 2], []]).shape == (2, 3)
+
+
+NUMBERS = st.integers(-5, 5) | st.floats(allow_nan=False) | st.booleans()
+
+
+@given(st.lists(NUMBERS, min_size=1), st.lists(TREES, max_size=6))
+def test_numbers_are_themselves_and_what_is_none_has_a_name(first, later):
+    """An output that is no number, or another array, is not a number in its row, told apart by its bits."""
+    form = Representation.of([first])
+    assert (form.shape, form.dtype) == ((), np.float64)
+    assert equal(form.rows(first), first)
+    rows = form.rows(later)
+    names = {}
+    for output, row in zip(later, rows, strict=True):
+        plain = output is not None and not isinstance(output, str | list | tuple)
+        assert equal(row, output) if plain else np.isnan(row)
+        if not plain and output is not None:
+            names.setdefault(row.tobytes(), set()).add(repr(list(leaves(output))))
+    assert all(len(same) == 1 for same in names.values())
+
+
+def test_arrays_of_many_outputs_keep_their_type():
+    for kind in (bool, np.int8, np.int64, np.float32):
+        rows = np.ones((3, 2), kind)
+        form = Representation.of([rows, rows])
+        assert form.rows(rows) is rows
+    assert Representation.of([np.ones(3, np.int64), np.ones(3)]).dtype == np.float64
+    assert Representation.of([np.ones(3, np.int64)]).rows(np.array([2.0, 4.0])).tolist() == [2, 4]
+    with pytest.raises(MechanismError, match=r"float64 outputs of shape \(\) after int64"):
+        Representation.of([np.ones(3, np.int64)]).rows(np.array([0.5]))
+    with pytest.raises(MechanismError, match=r"shape \(3,\) after int8 of shape \(2,\)"):
+        Representation.of([np.ones((3, 2), np.int8)]).rows(np.ones((1, 3), np.int8))
+
+
+def test_arrays_of_several_shapes_become_rows_of_their_leaves():
+    form = Representation.of([np.ones((2, 3)), np.ones((2, 1, 2))])
+    assert form.shape == (5,)
+    assert equal(form.rows(np.full((1, 1, 2), 7.0)), [[2, 7, 7, math.nan, math.nan]])
+
+
+def test_an_array_of_another_shape_among_doubles_has_a_name():
+    form = Representation.of([np.ones((4, 2))])
+    rows = form.rows(np.ones((2, 3)))
+    assert np.isnan(rows).all()
+    assert rows[0].tobytes() == rows[1].tobytes() != form.rows(np.zeros((1, 3)))[0].tobytes()
+
+
+def test_several_calls_are_stacked():
+    assert stacked([np.ones((2, 3)), np.zeros((1, 3))]).tolist() == [[1, 1, 1], [1, 1, 1], [0, 0, 0]]
+    assert stacked([[1], ["a"]]) == [1, "a"]
+    assert stacked([np.ones(1, int), np.ones(1)]) == [1, 1.0]
 
 
 def rng(seed=0):
@@ -97,9 +152,9 @@ def rng(seed=0):
 
 
 def test_outputs_of_one_shape_stay_what_they_are():
-    outputs = as_mechanism(lambda data, rng: rng.integers(0, 2, 3))(0, 5, rng=rng())
-    assert (outputs.shape, outputs.dtype) == ((5, 3), np.int64)
-    assert as_mechanism(lambda data, rng: bool(rng.random() < 0.5))(0, 5, rng=rng()).dtype == bool
+    outputs = Calls(as_mechanism(lambda data, rng: rng.integers(0, 2, 3)))(0, 5, rng())
+    assert outputs.shape == (5, 3)
+    assert set(Calls(as_mechanism(lambda data, rng: bool(rng.random() < 0.5)))(0, 50, rng())) == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -115,11 +170,11 @@ def test_outputs_of_one_shape_stay_what_they_are():
     ids=["words", "none", "text", "ragged arrays", "mixed", "dictionary"],
 )
 def test_anything_with_leaves_is_a_mechanism_of_one_width(function):
-    adapted = as_mechanism(function)
-    first = call(adapted, 0, 64, rng())
+    calls = Calls(as_mechanism(function))
+    first = calls(0, 64, rng())
     assert first.dtype == np.float64
     for size in (1, 5, 64):
-        assert call(adapted, 1, size, rng(size), like=first).shape == (size, first.shape[1])
+        assert calls(1, size, rng(size)).shape == (size, *first.shape[1:])
 
 
 def test_a_word_that_tells_is_found_and_a_fair_one_is_not():

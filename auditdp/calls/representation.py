@@ -1,0 +1,195 @@
+"""Rows of numbers for whatever a mechanism returns, of one kind that its first outputs decide.
+
+Forecasters look at arrays, in which every output is a row of the same shape and type. Where all first outputs are numbers,
+or arrays of them, of one shape, a row is that output. Elsewhere (lists of different lengths, text, answers mixed with flags)
+an output is flattened to its *leaves* in order: a number stands for itself, ``None`` for "no number here" (NaN), a text for
+a number of its own. Such a row begins with how many leaves there are, is padded with NaN, and ends with a number that tells
+apart what does not fit.
+
+Outputs that come later fit in any case. An output of another shape or type among rows of doubles becomes a row of NaN that
+carries the name of that output, so that it is told apart from numbers, and from outputs of other names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.errors import MechanismError
+
+Array = NDArray[Any]
+Outputs = Array | list[Any]
+"""Outputs of one call: an array with one row each, or a list of what a function of one output a call returned."""
+NUMERIC = "biuf"
+NOT_A_NUMBER = 0x7FF8 << 48
+"""The bits of a quiet NaN of IEEE 754, whose lower 48 bits may hold anything."""
+
+
+def leaves(output: Any) -> Iterator[float]:
+    """Yield the leaves of an output as numbers.
+
+    Raises:
+        MechanismError: If a leaf is none of number, boolean, text and None.
+
+    >>> list(leaves([True, (2.5, None)]))
+    [1.0, 2.5, nan]
+    """
+    if output is None:
+        yield float("nan")
+    elif isinstance(output, bool | int | float | np.generic) and np.asarray(output).dtype.kind in NUMERIC:
+        yield float(output)
+    elif isinstance(output, str | bytes):
+        yield float(int.from_bytes(_digest(output), "big"))
+    elif isinstance(output, Mapping):
+        for key in sorted(output, key=repr):
+            yield from leaves(key)
+            yield from leaves(output[key])
+    elif isinstance(output, np.ndarray | list | tuple):
+        for part in output.ravel() if isinstance(output, np.ndarray) else output:
+            yield from leaves(part)
+    else:
+        raise MechanismError(
+            f"cannot read an output of type {type(output).__name__}: {output!r:.60}; return numbers, text, None, or lists, "
+            "tuples and dictionaries of them"
+        )
+
+
+@dataclass(frozen=True)
+class Representation:
+    """How the outputs of one mechanism become rows.
+
+    Attributes:
+        shape: The shape of a row.
+        dtype: Its type.
+        flat: Whether rows hold the leaves of outputs, between their number and the name of what does not fit.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    flat: bool
+
+    @classmethod
+    def of(cls, samples: Iterable[Outputs]) -> Representation:
+        """Return the representation for outputs that look like these.
+
+        Numbers of one shape keep it. Their type is kept in arrays of many outputs, and is double where they come one by one
+        (a function may return 0 now and 0.5 later), or in several types. Otherwise rows have room for twice as many leaves
+        as the longest sample, or for exactly as many where all samples are arrays of many outputs.
+        """
+        seen = [_Seen.of(outputs) for outputs in samples]
+        shapes = {shape for one in seen for shape in one.shapes}
+        if None not in shapes and len(shapes) == 1 and (shape := shapes.pop()) is not None:
+            types = {one.dtype for one in seen}
+            kept = types.pop() if len(types) == 1 and all(one.together for one in seen) else np.dtype(np.float64)
+            return cls(shape, kept, flat=False)
+        longest = max((one.longest for one in seen), default=0)
+        width = longest if all(one.together for one in seen) else 2 * longest
+        return cls((max(1, width) + 2,), np.dtype(np.float64), flat=True)
+
+    def rows(self, outputs: Outputs) -> Array:
+        """Return one row per output, of this shape and type.
+
+        Raises:
+            MechanismError: If a leaf is none of number, boolean, text and None; or if numbers of another shape or type come
+                where rows are integers or booleans, which have no room for them.
+        """
+        array = outputs if isinstance(outputs, np.ndarray) else _array(outputs)
+        if array is not None and not self.flat and array.shape[1:] == self.shape and self._holds(array):
+            return array.astype(self.dtype, copy=False)
+        if not self.flat and self.dtype.kind != "f":
+            assert isinstance(outputs, np.ndarray)  # outputs that come one by one are represented by doubles
+            raise MechanismError(
+                f"returned {outputs.dtype} outputs of shape {outputs.shape[1:]} after {self.dtype} of shape {self.shape}; "
+                "return one shape and type, or doubles"
+            )
+        rows = np.full((len(outputs), *self.shape), np.nan, self.dtype)
+        place = self._flat if self.flat else self._plain
+        for row, output in zip(rows.reshape(len(outputs), math.prod(self.shape)), outputs, strict=True):
+            place(row, output)
+        return rows
+
+    def _holds(self, outputs: Array) -> bool:
+        """Return whether rows of this type hold an array without loss."""
+        if outputs.dtype.kind not in NUMERIC:
+            return False
+        with np.errstate(invalid="ignore"):
+            return np.can_cast(outputs.dtype, self.dtype) or bool((outputs.astype(self.dtype) == outputs).all())
+
+    def _plain(self, row: Array, output: Any) -> None:
+        """Fill the row of one output; one that does not fit leaves it NaN, with its name in the first place."""
+        given = _array(output)
+        if given is not None and given.shape == self.shape and given.dtype.kind in NUMERIC:
+            row[:] = given.ravel()
+        elif output is not None and len(row) and row.dtype == np.float64:
+            bits = NOT_A_NUMBER | int.from_bytes(_digest(_text(leaves(output))), "big")
+            row[:1] = np.array([bits], np.uint64).view(np.float64)
+
+    def _flat(self, row: Array, output: Any) -> None:
+        """Fill the row of one output: the number of its leaves, the leaves, and the name of those beyond the width."""
+        numbers, width = list(leaves(output)), len(row) - 2
+        row[0] = len(numbers)
+        row[1 : 1 + min(len(numbers), width)] = numbers[:width]
+        if len(numbers) > width:
+            row[-1] = float(int.from_bytes(_digest(_text(numbers[width:])), "big"))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What is to be known of the outputs of one call.
+
+    Attributes:
+        together: Whether they are an array of many outputs.
+        dtype: The type of that array; object where outputs come one by one.
+        shapes: The shape of each output, None for one that is not numbers alone.
+        longest: Leaves of the longest.
+    """
+
+    together: bool
+    dtype: np.dtype[Any]
+    shapes: set[tuple[int, ...] | None]
+    longest: int
+
+    @classmethod
+    def of(cls, outputs: Outputs) -> _Seen:
+        if isinstance(outputs, np.ndarray):
+            return cls(True, outputs.dtype, {outputs.shape[1:]}, math.prod(outputs.shape[1:]))
+        longest = max((sum(1 for _ in leaves(output)) for output in outputs), default=0)
+        return cls(False, np.dtype(object), {_shape(output) for output in outputs}, longest)
+
+
+def _shape(output: Any) -> tuple[int, ...] | None:
+    given = _array(output)
+    # An empty list may be followed by others.
+    return given.shape if given is not None and given.dtype.kind in NUMERIC and given.size else None
+
+
+def _array(output: Any) -> Array | None:
+    try:
+        return np.asarray(output)
+    except ValueError:  # ragged
+        return None
+
+
+def _text(numbers: Iterable[float]) -> str:
+    return repr(list(numbers))
+
+
+def _digest(text: str | bytes) -> bytes:
+    """Return six bytes: a double holds every integer of that size."""
+    return hashlib.blake2b(
+        text.encode(errors="surrogatepass") if isinstance(text, str) else text, digest_size=6
+    ).digest()
+
+
+def stacked(outputs: Sequence[Outputs]) -> Outputs:
+    """Return the outputs of several calls as those of one."""
+    arrays = [part for part in outputs if isinstance(part, np.ndarray)]
+    if len(arrays) == len(outputs) and len({(part.shape[1:], part.dtype) for part in arrays}) == 1:
+        return np.concatenate(arrays)
+    return [output for part in outputs for output in part]
