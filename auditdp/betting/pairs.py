@@ -6,6 +6,7 @@ pair has one value. That is no evidence: what they find is played, or confirmed,
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -61,8 +62,13 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
 
 
 def _loss(game: Game, pair: Pair, seed: int) -> float:
-    """Return how far apart a few outputs of a pair look, in nats of log-odds, with frozen randomness."""
-    probe = Game(game.calls, game.claim, [pair], game.forecasters, lambda *_: np.random.default_rng(seed))
+    """Return how far apart a few outputs of a pair look, in nats of log-odds, with frozen randomness.
+
+    Minus infinity for a pair whose outputs are of another shape than those of the game, which it could not play.
+    """
+    probe = Game(game.calls.anew(), game.claim, [pair], game.forecasters, lambda *_: np.random.default_rng(seed))
+    if probe.calls.row != game.calls.row:
+        return -math.inf
     probe.play(CALLS_PER_PAIR // 2, alpha=game.alpha)
     said = probe.tables[0].players[0].forecast(probe.draw(pair, CALLS_PER_PAIR // 2, np.random.default_rng(seed + 1)))
     if isinstance(probe.tables[0].players[0], Single):
@@ -88,7 +94,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     def refutes(pair: Pair) -> bool:
         nonlocal spent
         adjacency.check(pair)
-        attempt = Game(game.calls, game.claim, [pair], game.forecasters, _frozen(seed))
+        attempt = Game(game.calls.anew(), game.claim, [pair], game.forecasters, _frozen(seed))
         attempt.play(budget, alpha=alpha, stop_when_refuted=True)
         spent += attempt.wealth.calls
         played[key(pair)] = attempt

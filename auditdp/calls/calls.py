@@ -48,6 +48,12 @@ class Calls:
         samples = [self.outputs(data, PROBES, rng) for data, _ in zip(inputs, range(MOST_PROBED), strict=False)]
         self._represent(samples)
 
+    @property
+    def row(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The shape and the type of every row, once they are decided."""
+        assert self._representation is not None  # asked after calls were looked at
+        return self._representation.shape, self._representation.dtype
+
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs as rows, shape (size, ...); the first call decides their kind, if ``look`` did not.
 
@@ -87,6 +93,12 @@ class Calls:
                 f"{self.name} raised {type(error).__name__}: {error} (on input {brief(data)})"
             ) from error
         return raw if isinstance(raw, list) and isinstance(mechanism, PerCall) else _checked(raw, size, self.name)
+
+    def anew(self) -> Calls:
+        """Return the same calls, with nothing decided about how outputs are represented."""
+        fresh = copy.copy(self)
+        fresh.like = fresh._representation = None
+        return fresh
 
     def singly(self) -> SingleCalls:
         """Return the same calls made one by one, each by an untouched copy of the mechanism."""
