@@ -43,7 +43,7 @@ def test_a_violation_is_spelled_out(audit):
 def test_a_declared_violation_reads_as_success(audit):
     declared = audit("graphpub")
     first, *_ = lines(declared)
-    assert first == "VIOLATED as declared  audits/audit_edges.py::graphpub_degrees"
+    assert first == "VIOLATED as declared audits/audit_edges.py::graphpub_degrees"
     assert "ε = ∞" in terminal.line(declared)
     green = terminal.line(declared, colour=True)
     assert green.startswith("\x1b[32mVIOLATED as declared")
@@ -102,7 +102,7 @@ def test_plain_text_has_no_colour_codes(record):
 def test_the_summary(record):
     text = terminal.summary(replace(record, seconds=27.7))
     assert text.split("\n")[1:] == [
-        "13 audits of 9 privacy claims in 27.7 s",
+        "13 audits of 9 privacy claims in 27.7 s · 1 skipped · 1 crashed",
         "     4  findings",
         "     2  declared violations found",
         "     2  certified",
