@@ -141,7 +141,7 @@ def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
 def _fallen(evidence: Evidence) -> Evidence:
     if evidence.verdict is not Verdict.CERTIFIED:
         return replace(evidence, epsilon_upper=None)
-    statement = f"{evidence.statement}: not certified, since the sensitivity that this is given is refuted"
+    statement = f"Not certified, since the sensitivity that this is given is refuted: {evidence.statement}"
     return replace(evidence, verdict=Verdict.NOT_REFUTED, statement=statement, epsilon_upper=None)
 
 

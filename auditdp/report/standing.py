@@ -88,10 +88,20 @@ def missed(result: AuditResult) -> list[str]:
     return [f"A {result.expected} is declared here, and it was not found."]
 
 
+def beside(result: AuditResult) -> str:
+    """Return what the summary adds to the statement of the evidence that the verdict rests on."""
+    statement = result.leading.statement if result.leading else ""
+    return (
+        result.summary.removeprefix(statement).lstrip(";. ")
+        if result.summary.startswith(statement) and statement
+        else ""
+    )
+
+
 def claim_itself(result: AuditResult) -> str:
     """Return what is known of the claim where its calibration is refuted: the verdict on it, and why."""
     known = of_claim(result.evidence)
-    return f"{known[0]}: {known[1]}" if known else "not audited here beside the sensitivity"
+    return f"{known[0]}: {known[1]}" if known else "not audited here: what is audited is the sensitivity alone"
 
 
 def surviving(result: AuditResult) -> list[str]:

@@ -17,6 +17,7 @@ from auditdp.report.standing import (
     Standing,
     alpha_by_purpose,
     audited_claims,
+    beside,
     by_standing,
     claim_itself,
     detectable,
@@ -134,6 +135,8 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         if finding and result.claim and result.claim.source:
             notes.append(("claimed in", result.claim.source, ""))
         notes.extend(_counterexample(result.counterexample, result.summary))
+        if result.verdict is Verdict.VIOLATED and finding and (rest := beside(result)):
+            notes.append(("besides", rest, ""))
     if result.verdict is Verdict.MISCALIBRATED and finding:
         notes.append(("means", f"{MEANINGS[result.verdict]} {REMEDY}", ""))
     if result.verdict is Verdict.MISCALIBRATED:

@@ -258,7 +258,7 @@ def test_certificates_and_upper_bounds_that_are_given_a_refuted_sensitivity_fall
     law, model, own, calibration = without_fallen_certificates([GIVEN, MODEL, LAW, CALIBRATION])
     for fallen in (law, model):
         assert (fallen.verdict, fallen.epsilon_upper) == (Verdict.NOT_REFUTED, None)
-        assert fallen.statement.endswith("not certified, since the sensitivity that this is given is refuted")
+        assert fallen.statement.startswith("Not certified, since the sensitivity that this is given is refuted: ")
     assert (own, calibration) == (LAW, CALIBRATION)
     assert without_fallen_certificates([GIVEN, MODEL, CLEAN]) == [GIVEN, MODEL, CLEAN]
     undecided = replace(GIVEN, verdict=Verdict.NOT_REFUTED)

@@ -159,10 +159,10 @@ def test_a_refuted_calibration_says_what_it_means_and_what_is_known_of_the_claim
         "    claimed in   Hidano & Murakami 2022, Proposition 2",
         "    pair         0 | 2",
         "    because      Before the noise the first input gives 0 and the second 2",
-        "    means        The noise is calibrated to less than two neighbours need: the argument for the claim",
-        "                 fails; the claim itself may still hold. Calibrate the noise to what neighbours need, or",
-        "                 argue for the claim without this sensitivity.",
-        "    the claim    NOT_REFUTED: 20,890 calls over 6 pairs did not refute the claim.",
+        "    means        The noise is calibrated to less than two neighbours need: the argument for the",
+        "                 claim fails; the claim itself may still hold. Calibrate the noise to what",
+        "                 neighbours need, or argue for the claim without this sensitivity.",
+        "    the claim    NOT_REFUTED: 20,382 calls over 6 pairs did not refute the claim.",
     ]
     assert shown[-1].startswith("    reproduce ")
 
