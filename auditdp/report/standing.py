@@ -7,7 +7,7 @@ from enum import StrEnum
 from auditdp.report.numbers import as_float, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 from auditdp.results import DECLARABLE, AuditResult, ControlResult, Fate, LedgerEntry, Mutation, RunRecord, Verdict
-from auditdp.verdict import of_claim
+from auditdp.verdict import MISCALIBRATION, REMEDY, of_claim
 
 
 class Standing(StrEnum):
@@ -72,7 +72,7 @@ def reasons(result: AuditResult) -> list[str]:
     if result.verdict is Verdict.VIOLATED and result.expected != "violation":
         found.append("The claim is violated, and the audit does not declare that it is.")
     if result.verdict is Verdict.MISCALIBRATED and result.expected != "miscalibration":
-        found.append("The noise is calibrated to too little, and the audit does not declare that it is.")
+        found.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
     found.extend(missed(result))
     found.extend(f"A control survived: {control}" for control in surviving(result))
     return found

@@ -233,7 +233,7 @@ def test_a_refuted_calibration_is_not_shown_as_a_refuted_claim(record, audit):
     )
     shown = " ".join("".join(Page(render(replace(record, results=[result]), "html")).text).split())
     assert "1 finding in 1 audit" in shown
-    assert "The noise is calibrated to too little, and the audit does not declare that it is." in shown
+    assert "The audit does not declare this. Calibrate the noise to what neighbours need, or argue" in shown
     assert "Counterexample to the calibration" in shown
     assert "the argument for the claim fails; the claim itself may still hold" in shown
     declared = replace(record, results=[replace(result, expected="miscalibration")])
