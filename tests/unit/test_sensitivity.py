@@ -456,7 +456,7 @@ def test_it_finds_at_once_what_the_game_cannot_see():
 def test_a_stated_law_without_that_noise_is_pointed_out():
     result = judge(Stated(weight=1.01))
     assert result.verdict is Verdict.MISCALIBRATED
-    assert "Of the claim itself: CERTIFIED, Exact ε = 1 over all 24 pairs" in result.summary
+    assert "Of the claim itself: CERTIFIED, Exact ε = 1 over all 12 pairs" in result.summary
     assert "has slack for what the neighbours need, or is not that of such noise around this query" in result.summary
 
 
