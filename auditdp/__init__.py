@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from auditdp.assertion import assert_private
     from auditdp.claims import ApproxDP, GaussianDP, PureDP
     from auditdp.declaration import Audit, audit, data_file
-    from auditdp.errors import AuditError, PrivacyViolation, Skip
+    from auditdp.errors import AuditError, MiscalibrationWarning, PrivacyViolation, Skip
     from auditdp.evidence.estimation import Unbiased, VarianceAtMost
     from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
     from auditdp.mechanism import Mechanism, unseeded
@@ -49,6 +49,7 @@ __all__ = [
     "LaplaceLaw",
     "ListsLDP",
     "Mechanism",
+    "MiscalibrationWarning",
     "Neighbours",
     "NodeDP",
     "Pair",
@@ -83,6 +84,7 @@ _HOMES = {
     "LaplaceLaw": "auditdp.laws",
     "ListsLDP": "auditdp.adjacency",
     "Mechanism": "auditdp.mechanism",
+    "MiscalibrationWarning": "auditdp.errors",
     "Neighbours": "auditdp.adjacency",
     "NodeDP": "auditdp.adjacency",
     "Pair": "auditdp.adjacency",

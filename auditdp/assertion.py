@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from auditdp.claims import Claim
 from auditdp.declaration import Audit
-from auditdp.errors import ConfigurationError, PrivacyViolation
+from auditdp.errors import ConfigurationError, MiscalibrationWarning, PrivacyViolation
 from auditdp.judgement import Settings, run_audit
 from auditdp.mechanism import OWN_RANDOMNESS, is_seeded, name_of
 from auditdp.results import AuditResult, Counterexample, Verdict
+from auditdp.verdict import MISCALIBRATION, REMEDY
 
 
 def assert_private(
@@ -26,7 +28,9 @@ def assert_private(
     """Raise if the claim is refuted; for a test in one's own suite.
 
     Passing means that this budget saw no violation, never that the mechanism is private; the result that is returned
-    says how large a violation would have been seen.
+    says how large a violation would have been seen. A sensitivity that is declared too small (``query`` and ``sensitivity``,
+    see ``auditdp.mechanism``) refutes the argument for the claim and not the claim, which noise with slack may keep: then
+    there is a warning, and the verdict of the result is MISCALIBRATED.
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
@@ -44,6 +48,9 @@ def assert_private(
         PrivacyViolation: If the claim is refuted; an AssertionError whose message holds the counterexample.
         AuditError: If the inputs or the mechanism cannot be used.
 
+    Warns:
+        MiscalibrationWarning: If the noise is calibrated to less than two neighbours need, and the claim is not refuted.
+
     >>> import numpy as np
     >>> from auditdp import PureDP, assert_private
     >>> noisy = lambda x, size, *, rng: x + rng.laplace(scale=1.0, size=size)
@@ -59,6 +66,9 @@ def assert_private(
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one
         raise PrivacyViolation(_spell_out(mechanism, result, result.counterexample, seed, int(calls)))
+    if result.verdict is Verdict.MISCALIBRATED:
+        assert result.counterexample is not None  # and so has a refuted calibration
+        warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=2)
     return result
 
 
@@ -74,3 +84,14 @@ def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexamp
         f"  reproduce: seed={seed}, calls={calls}, alpha={result.alpha:g}{unseeded}",
     ]
     return "\n".join(lines)
+
+
+def _warning(result: AuditResult, counterexample: Counterexample) -> str:
+    return "\n".join(
+        [
+            f"the noise of {result.mechanism} is calibrated to less than two neighbours need",
+            f"  pair: {counterexample.pair}",
+            f"  why: {counterexample.explanation}",
+            f"  {MISCALIBRATION} {REMEDY}",
+        ]
+    )

@@ -17,6 +17,7 @@ from auditdp.adjacency import Pair
 from auditdp.claims import Claim
 from auditdp.errors import CollectionError, ConfigurationError, Skip, did_you_mean
 from auditdp.evidence.estimation import Promise, Unbiased, VarianceAtMost
+from auditdp.results import DECLARABLE
 
 DATA_VARIABLE = "AUDITDP_DATA"
 KINDS = ("exact", "accounting", "game", "sensitivity", "support")
@@ -40,11 +41,13 @@ class Audit:
             the claim about the model, and no control, which has other parameters.
         controls: Mechanisms that break the claim on purpose. Each kind of evidence must refute each of them with the
             budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
-            and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes.
+            and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes; where
+            it is all the evidence, a control whose calibration it refutes counts as refuted.
         play: Pairs for the game where they are not those that the adjacency lists.
         evidence: Kinds of evidence to gather, of 'exact', 'game', 'sensitivity' and 'support'; all that apply unless
             named, except 'support', which looks at the last bits of floating-point outputs and refutes nearly every
-            textbook implementation.
+            textbook implementation. With 'sensitivity' alone, what is audited is the declared sensitivity, and reports
+            say so.
         forecasters: Forecasters for the game; chosen automatically unless named.
         calls: Calls of the game, instead of the budget's.
         exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
@@ -95,6 +98,11 @@ class Audit:
     def is_formula(self) -> bool:
         """Whether there is no mechanism, only the accountants of its parameters."""
         return self.mechanism is None and bool(self.accountants)
+
+    @property
+    def is_sensitivity(self) -> bool:
+        """Whether all that is audited is the sensitivity that the noise is calibrated to, and not the claim itself."""
+        return not self.is_promise and tuple(self.evidence or ()) == ("sensitivity",)
 
     @property
     def is_promise(self) -> bool:
@@ -173,13 +181,16 @@ def audit(
     Args:
         factory: Not given: the decorator is written with parentheses.
         source: Where the claim is stated: paper, theorem, version.
-        expect: 'holds', or 'violation' for a published claim that is known to be false: finding it is then success.
+        expect: 'holds'; 'violation' for a published claim that is known to be false; or 'miscalibration' for a published
+            sensitivity that is known to be too small, whether or not the claim that rests on it holds. Finding what is
+            declared is then success.
         timeout: Seconds after which it is stopped, unless the command line says otherwise.
         row: The published mechanism under which the ledger of claims lists it; not listed unless given.
         reading: For the ledger: which reading is audited, such as 'as stated' or 'as deployed'.
         repairs: Name of the audit, in the same file, whose violated claim this one repairs.
         smallest: One parameter and the sizes to try, such as ``{"nodes": range(2, 7)}``, smallest first: the audit ends with
-            the first size that violates the claim, and each size has its share of α.
+            the first size that refutes the claim, or the calibration unless a violation is declared, and each size has its
+            share of α.
 
     Raises:
         CollectionError: If ``expect`` is unknown, a parameter has no default, there are no parentheses, or ``smallest`` does
@@ -187,8 +198,8 @@ def audit(
     """
     if factory is not None:
         raise CollectionError("expected parentheses: write @audit(source=...), or @audit() where there is no source")
-    if expect not in ("holds", "violation"):
-        raise CollectionError(f"expected expect='holds' or 'violation', got {expect!r}")
+    if expect != "holds" and expect not in DECLARABLE:
+        raise CollectionError(f"expected expect='holds', {' or '.join(map(repr, DECLARABLE))}, got {expect!r}")
 
     def declare(factory: Callable[..., Audit]) -> Declared:
         for name, parameter in inspect.signature(factory).parameters.items():

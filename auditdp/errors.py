@@ -71,6 +71,13 @@ class PrivacyViolation(AssertionError):  # noqa: N818 - reads as the sentence th
     """Raised by ``assert_private``: the claim was refuted; the message holds the counterexample."""
 
 
+class MiscalibrationWarning(UserWarning):
+    """Given by ``assert_private``: the noise is calibrated to less than two neighbours need, and the claim is not refuted.
+
+    The message holds the pair and the remedy. Noise with slack keeps the claim all the same.
+    """
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that names what was probably meant, or else everything that is known."""
     known = sorted(known)

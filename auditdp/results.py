@@ -11,7 +11,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import PlainSerializer, TypeAdapter
+from pydantic import PlainSerializer, TypeAdapter, computed_field
 from pydantic.dataclasses import dataclass
 
 SCHEMA = 1
@@ -22,6 +22,8 @@ class Verdict(StrEnum):
 
     VIOLATED = "VIOLATED"
     """The claim is false: a counterexample and, for statistical evidence, a stated error probability."""
+    MISCALIBRATED = "MISCALIBRATED"
+    """Two neighbours need more than the noise is calibrated to: the argument for the claim fails; the claim may hold."""
     CERTIFIED = "CERTIFIED"
     """The claim is proved for the stated model and scope."""
     NOT_REFUTED = "NOT_REFUTED"
@@ -34,6 +36,14 @@ class Verdict(StrEnum):
     """The audit crashed or timed out; nothing was found out."""
     SKIPPED = "SKIPPED"
     """The audit could not run here; the reason is given."""
+
+
+REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
+"""Verdicts that come with a counterexample: to the claim, or to the calibration that is its argument."""
+PRECEDENCE = (*REFUTATIONS, Verdict.INCONCLUSIVE, Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
+"""Which verdict of several kinds of evidence is that of the audit: the first of these that occurs."""
+DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBRATED}
+"""What an audit may declare to find, as in ``@audit(expect="violation")``, and the verdict that finds it."""
 
 
 def json_number(value: float | None) -> float | str | None:
@@ -80,7 +90,7 @@ class Evidence:
     """What one kind of evidence says.
 
     Attributes:
-        kind: 'game', 'exact' or 'estimation'.
+        kind: 'game', 'exact', 'sensitivity', …: the file of ``auditdp/evidence`` that it comes from.
         verdict: What this evidence alone supports.
         statement: One sentence: what was seen, with its error probability or its scope.
         assumptions: What the statement rests on.
@@ -88,7 +98,7 @@ class Evidence:
         epsilon_upper: Certified upper bound, within the stated scope.
         log_e_value: Natural logarithm of the wealth against the claim; None where no bets were made.
         calls: Executions of the mechanism.
-        counterexample: Set where the verdict is VIOLATED.
+        counterexample: Set where the verdict is VIOLATED or MISCALIBRATED.
         details: Numbers for plots and tables, keyed by what they are.
     """
 
@@ -139,7 +149,7 @@ class Published:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """A deliberately broken twin, and whether the audit refuted it."""
+    """A deliberately broken twin, and whether the audit refuted it, or its calibration where nothing else is audited."""
 
     name: str
     verdict: Verdict
@@ -147,12 +157,17 @@ class ControlResult:
     calls: int = 0
     epsilon_lower: Number | None = None
 
+    @property
+    def survived(self) -> bool:
+        """Whether the audit saw nothing wrong with it."""
+        return self.verdict not in REFUTATIONS
+
 
 class Fate(StrEnum):
     """What became of a mutant, a broken twin that was derived from the mechanism."""
 
     KILLED = "killed"
-    """The audit's evidence refuted the claim for it."""
+    """The audit's evidence refuted the claim, or the calibration, for it."""
     REJECTED = "rejected"
     """The harness refused its outputs; counts as killed."""
     SURVIVED = "survived"
@@ -204,7 +219,11 @@ class Mutation:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """Everything one audit found out. ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``."""
+    """Everything one audit found out.
+
+    ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
+    the evidence on which the verdict rests; None where that has none.
+    """
 
     id: str
     verdict: Verdict
@@ -229,20 +248,26 @@ class AuditResult:
     published: Published | None = None
 
     @property
+    def leading(self) -> Evidence | None:
+        """The evidence on which the verdict rests; None where it rests on a control, or on two kinds that disagree."""
+        return next((evidence for evidence in self.evidence if evidence.verdict is self.verdict), None)
+
+    @property
     def surviving_controls(self) -> list[str]:
         """Names of the controls that the audit failed to refute."""
-        return [control.name for control in self.controls if control.verdict is not Verdict.VIOLATED]
+        return [control.name for control in self.controls if control.survived]
 
     @property
     def as_expected(self) -> bool:
-        """Whether the audit ended as declared: a violation found where one is expected, none elsewhere."""
+        """Whether the audit ended as declared: it found what it declares, and nothing that it does not declare."""
         if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
             return False
-        return (self.verdict is Verdict.VIOLATED) == (self.expected == "violation")
+        declared = DECLARABLE.get(self.expected)
+        return self.verdict is declared if declared else self.verdict not in REFUTATIONS
 
     @property
     def is_finding(self) -> bool:
-        """Whether a person has to look: an undeclared violation, a missed declared one, or a surviving control."""
+        """Whether a person has to look: a refutation that is not declared, a declared one missed, a surviving control."""
         return self.verdict not in (Verdict.ERROR, Verdict.SKIPPED) and not self.as_expected
 
 
@@ -272,6 +297,16 @@ class RunRecord:
     results: list[AuditResult]
     schema: int = SCHEMA
     seconds: Number = 0.0
+
+    def ended(self, verdict: Verdict) -> int:
+        """Return how many audits ended with a verdict."""
+        return sum(result.verdict is verdict for result in self.results)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def audited(self) -> int:
+        """How many audits looked at anything: those that neither crashed nor were skipped."""
+        return len(self.results) - self.ended(Verdict.ERROR) - self.ended(Verdict.SKIPPED)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the record as JSON text."""

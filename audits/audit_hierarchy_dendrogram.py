@@ -50,7 +50,7 @@ def hrg_sensitivity(epsilon=1.0, nodes=4):
     source=f"{HETERO_RR}, Equation 15",
     row="EdgeRR",
     reading="sensitivity, Equation 15",
-    expect="violation",
+    expect="miscalibration",
     smallest={"nodes": range(3, 6)},
 )
 def edge_rr_sensitivity(epsilon=1.0, nodes=4):

@@ -29,7 +29,7 @@ from auditdp.randomness import stream
 from auditdp.report.numbers import number
 from auditdp.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
-from benchmarks import false_alarms_bounds, false_alarms_game
+from benchmarks import false_alarms_bounds, false_alarms_game, false_alarms_verdicts
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped
 from mechanisms.classic import Gaussian, NoisyHistogram1
 
@@ -206,6 +206,7 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
         "recorded data": dict(false_alarms_bounds.FALSE_ALARMS),
         "order and dependence": dict(false_alarms_game.FALSE_ALARMS),
         "whole audits": dict(false_alarms_game.LONG_FALSE_ALARMS),
+        "verdict": dict(false_alarms_verdicts.FALSE_ALARMS),
     }
 
 

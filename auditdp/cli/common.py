@@ -1,8 +1,8 @@
 """The application, its exit codes, and what several commands share.
 
-Exit codes: 0 nothing found; 1 a violation, a surviving control or mutant, or a missed declared violation; 2 usage or
-configuration; 3 an audit crashed; 4 inconclusive (only with ``--fail-on inconclusive``); 5 nothing collected;
-130 interrupted.
+Exit codes: 0 nothing found; 1 a violation or miscalibration that is not declared, a declared one that was missed, or a
+surviving control or mutant; 2 usage or configuration; 3 an audit crashed; 4 inconclusive (only with ``--fail-on
+inconclusive``); 5 nothing audited: no audit was collected, or all were skipped; 130 interrupted.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def list_audits(paths: Paths = None, keyword: Keyword = "") -> None:
     declared, failures = discover(paths or list(load(Path.cwd()).paths), keyword)
     for item in declared:
         first = item.description.partition("\n")[0]
-        mark = " [a violation is expected]" if item.expect == "violation" else ""
+        mark = "" if item.expect == "holds" else f" [a {item.expect} is expected]"
         typer.echo(f"{item.id}  {first}{mark}")
     for _, reason in failures:
         say(f"ERROR {reason}")

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, known_format, one_of, print_line, say, write
+from auditdp.cli.common import CRASHED, FOUND, NOTHING, OK, Data, app, known_format, one_of, print_line, say, write
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism import OWN_RANDOMNESS
 from auditdp.report.formats import FORMATS, render
-from auditdp.results import AuditResult, Verdict
+from auditdp.results import REFUTATIONS, AuditResult, Verdict
 from auditdp.runner.execute import play_recorded, run_task
 from auditdp.runner.plan import make_plan
 from auditdp.runner.record import DEFAULT_LOG, read_record
@@ -45,14 +45,16 @@ def replay(
         result.verdict == chosen.verdict if OWN_RANDOMNESS in result.reproduce else _outcome(result) == _outcome(chosen)
     )
     say(
-        f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {chosen.verdict} with wealth "
-        f"{_number(chosen.log_e_value)} nats then, {result.verdict} with {_number(result.log_e_value)} nats now"
+        f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {_shown(chosen)} then, "
+        f"{_shown(result)} now"
     )
     for line in play_recorded(plan.tasks[0], chosen):
         say(line)
     if result.verdict is Verdict.ERROR:
         raise typer.Exit(CRASHED)
-    raise typer.Exit(FOUND if result.verdict is Verdict.VIOLATED or not same else OK)
+    if result.verdict is Verdict.SKIPPED and same:
+        raise typer.Exit(NOTHING)
+    raise typer.Exit(FOUND if result.verdict in REFUTATIONS or not same else OK)
 
 
 @app.command("report")
@@ -76,8 +78,10 @@ def report_command(
 
 
 def _outcome(result: AuditResult) -> tuple[Any, ...]:
-    return (result.verdict, result.epsilon_lower, result.epsilon_upper, result.log_e_value, result.calls)
+    each = [(e.kind, e.verdict, e.log_e_value, e.epsilon_lower, e.epsilon_upper, e.calls) for e in result.evidence]
+    return (result.verdict, result.epsilon_lower, result.epsilon_upper, each)
 
 
-def _number(value: float | None) -> str:
-    return "no" if value is None else f"{value:.6g}"
+def _shown(result: AuditResult) -> str:
+    wealth = [f"{e.kind} {e.log_e_value:.6g} nats" for e in result.evidence if e.log_e_value is not None]
+    return f"{result.verdict} (wealth: {', '.join(wealth)})" if wealth else str(result.verdict)

@@ -40,6 +40,7 @@ from auditdp.declaration import DATA_VARIABLE
 from auditdp.errors import ConfigurationError
 from auditdp.report import terminal
 from auditdp.report.formats import FORMATS, render
+from auditdp.report.standing import run_meaning
 from auditdp.results import AuditResult, Fate, RunRecord, Verdict
 from auditdp.runner.execute import execute
 from auditdp.runner.plan import Plan, make_plan
@@ -214,6 +215,8 @@ def _publish(record: RunRecord, reports: Iterable[tuple[str, Path]], output: str
         typer.echo(terminal.summary(record, colour=sys.stdout.isatty()))
     else:
         typer.echo(render(record, output))
+        if not record.audited:
+            say(run_meaning(record))
     if problems:
         raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
 
@@ -221,9 +224,11 @@ def _publish(record: RunRecord, reports: Iterable[tuple[str, Path]], output: str
 def _exit_code(record: RunRecord, fail_on: FailOn) -> int:
     if any(result.is_finding or (result.mutation and result.mutation.of(Fate.SURVIVED)) for result in record.results):
         return FOUND
-    if any(result.verdict is Verdict.ERROR for result in record.results):
+    if record.ended(Verdict.ERROR):
         return CRASHED
-    if fail_on is FailOn.inconclusive and any(r.verdict is Verdict.INCONCLUSIVE for r in record.results):
+    if not record.audited:
+        return NOTHING
+    if fail_on is FailOn.inconclusive and record.ended(Verdict.INCONCLUSIVE):
         return INCONCLUSIVE
     return OK
 

@@ -125,7 +125,8 @@ def exact_evidence(
         "assumptions": [f"{name_of(mechanism)} draws from the law that it states", f"scope: {compared.scope}"],
         "details": _details(claim, stated, worst, pair)
         | {"worst_pair": str(pair), "scope": compared.scope}
-        | ({"pairs_enumerated": len(compared.pairs)} if envelope is None else {}),
+        | ({"pairs_enumerated": len(compared.pairs)} if envelope is None else {})
+        | ({"given_sensitivity": float(mechanism.sensitivity)} if compared.bound is not None else {}),
         "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known else None,
         "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
     }

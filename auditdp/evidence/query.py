@@ -62,7 +62,7 @@ class Comparison:
         self.adjacency = adjacency
         self.name = f"{name_of(mechanism)}.query"
         self.sensitivity = _declared_sensitivity(mechanism)
-        self.order, self.norm = _declared_norm(mechanism)
+        self.order, self.norm = declared_norm(mechanism)
         self.seeds = [int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)]
         self.largest: Difference | None = None
         self.pairs = self.uncoupled = 0
@@ -160,8 +160,12 @@ def _declared_sensitivity(mechanism: Any) -> float:
     return float(value)
 
 
-def _declared_norm(mechanism: Any) -> tuple[float, str]:
-    """Return the order of the norm and what reports call it."""
+def declared_norm(mechanism: Any) -> tuple[float, str]:
+    """Return the order of the norm in which the sensitivity is measured, and what reports call it.
+
+    Raises:
+        AuditError: If it is no norm.
+    """
     norm = getattr(mechanism, "norm", None)
     if isinstance(norm, str) and norm in NORMS:
         return NORMS[norm], norm

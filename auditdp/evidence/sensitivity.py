@@ -4,11 +4,12 @@ A mechanism that adds noise to ``query(data, rng)`` scales it to a bound S on �
 (Dwork, McSherry, Nissim & Smith 2006, "Calibrating Noise to Sensitivity in Private Data Analysis", Definition 1). Here
 the query is evaluated on both inputs of a pair and the norm is compared with S: no sampling, no error probability.
 
-What a pair that needs S' > S refutes is the *calibration*, and so the argument for the claim. It refutes the claim too
-where the noise is additive, tight and of that norm: Laplace noise of scale S/ε makes the loss of the pair exactly
-sup_y Σ_i (|y_i - b_i| - |y_i - a_i|) ε/S = ε ‖a - b‖₁/S, and Gaussian noise of deviation S/μ makes it exactly
-‖a - b‖₂ μ/S-Gaussian DP (Dong, Roth & Su 2022, "Gaussian Differential Privacy", Theorem 2.7). A calibration with slack
-may survive it. A sensitivity that holds proves nothing about the noise, so this evidence never certifies a claim.
+What a pair that needs S' > S refutes is the *calibration*, and so the argument for the claim: the verdict is MISCALIBRATED,
+and never VIOLATED. The claim is false as well where the noise is additive, tight and of that norm: Laplace noise of scale
+S/ε makes the loss of the pair exactly sup_y Σ_i (|y_i - b_i| - |y_i - a_i|) ε/S = ε ‖a - b‖₁/S, and Gaussian noise of
+deviation S/μ makes it exactly ‖a - b‖₂ μ/S-Gaussian DP (Dong, Roth & Su 2022, "Gaussian Differential Privacy", Theorem
+2.7). But noise with slack keeps it, and this evidence does not see the noise: exact evidence and the game do, and say
+VIOLATED by themselves. A sensitivity that holds proves nothing about the noise, so this evidence never certifies a claim.
 
 Randomness inside the query, such as sampling, comes from the generator that it is given, and both inputs get the same.
 If the difference is within S for every value u of it, the mechanism is a mixture over u of pairs with the claimed
@@ -63,7 +64,7 @@ def sensitivity_evidence(
             the played pairs alone.
 
     Returns:
-        VIOLATED with the pair and both values, or NOT_REFUTED; never CERTIFIED. An excess of a relative 1e-9 of the
+        MISCALIBRATED with the pair and both values, or NOT_REFUTED. An excess of a relative 1e-9 of the
         sensitivity, plus 256 units in the last place of floating-point values, is taken for rounding; what rounding can
         do to a sensitivity (Casacuberta, Shoemate, Vadhan & Wagaman 2022) is not judged here.
 
@@ -149,7 +150,7 @@ def _evidence(comparison: Comparison, violation: Difference | None, listed: int,
     }
     if violation is not None:
         return Evidence(
-            verdict=Verdict.VIOLATED,
+            verdict=Verdict.MISCALIBRATED,
             statement=(
                 f"The noise is calibrated to {norm} sensitivity {sensitivity:.6g}, but two neighbours need "
                 f"{violation.norm:.6g}: the calibration is refuted; the largest difference in {scope} is "

@@ -4,8 +4,8 @@ Each mutant is audited as the mechanism was, with the audit's own claim, pairs, 
 law is that of the mechanism, except for exact evidence where the fault lies in code that the law shares with the sampler,
 such as a scale: had the author made the mistake, the law would state it, and exact evidence would report it. A mutant is
 
-- killed, if evidence refutes the claim for it, or shows that it loses more than the law that is stated for it; or
-  rejected, if the harness refuses its outputs (they are not independent runs, or of another type than before);
+- killed, if evidence refutes the claim for it, or its calibration, or shows that it loses more than the law that is stated
+  for it; or rejected, if the harness refuses its outputs (they are not independent runs, or of another type than before);
 - invalid, if it crashes: a fault that nobody could overlook;
 - equivalent, if it keeps the claim. That is said where on each pair that was looked at it either does what the mechanism
   does or ignores which input it is given, with the same randomness (the runs are counted; that is no proof); where the
@@ -34,13 +34,14 @@ from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.counting import Counted, counted
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.query import has_query
-from auditdp.judgement import Settings, beyond_its_law, gather
+from auditdp.judgement import Settings, gather
 from auditdp.mechanism import Array, as_mechanism, stated_law
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import forget
-from auditdp.results import Evidence, Fate, MutantResult, Mutation, Verdict
+from auditdp.results import REFUTATIONS, Evidence, Fate, MutantResult, Mutation, Verdict
 from auditdp.search import maximise
+from auditdp.verdict import beyond_its_law
 
 RUNS = 64
 """Runs with the same randomness that are compared on every input."""
@@ -90,7 +91,7 @@ def mutation(built: Audit, settings: Settings, *, exact: Evidence | None = None)
     """Audit the mutants of an audit's mechanism.
 
     Args:
-        built: The audit; its mechanism must not be refuted itself, or every mutant is.
+        built: The audit; its mechanism must not be refuted itself, nor its calibration, or every mutant is.
         settings: Level, budget and randomness of the audit.
         exact: The exact evidence about the mechanism, if there is any.
 
@@ -176,9 +177,11 @@ class _Trial:
         except AuditError as error:
             return (Fate.REJECTED if error.__cause__ is None else Fate.INVALID), str(error), 0
         calls = sum(e.calls for e in evidence)
-        killer = next((e for e in evidence if e.verdict is Verdict.VIOLATED), None)
+        killer = next((e for e in evidence if e.verdict in REFUTATIONS), None)
         if killer is not None:
-            wrong = f"; so the audit's argument that it is equivalent is wrong: {argued}" if argued else ""
+            # A refuted calibration is no word against the argument that the mutant keeps the claim.
+            refuted = argued and killer.verdict is Verdict.VIOLATED
+            wrong = f"; so the audit's argument that it is equivalent is wrong: {argued}" if refuted else ""
             return Fate.KILLED, f"{killer.kind}: {killer.statement}{wrong}", calls
         if law is not None and law.verdict is Verdict.CERTIFIED:
             return Fate.EQUIVALENT, f"the law that the broken code states is certified: {law.statement}", calls
@@ -203,7 +206,7 @@ class _Trial:
         return Fate.SURVIVED, "; ".join(reasons), calls
 
     def _evidence(self, mutant: Mutant) -> list[Evidence]:
-        """Gather the audit's evidence that runs the mechanism, cheapest first, until one refutes the claim."""
+        """Gather the audit's evidence that runs the mechanism, cheapest first, until one refutes it or its calibration."""
         if self.built.is_promise:
             audits = [self.built]
         else:
@@ -213,7 +216,7 @@ class _Trial:
         found: list[Evidence] = []
         for audit in audits:
             found += gather(audit, mutant, self.settings, f"mutant {mutant.name}", control=True)
-            if found[-1].verdict is Verdict.VIOLATED:
+            if found[-1].verdict in REFUTATIONS:
                 break
         return found
 

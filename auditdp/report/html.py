@@ -19,6 +19,7 @@ from auditdp.report.facts import PAIRS_SHOWN, Table, facts, mapping, pairs, plai
 from auditdp.report.ledger import ledger
 from auditdp.report.numbers import as_float, number
 from auditdp.report.standing import (
+    AS_DECLARED,
     Standing,
     audited_claims,
     by_standing,
@@ -28,6 +29,7 @@ from auditdp.report.standing import (
     named,
     reasons,
     role,
+    run_meaning,
     standing,
     verdict_label,
 )
@@ -148,7 +150,9 @@ def report(record: RunRecord) -> str:
             signs=SIGNS,
             meanings=MEANINGS,
             clean_run=CLEAN_RUN,
+            run_meaning=run_meaning(record),
             standings=Standing,
+            as_declared=AS_DECLARED,
         )
     )
 
@@ -156,6 +160,7 @@ def report(record: RunRecord) -> str:
 HEADINGS: dict[Standing, str] = {
     Standing.FINDING: "Findings: to be looked at",
     Standing.DECLARED: "Declared violations, found again",
+    Standing.MISCALIBRATED: "Declared miscalibrations, found again",
     Standing.CERTIFIED: "Certified",
     Standing.EQUIVALENT: "Equivalent within the margin",
     Standing.NOT_REFUTED: "Not refuted",

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from auditdp.report.numbers import count, interval
-from auditdp.report.standing import detectable
+from auditdp.report.standing import detectable, run_meaning, unseen
 from auditdp.report.text import printable
-from auditdp.report.wording import CLEAN_RUN
-from auditdp.results import AuditResult, Evidence, Published, RunRecord, Verdict, json_number
+from auditdp.results import AuditResult, Published, RunRecord, Verdict, json_number
 
 SCHEMA = 1
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
@@ -48,7 +47,8 @@ class Line:
         found: The exact epsilon, or the bounds, of that evidence, as a reader sees them.
         epsilon_lower: Lower bound, None where there is none.
         epsilon_upper: Upper bound.
-        counterexample: The smallest pair and why it breaks the claim, in one line; empty where nothing is violated.
+        counterexample: The smallest pair and why it breaks the claim, or its calibration, in one line; empty where neither
+            is refuted.
         proof: What certifies the claim, or shows an estimate to be equivalent; else empty.
         undecided: For a claim that is neither refuted nor certified: what would have been seen, and what would decide it.
         reproduce: The command that shows it again.
@@ -93,7 +93,7 @@ def ledger(record: RunRecord) -> dict[str, list[Line]]:
 
 
 def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) -> Line:
-    leading = _leading(result)
+    leading = result.leading
     lower, upper = (leading.epsilon_lower, leading.epsilon_upper) if leading else (None, None)
     found = result.counterexample
     undecided = [f"would have refuted {seen}" for seen in [detectable(result)] if seen]
@@ -120,14 +120,9 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) 
 
 
 def _repair(result: AuditResult, cost: str) -> Repair:
-    leading = _leading(result)
+    leading = result.leading
     statement = leading.statement if leading else result.summary
     return Repair(_first_paragraph(result.description), result.verdict, _one_line(statement), cost, result.reproduce)
-
-
-def _leading(result: AuditResult) -> Evidence | None:
-    """The evidence that the verdict rests on."""
-    return next((evidence for evidence in result.evidence if evidence.verdict is result.verdict), None)
 
 
 def _first_paragraph(text: str) -> str:
@@ -142,6 +137,7 @@ def to_json(record: RunRecord) -> str:
     """Return the ledger as JSON: the run, and a list of lines."""
     lines = [asdict(line) for lines in ledger(record).values() for line in lines]
     head = {"schema": SCHEMA, "root_seed": record.root_seed, "revision": record.revision, "status": record.status}
+    head |= {"audited": record.audited, **{what: number for number, what in unseen(record)}}
     return json.dumps({**head, "claims": lines}, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -152,7 +148,7 @@ def markdown(record: RunRecord) -> str:
         "# Claims ledger",
         "",
         f"What published claims are worth, at revision `{record.revision or 'unknown'}`, root seed `{record.root_seed}`.",
-        f"The probability that this run refutes any true claim by chance is at most {alpha:g}. {CLEAN_RUN}",
+        f"The probability that this run refutes any true claim by chance is at most {alpha:g}. {run_meaning(record)}",
         "",
         *_totals(record),
     ]

@@ -16,6 +16,7 @@ from auditdp.results import AuditResult, Verdict
 
 MARKERS: dict[Verdict, tuple[str, bool]] = {
     Verdict.VIOLATED: ("x", True),
+    Verdict.MISCALIBRATED: ("^", True),
     Verdict.CERTIFIED: ("s", True),
     Verdict.NOT_REFUTED: ("o", False),
     Verdict.EQUIVALENT: ("o", True),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from auditdp.report.numbers import as_float, count, level, number, symbol
-from auditdp.results import AuditResult, ControlResult, Fate, LedgerEntry, Mutation, RunRecord, Verdict
+from auditdp.report.wording import CLEAN_RUN
+from auditdp.results import DECLARABLE, AuditResult, ControlResult, Fate, LedgerEntry, Mutation, RunRecord, Verdict
+from auditdp.verdict import MISCALIBRATION, REMEDY, of_claim
 
 
 class Standing(StrEnum):
@@ -13,6 +15,7 @@ class Standing(StrEnum):
 
     FINDING = "findings"
     DECLARED = "declared violations found"
+    MISCALIBRATED = "declared miscalibrations found"
     CERTIFIED = "certified"
     EQUIVALENT = "equivalent"
     NOT_REFUTED = "not refuted"
@@ -21,7 +24,13 @@ class Standing(StrEnum):
     SKIPPED = "skipped"
 
 
-_ONE = {"findings": "finding", "declared violations found": "declared violation found", "errors": "error"}
+AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
+_ONE = {
+    "findings": "finding",
+    "declared violations found": "declared violation found",
+    "declared miscalibrations found": "declared miscalibration found",
+    "errors": "error",
+}
 
 
 def named(key: Standing, many: int) -> str:
@@ -43,15 +52,15 @@ def by_standing(record: RunRecord) -> dict[Standing, list[AuditResult]]:
 
 
 def verdict_label(result: AuditResult) -> str:
-    """Return the verdict, with 'as declared' where the audit says that the claim is false."""
-    if result.verdict is Verdict.VIOLATED and result.expected == "violation":
+    """Return the verdict, with 'as declared' where the audit says that it ends so."""
+    if result.verdict is DECLARABLE.get(result.expected):
         return f"{result.verdict} as declared"
     return str(result.verdict)
 
 
 def role(result: AuditResult) -> str:
-    """Return the colour of an audit by name: that of its verdict, but a declared violation that is found is good."""
-    verdict = Verdict.CERTIFIED if standing(result) is Standing.DECLARED else result.verdict
+    """Return the colour of an audit by name: that of its verdict, but what is declared and found is good."""
+    verdict = Verdict.CERTIFIED if standing(result) in AS_DECLARED else result.verdict
     return verdict.value.lower().replace("_", "-")
 
 
@@ -62,15 +71,42 @@ def reasons(result: AuditResult) -> list[str]:
     found = []
     if result.verdict is Verdict.VIOLATED and result.expected != "violation":
         found.append("The claim is violated, and the audit does not declare that it is.")
-    if result.verdict is not Verdict.VIOLATED and result.expected == "violation":
-        found.append("A violation is declared here, and it was not found.")
+    if result.verdict is Verdict.MISCALIBRATED and result.expected != "miscalibration":
+        found.append(f"{MISCALIBRATION} The audit does not declare this. {REMEDY}")
+    found.extend(missed(result))
     found.extend(f"A control survived: {control}" for control in surviving(result))
     return found
 
 
+def missed(result: AuditResult) -> list[str]:
+    """Return one sentence where the audit declares what none of its evidence found; else none."""
+    declared = DECLARABLE.get(result.expected)
+    if declared is None or any(
+        verdict is declared for verdict in (result.verdict, *(e.verdict for e in result.evidence))
+    ):
+        return []
+    return [f"A {result.expected} is declared here, and it was not found."]
+
+
+def beside(result: AuditResult) -> str:
+    """Return what the summary adds to the statement of the evidence that the verdict rests on."""
+    statement = result.leading.statement if result.leading else ""
+    return (
+        result.summary.removeprefix(statement).lstrip(";. ")
+        if result.summary.startswith(statement) and statement
+        else ""
+    )
+
+
+def claim_itself(result: AuditResult) -> str:
+    """Return what is known of the claim where its calibration is refuted: the verdict on it, and why."""
+    known = of_claim(result.evidence)
+    return f"{known[0]}: {known[1]}" if known else "not audited here: what is audited is the sensitivity alone"
+
+
 def surviving(result: AuditResult) -> list[str]:
     """Return one sentence for each broken twin that the audit did not refute."""
-    return [_survivor(control) for control in result.controls if control.verdict is not Verdict.VIOLATED]
+    return [_survivor(control) for control in result.controls if control.survived]
 
 
 def _survivor(control: ControlResult) -> str:
@@ -112,8 +148,31 @@ def mutants_by_fate(mutation: Mutation) -> list[tuple[Fate, str, list[str]]]:
 
 def audited_claims(record: RunRecord) -> int:
     """Return how many privacy claims were looked at, without those whose audit crashed or could not run."""
-    unseen = (Verdict.ERROR, Verdict.SKIPPED)
-    return sum(level(result.claim) is not None and result.verdict not in unseen for result in record.results)
+    without = (Verdict.ERROR, Verdict.SKIPPED)
+    return sum(level(result.claim) is not None and result.verdict not in without for result in record.results)
+
+
+def unseen(record: RunRecord) -> list[tuple[int, str]]:
+    """Return how many audits were 'skipped' and how many 'crashed', where there are any."""
+    counts = [(record.ended(Verdict.SKIPPED), "skipped"), (record.ended(Verdict.ERROR), "crashed")]
+    return [(number, what) for number, what in counts if number]
+
+
+def run_meaning(record: RunRecord) -> str:
+    """Return what this run means where it has no findings: that of a clean run, if it is one.
+
+    A run is clean only where something was audited, nothing crashed and no audit is missing.
+    """
+    left_out = [f"{count(number, 'audit')} {'was ' * (what == 'skipped')}{what}" for number, what in unseen(record)]
+    left_out = [text.replace("audits was", "audits were") for text in left_out]
+    nothing = f"{' and '.join(left_out)}; nothing is known of what was to be audited there." if left_out else ""
+    if not record.audited:
+        return f"Nothing was audited, so this is not a clean run. {nothing}".rstrip()
+    if record.ended(Verdict.ERROR):
+        return f"This is not a clean run: {nothing}"
+    if record.status != "complete":
+        return f"This is not a clean run: it is {record.status}, and audits are missing. {nothing}".rstrip()
+    return f"{CLEAN_RUN} {nothing[:1].upper()}{nothing[1:]}".rstrip()
 
 
 def alpha_by_purpose(ledger: list[LedgerEntry]) -> dict[str, tuple[int, float]]:

@@ -15,6 +15,7 @@ COLOURS: dict[str, str] = {
     "soft": "#5b6169",
     "rule": "#d9dce0",
     "violated": "#b3261e",
+    "miscalibrated": "#a04000",
     "certified": "#1b6e3c",
     "not-refuted": "#1f5fa8",
     "equivalent": "#0b6b74",

@@ -17,17 +17,23 @@ from auditdp.report.standing import (
     Standing,
     alpha_by_purpose,
     audited_claims,
+    beside,
     by_standing,
+    claim_itself,
     detectable,
+    missed,
     mutation_score,
     named,
+    run_meaning,
     standing,
     surviving,
+    unseen,
     verdict_label,
 )
 from auditdp.report.text import printable
-from auditdp.report.wording import CLEAN_RUN
-from auditdp.results import AuditResult, Counterexample, Fate, RunRecord, Verdict
+from auditdp.report.wording import MEANINGS
+from auditdp.results import REFUTATIONS, AuditResult, Counterexample, Fate, RunRecord, Verdict
+from auditdp.verdict import REMEDY
 
 WIDTH = 100
 INDENT = 4
@@ -37,12 +43,13 @@ PURPOSES_SHOWN = 6
 STYLES: dict[Standing, str] = {
     Standing.FINDING: "bold red",
     Standing.DECLARED: "green",
+    Standing.MISCALIBRATED: "green",
     Standing.CERTIFIED: "green",
     Standing.EQUIVALENT: "green",
     Standing.NOT_REFUTED: "cyan",
     Standing.INCONCLUSIVE: "yellow",
     Standing.ERROR: "magenta",
-    Standing.SKIPPED: "dim",
+    Standing.SKIPPED: "yellow",
 }
 
 
@@ -68,19 +75,22 @@ def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH) -> st
 
 
 def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
-    """Return the counts, how alpha was split, the root seed and revision, and after a clean run what that means."""
+    """Return the counts, how alpha was split, the root seed and revision, and without findings what that means."""
     groups = by_standing(record)
     mutations = [result.mutation for result in record.results if result.mutation is not None]
-    audits = count(len(record.results), "audit")
-    title = f"{audits} of {count(audited_claims(record), 'privacy claim')} in {duration(record.seconds)}"
+    total = count(len(record.results), "audit")
+    title = f"{total} of {count(audited_claims(record), 'privacy claim')} in {duration(record.seconds)}"
+    title += "".join(f" · {audits:,} {what}" for audits, what in unseen(record))
     if record.status != "complete":
-        title += f" · this run is {record.status}: audits are missing"
+        title += f"\nthis run is {record.status}: audits are missing"
+    clean = record.audited and not record.ended(Verdict.ERROR) and record.status == "complete"
     text = Text("─" * min(width, WIDTH) + "\n", style="dim")
-    text.append(title + "\n", style="bold")
+    text.append("\n".join(textwrap.fill(row, width) for row in title.split("\n")) + "\n", style="bold")
     for key, results in groups.items():
         text.append(f"{len(results):>{INDENT + 2},}  {named(key, len(results))}\n", style=STYLES[key])
     if Standing.FINDING not in groups:
-        text.append(f"{0:>{INDENT + 2}}  findings\n", style="bold green")
+        found = f"{0:>{INDENT + 2}}  findings" if record.audited else f"{0:>{INDENT + 2}}  audited"
+        text.append(f"{found}\n", style="bold green" if clean else "bold yellow")
     rows = [
         ("verdicts", _verdict_counts(record)),
         *([("mutants", mutation_score(*mutations))] if mutations else []),
@@ -94,7 +104,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
         text.append_text(_note(label, value, "", width, indent=0))
         text.append("\n")
     if Standing.FINDING not in groups:
-        text.append("\n" + textwrap.fill(CLEAN_RUN, width))
+        text.append("\n" + textwrap.fill(run_meaning(record), width), style="none" if clean else "bold yellow")
     return _write(text, colour)
 
 
@@ -103,7 +113,7 @@ def _headline(result: AuditResult, width: int) -> Text:
     verdict = verdict_label(result)
     claim = printable(result.claim.text) if result.claim else MISSING
     shown = bounds(result) if result.claim else MISSING
-    left = f"{verdict:<12}  {printable(result.id)}"
+    left = f"{verdict:<13} {printable(result.id)}"
     right = f"{claim:<13} {shown:<16} {count(result.calls, 'call'):>13} {duration(result.seconds):>7}"
     room = width - len(right) - 2
     rest = (
@@ -120,12 +130,17 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         return [("error", result.summary, "magenta"), *_command(result)]
     if result.verdict is Verdict.SKIPPED:
         return [("reason", result.summary, "dim")]
-    if finding and result.expected == "violation" and result.verdict is not Verdict.VIOLATED:
-        notes.append(("missed", "A violation is declared here, and it was not found.", "bold red"))
-    if result.verdict is Verdict.VIOLATED:
+    notes.extend(("missed", sentence, "bold red") for sentence in missed(result))
+    if result.verdict in REFUTATIONS:
         if finding and result.claim and result.claim.source:
             notes.append(("claimed in", result.claim.source, ""))
         notes.extend(_counterexample(result.counterexample, result.summary))
+        if result.verdict is Verdict.VIOLATED and finding and (rest := beside(result)):
+            notes.append(("besides", rest, ""))
+    if result.verdict is Verdict.MISCALIBRATED and finding:
+        notes.append(("means", f"{MEANINGS[result.verdict]} {REMEDY}", ""))
+    if result.verdict is Verdict.MISCALIBRATED:
+        notes.append(("the claim", claim_itself(result), ""))
     notes.extend(("control", f"Survived: {sentence}", "bold red") for sentence in surviving(result))
     if result.verdict is Verdict.INCONCLUSIVE and not surviving(result):
         notes.append(("because", result.summary, ""))
@@ -137,7 +152,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         survivors = result.mutation.of(Fate.SURVIVED)
         notes.append(("mutants", mutation_score(result.mutation), "yellow" if survivors else "green"))
         notes.extend(("survivor", f"{mutant.name}: {mutant.statement}", "yellow") for mutant in survivors)
-    if finding or result.verdict is Verdict.VIOLATED:
+    if finding or result.verdict in REFUTATIONS:
         notes.extend(_command(result))
     return notes
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from auditdp.results import Verdict
+from auditdp.verdict import MISCALIBRATION
 
 SIGNS: dict[Verdict, str] = {
     Verdict.VIOLATED: "✕",
+    Verdict.MISCALIBRATED: "▲",
     Verdict.CERTIFIED: "■",
     Verdict.NOT_REFUTED: "○",
     Verdict.EQUIVALENT: "≈",
@@ -19,6 +21,7 @@ MEANINGS: dict[Verdict, str] = {
         "The claim is false. There is a counterexample; where the evidence is statistical, "
         "a true claim would have been refuted with probability at most α."
     ),
+    Verdict.MISCALIBRATED: MISCALIBRATION,
     Verdict.CERTIFIED: "The claim is proved for the stated model and scope. How the code samples is outside it.",
     Verdict.NOT_REFUTED: (
         "No violation was seen. This is not “private”: the report says how small a violation would have been seen."

@@ -21,7 +21,7 @@ from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, judge_recorded, run_audit
 from auditdp.mechanism import OWN_RANDOMNESS, is_seeded
 from auditdp.mutation.score import mutation
-from auditdp.results import RESULT, AuditResult, Published, Verdict
+from auditdp.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
 from auditdp.runner.plan import BUDGETS, Task
 
 _collected: dict[str, list[Declared]] = {}
@@ -45,7 +45,7 @@ def run_task(task: Task) -> AuditResult:
             declared = _find(task)
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
-            if wanted and result.verdict is not Verdict.VIOLATED:  # else every mutant is refuted as well
+            if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
                 exact = next((evidence for evidence in result.evidence if evidence.kind == "exact"), None)
                 result = replace(result, mutation=mutation(built, settings, exact=exact))
     except Skip as reason:
@@ -67,11 +67,13 @@ def run_task(task: Task) -> AuditResult:
 
 
 def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
-    """Run the audit, at ascending sizes up to the first that violates where it tries several; return what was run last.
+    """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
 
-    Every size has an equal share of α, so that all of them together err with probability at most the task's.
+    Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
+    calibration does not end the search for a violation that is declared.
     """
     sizes = declared.sizes(task.overrides)
+    refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
     without: list[str] = []
     for overrides in sizes:
         built, parameters = declared.build(overrides)
@@ -79,11 +81,12 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
         key = task.id if len(sizes) == 1 else f"{task.id}[{size}]"
         settings = Settings(task.alpha / len(sizes), BUDGETS[task.budget], task.root_seed, key)
         result = replace(run_audit(built, settings), id=task.id, alpha=task.alpha)
-        if result.verdict is Verdict.VIOLATED:
+        if result.verdict in refuted:
             break
         without.append(size)
-    if without and result.verdict is Verdict.VIOLATED:
-        result = replace(result, summary=f"{result.summary}. No violation was found at {' or '.join(without)}")
+    if without and result.verdict in refuted:
+        what = "violation" if result.verdict is Verdict.VIOLATED else "larger difference"
+        result = replace(result, summary=f"{result.summary}. No {what} was found at {' or '.join(without)}")
     return built, parameters, settings, result
 
 

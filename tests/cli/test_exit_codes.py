@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from auditdp import __version__
@@ -70,6 +72,27 @@ SKIPPED = """
 def skipped():
     raise Skip("needs a CUDA device")
 """
+UNDERSTATED = """
+class Understated:
+    '''Noise that suffices, said to be calibrated to a sensitivity that does not.'''
+
+    name, sensitivity, norm = "Understated", 1.0, "l1"
+
+    def query(self, data, rng=None):
+        return 1.25 * data
+
+    def __call__(self, data, size, *, rng):
+        return self.query(data) + rng.laplace(scale=1.25, size=size)
+"""
+MISCALIBRATED = (
+    UNDERSTATED
+    + """
+@audit()
+def miscalibrated():
+    return Audit(Understated(), PureDP(1.0), BITS, calls=200)
+"""
+)
+DECLARED_MISCALIBRATION = MISCALIBRATED.replace("@audit()", '@audit(expect="miscalibration")')
 
 
 @pytest.mark.parametrize(
@@ -77,7 +100,13 @@ def skipped():
     [
         (HOLDS, [], ["NOT_REFUTED"], 0),
         (CERTIFIED, [], ["CERTIFIED"], 0),
-        (SKIPPED, [], ["SKIPPED"], 0),
+        (SKIPPED, [], ["SKIPPED"], 5),
+        (SKIPPED + SKIPPED.replace("skipped", "another"), [], ["SKIPPED", "SKIPPED"], 5),
+        (SKIPPED + HOLDS, [], ["SKIPPED", "NOT_REFUTED"], 0),
+        (SKIPPED + CRASHES, [], ["SKIPPED", "ERROR"], 3),
+        (MISCALIBRATED, [], ["MISCALIBRATED"], 1),
+        (DECLARED_MISCALIBRATION, [], ["MISCALIBRATED"], 0),
+        (DECLARED_AND_MISSED.replace("violation", "miscalibration"), [], ["NOT_REFUTED"], 1),
         (DECLARED_AND_FOUND, [], ["VIOLATED"], 0),
         (VIOLATED, [], ["VIOLATED"], 1),
         (TOOTHLESS, [], ["INCONCLUSIVE"], 1),
@@ -103,6 +132,41 @@ def test_a_finding_that_fresh_randomness_does_not_confirm_has_no_counterexample(
     found = project.run().audit("inconclusive")
     assert found["counterexample"] is None
     assert "did not confirm" in found["summary"]
+
+
+def test_a_run_that_audits_nothing_says_so_on_every_channel(project):
+    project.audits(PRELUDE + SKIPPED)
+    outcome = project.run(
+        "--report", "html=out.html", "--report", "claims=claims.md", "--report", "claims-json=claims.json"
+    )
+    assert outcome.code == 5
+    assert outcome.record["audited"] == 0
+    said = "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is known of what was to be audited"
+    assert said in outcome.err
+    page = project.root.joinpath("out.html").read_text()
+    assert "<h1>Nothing was audited</h1>" in page
+    assert "No findings" not in page
+    assert said in project.root.joinpath("claims.md").read_text()
+    stored = json.loads(project.root.joinpath("claims.json").read_text())
+    assert (stored["audited"], stored["skipped"]) == (0, 1)
+    shown = project("run", "--seed", "1", "--budget", "quick")
+    assert shown.code == 5
+    assert "1 audit of 0 privacy claims" in shown.out
+    assert " · 1 skipped" in shown.out
+    assert "     0  audited" in shown.out
+    assert "Nothing was audited, so this is not a clean run." in shown.out
+    assert "findings" not in shown.out
+    assert "A clean run means" not in shown.out
+    assert project("replay", "skipped").code == 5
+
+
+def test_a_run_that_skips_some_counts_them(project):
+    project.audits(PRELUDE + SKIPPED + HOLDS)
+    shown = project("run", "--seed", "1", "--budget", "quick")
+    assert shown.code == 0
+    assert " · 1 skipped" in shown.out
+    text = " ".join(shown.out.split())
+    assert "mechanisms are private. 1 audit was skipped; nothing is known of what was to be audited there." in text
 
 
 def test_nothing_collected_is_said_with_where_was_looked(project):

@@ -116,7 +116,12 @@ def test_a_violation_comes_with_its_counterexample_and_command(recorded):
     assert found["counterexample"]["pair"] == "1 | 0"
     assert found["counterexample"]["confirmed"] is True
     assert found["calls"] >= 100
-    assert found["log_e_value"] > 0
+    exact, game = found["evidence"]
+    assert (exact["verdict"], found["log_e_value"]) == (
+        "VIOLATED",
+        None,
+    )  # the verdict rests on the law, which bets nothing
+    assert game["log_e_value"] > 0
     assert found["description"] == "No epsilon is large enough."
     assert found["reproduce"].startswith("auditdp run audits/audit_it.py::infinite --seed 1 ")
 

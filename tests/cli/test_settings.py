@@ -116,7 +116,7 @@ def test_the_data_folder_comes_from_the_option_the_environment_or_the_settings(p
 def test_without_its_data_an_audit_is_skipped_with_the_remedy(project):
     project.audits(DATA)
     outcome = project.run()
-    assert outcome.code == 0
+    assert outcome.code == 5
     assert outcome.audit("with_data")["verdict"] == "SKIPPED"
     assert "--data" in outcome.audit("with_data")["summary"]
     (project.root / "empty").mkdir()

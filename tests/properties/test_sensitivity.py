@@ -46,8 +46,8 @@ def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
     found = look(matrix, sensitivity, name, examples=50)
     assert found.details["exhaustive"]
     assert found.details["largest_difference"] == columns.max()
-    assert (found.verdict is Verdict.VIOLATED) == (columns.max() > sensitivity)
-    assert (found.counterexample is not None) == (found.verdict is Verdict.VIOLATED)
+    assert (found.verdict is Verdict.MISCALIBRATED) == (columns.max() > sensitivity)
+    assert (found.counterexample is not None) == (found.verdict is Verdict.MISCALIBRATED)
 
 
 wide = st.lists(st.lists(st.integers(-9, 9), min_size=12, max_size=12), min_size=1, max_size=3)
@@ -61,5 +61,5 @@ def test_a_search_shows_nothing_that_is_not_there(matrix, sensitivity, root):
     found = look(matrix, sensitivity, "l1", examples=60, root=root)
     assert not found.details["exhaustive"]
     assert found.details["largest_difference"] in columns
-    assert (found.verdict is Verdict.VIOLATED) == (found.details["largest_difference"] > sensitivity)
+    assert (found.verdict is Verdict.MISCALIBRATED) == (found.details["largest_difference"] > sensitivity)
     assert found == look(matrix, sensitivity, "l1", examples=60, root=root)

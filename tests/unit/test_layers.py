@@ -33,6 +33,7 @@ NOT_FOR_MECHANISMS = {
     "report",
     "runner",
     "testing",
+    "verdict",
 }
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 GROUND = {"errors"}
@@ -42,6 +43,7 @@ ROOMS = {
     "randomness": set(),
     "claims": GROUND,
     "results": set(),
+    "verdict": {"results"},
     "threads": set(),
     "mechanism": GROUND,
     "calls": {*GROUND, "mechanism"},
@@ -56,12 +58,12 @@ ROOMS = {
     "evidence": {*CORE, "binomial", "betting", "search", "accountants"},
     "declaration": {*CORE, "betting", "accountants", "evidence"},
     "collection": {"errors", "declaration"},
-    "judgement": {*CORE, "declaration", "betting", "accountants", "evidence"},
-    "assertion": {*CORE, "declaration", "judgement"},
-    "mutation": {*CORE, "search", "declaration", "evidence", "judgement"},
+    "judgement": {*CORE, "verdict", "declaration", "betting", "accountants", "evidence"},
+    "assertion": {*CORE, "verdict", "declaration", "judgement"},
+    "mutation": {*CORE, "search", "declaration", "evidence", "judgement", "verdict"},
     "runner": {*CORE, "declaration", "collection", "judgement", "mutation", "config"},
     "baseline": {"errors", "results"},
-    "report": {"results", "claims", "errors"},
+    "report": {"results", "verdict", "claims", "errors"},
     "testing": {*CORE, "declaration", "judgement"},
     "pytest_plugin": {*CORE, "declaration", "collection", "judgement", "config", "runner"},
     "cli": {

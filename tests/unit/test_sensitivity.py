@@ -121,7 +121,7 @@ def test_a_known_sensitivity_holds_and_anything_less_is_refuted(query, norm, adj
     assert held.details["exhaustive"] is True
     assert f"holds for all {len(everything):,} pairs" in held.statement
     broken = look(Query(query, known * (1 - 1e-6), norm), adjacency)
-    assert broken.verdict is Verdict.VIOLATED
+    assert broken.verdict is Verdict.MISCALIBRATED
     assert broken.details["largest_difference"] == held.details["largest_difference"]
 
 
@@ -163,7 +163,7 @@ def test_a_clip_that_was_left_out_is_found_and_shrunk(root):
     assert right.verdict is Verdict.NOT_REFUTED
     assert right.details["pairs_compared"] == 1 + EXAMPLES
     wrong = look(Query(sum, 900_000), adjacency, root=root)
-    assert wrong.verdict is Verdict.VIOLATED
+    assert wrong.verdict is Verdict.MISCALIBRATED
     assert wrong.details["pairs_compared"] <= 1 + 2 * EXAMPLES
     first, second = (sorted(map(int, re.findall(r"\d+", side))) for side in wrong.counterexample.pair.split("|"))
     assert sorted([first, second]) == [[0, 0, 0], [0, 0, 900_001]]
@@ -177,7 +177,7 @@ def test_the_search_climbs_to_what_random_pairs_do_not_show(root):
     The largest difference is 600·100 - 500·0 = 60,000.
     """
     found = look(Query(lambda values: sum(values) * values[0], 55_000), Replace(6, 100), root=root)
-    assert found.verdict is Verdict.VIOLATED
+    assert found.verdict is Verdict.MISCALIBRATED
     assert found.details["pairs_compared"] <= 1 + 2 * EXAMPLES
 
 
@@ -194,7 +194,7 @@ def test_played_pairs_alone():
     found = look(query, EdgeLDP(6), pairs=pairs, examples=0)
     assert found.verdict is Verdict.NOT_REFUTED
     assert found.details["pairs_compared"] == 1
-    assert look(query, EdgeLDP(6)).verdict is Verdict.VIOLATED
+    assert look(query, EdgeLDP(6)).verdict is Verdict.MISCALIBRATED
     assert look(query, EdgeLDP(6), examples=0).details["pairs_compared"] == len(EdgeLDP(6).pairs())
 
 
@@ -243,7 +243,7 @@ def test_randomness_inside_is_the_same_on_both_sides():
 def test_an_amplified_sample_is_refuted():
     """Records weighted by 1/rate change the sum by 2, whatever the rate does for privacy elsewhere."""
     found = look(sampled(2), EdgeLDP(6))
-    assert found.verdict is Verdict.VIOLATED
+    assert found.verdict is Verdict.MISCALIBRATED
     assert found.details["largest_difference"] == 2
 
 
@@ -277,7 +277,7 @@ def test_inputs_that_draw_unequally_much_are_not_held_against_a_query():
     assert "holds" not in found.statement
     assert found.details["largest_difference"] <= 4
     assert "holds for all 80 pairs" in look(RandomQuery(first_two_by_key, 4), EdgeLDP(6)).statement
-    assert look(RandomQuery(first_two_by_key, 3), EdgeLDP(6)).verdict is Verdict.VIOLATED
+    assert look(RandomQuery(first_two_by_key, 3), EdgeLDP(6)).verdict is Verdict.MISCALIBRATED
 
 
 def test_a_small_difference_counts_however_much_is_drawn():
@@ -310,14 +310,14 @@ def test_rounding_is_not_a_violation():
     assert "rounding" not in look(Query(np.sum), EdgeLDP(5)).statement
 
 
-@pytest.mark.parametrize(("excess", "verdict"), [(1e-8, Verdict.VIOLATED), (1e-10, Verdict.NOT_REFUTED)])
+@pytest.mark.parametrize(("excess", "verdict"), [(1e-8, Verdict.MISCALIBRATED), (1e-10, Verdict.NOT_REFUTED)])
 def test_rounding_is_small(excess, verdict):
     assert look(Query(float, 1.0), Neighbours([(1 + excess, 0)])).verdict is verdict
 
 
 @pytest.mark.parametrize(
     ("convert", "verdict"),
-    [(int, Verdict.VIOLATED), (float, Verdict.NOT_REFUTED), (np.float32, Verdict.NOT_REFUTED)],
+    [(int, Verdict.MISCALIBRATED), (float, Verdict.NOT_REFUTED), (np.float32, Verdict.NOT_REFUTED)],
 )
 def test_rounding_goes_with_the_values_and_integers_have_none(convert, verdict):
     """Doubles near 10^15 are 0.125 apart, so that 256 of them may hide a 2; integers below 2^53 hide nothing."""
@@ -326,7 +326,7 @@ def test_rounding_goes_with_the_values_and_integers_have_none(convert, verdict):
 
 def test_integers_beyond_doubles_are_rounded():
     assert look(Query(lambda x: x, 1), Neighbours([(2**60 + 1024, 2**60)])).verdict is Verdict.NOT_REFUTED
-    assert look(Query(lambda x: x, 1), Neighbours([(2**62, 2**60)])).verdict is Verdict.VIOLATED
+    assert look(Query(lambda x: x, 1), Neighbours([(2**62, 2**60)])).verdict is Verdict.MISCALIBRATED
 
 
 def test_unsigned_and_boolean_values_do_not_wrap():
@@ -434,7 +434,7 @@ def test_it_is_gathered_where_it_applies_and_certifies_nothing():
 def test_it_can_be_named():
     result = judge(Counting(weight=1.25), evidence=["sensitivity"])
     assert [e.kind for e in result.evidence] == ["sensitivity"]
-    assert result.verdict is Verdict.VIOLATED
+    assert result.verdict is Verdict.MISCALIBRATED
     assert result.counterexample.explanation.endswith("is 1.25, and the noise is calibrated to 1")
     assert (result.calls, result.epsilon_lower) == (0, None)
     with pytest.raises(CollectionError, match="did you mean 'sensitivity'"):
@@ -447,16 +447,17 @@ def test_it_finds_at_once_what_the_game_cannot_see():
     """A weight of 1.01 makes the true epsilon 1.01: 3,000 calls of the game see nothing of that."""
     result = judge(Counting(weight=1.01))
     assert {e.kind: e.verdict for e in result.evidence} == {
-        "sensitivity": Verdict.VIOLATED,
+        "sensitivity": Verdict.MISCALIBRATED,
         "game": Verdict.NOT_REFUTED,
     }
-    assert result.verdict is Verdict.VIOLATED
+    assert result.verdict is Verdict.MISCALIBRATED
 
 
 def test_a_stated_law_without_that_noise_is_pointed_out():
     result = judge(Stated(weight=1.01))
-    assert result.verdict is Verdict.VIOLATED
-    assert "it is not the law of noise that is calibrated as declared" in result.summary
+    assert result.verdict is Verdict.MISCALIBRATED
+    assert "Of the claim itself: CERTIFIED, Exact ε = 1 over all 12 pairs" in result.summary
+    assert "has slack for what the neighbours need, or is not that of such noise around this query" in result.summary
 
 
 def test_a_control_that_is_broken_in_its_noise_is_left_to_other_evidence():

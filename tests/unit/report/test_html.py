@@ -10,7 +10,7 @@ import pytest
 from auditdp.report import html
 from auditdp.report.facts import facts, says
 from auditdp.report.formats import render
-from auditdp.results import Evidence, Verdict
+from auditdp.results import Counterexample, Evidence, Verdict
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "wbr"}
 
@@ -217,6 +217,36 @@ def test_a_clean_run_claims_no_more_than_it_may(clean_record):
     shown = " ".join("".join(Page(render(clean_record, "html")).text).split())
     assert "No findings in 7 audits" in shown
     assert "it does not mean that the mechanisms are private" in shown
+
+
+def test_a_refuted_calibration_is_not_shown_as_a_refuted_claim(record, audit):
+    clean = audit("::dprr")
+    calibration = Evidence(
+        "sensitivity", Verdict.MISCALIBRATED, "calibrated to 1", counterexample=Counterexample("0 | 2", "needs 2")
+    )
+    result = replace(
+        clean,
+        verdict=Verdict.MISCALIBRATED,
+        summary="calibrated to 1. Of the claim itself: NOT_REFUTED",
+        evidence=[*clean.evidence, calibration],
+        counterexample=calibration.counterexample,
+    )
+    shown = " ".join("".join(Page(render(replace(record, results=[result]), "html")).text).split())
+    assert "1 finding in 1 audit" in shown
+    assert "The audit does not declare this. Calibrate the noise to what neighbours need, or argue" in shown
+    assert "Counterexample to the calibration" in shown
+    assert "the argument for the claim fails; the claim itself may still hold" in shown
+    declared = replace(record, results=[replace(result, expected="miscalibration")])
+    shown = " ".join("".join(Page(render(declared, "html")).text).split())
+    assert "Declared miscalibrations, found again" in shown
+    assert "a miscalibration: this audit succeeds by finding it" in shown
+
+
+def test_a_page_of_skipped_audits_is_not_that_of_a_clean_run(record, audit):
+    shown = " ".join("".join(Page(render(replace(record, results=[audit("lpgnn")]), "html")).text).split())
+    assert "Nothing was audited, so this is not a clean run. 1 audit was skipped" in shown
+    assert "No findings" not in shown
+    assert "No undeclared violation" not in shown
 
 
 def test_an_interrupted_run_says_so(record):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from auditdp.report import terminal
-from auditdp.results import Counterexample
+from auditdp.results import Counterexample, Evidence, Verdict
 
 
 def lines(result, **options):
@@ -43,7 +43,7 @@ def test_a_violation_is_spelled_out(audit):
 def test_a_declared_violation_reads_as_success(audit):
     declared = audit("graphpub")
     first, *_ = lines(declared)
-    assert first == "VIOLATED as declared  audits/audit_edges.py::graphpub_degrees"
+    assert first == "VIOLATED as declared audits/audit_edges.py::graphpub_degrees"
     assert "ε = ∞" in terminal.line(declared)
     green = terminal.line(declared, colour=True)
     assert green.startswith("\x1b[32mVIOLATED as declared")
@@ -102,7 +102,7 @@ def test_plain_text_has_no_colour_codes(record):
 def test_the_summary(record):
     text = terminal.summary(replace(record, seconds=27.7))
     assert text.split("\n")[1:] == [
-        "13 audits of 9 privacy claims in 27.7 s",
+        "13 audits of 9 privacy claims in 27.7 s · 1 skipped · 1 crashed",
         "     4  findings",
         "     2  declared violations found",
         "     2  certified",
@@ -132,3 +132,64 @@ def test_a_clean_run_says_that_nothing_was_found_and_what_that_means(clean_recor
 
 def test_an_interrupted_run_says_so(record):
     assert "this run is interrupted: audits are missing" in terminal.summary(replace(record, status="interrupted"))
+
+
+def miscalibrated(result, **changes):
+    """Make an audit one whose calibration is refuted beside a clean game."""
+    calibration = Evidence(
+        "sensitivity",
+        Verdict.MISCALIBRATED,
+        "The noise is calibrated to l1 sensitivity 1, but two neighbours need 2: the calibration is refuted",
+        counterexample=Counterexample("0 | 2", "Before the noise the first input gives 0 and the second 2"),
+    )
+    return replace(
+        result,
+        verdict=Verdict.MISCALIBRATED,
+        evidence=[*result.evidence, calibration],
+        counterexample=calibration.counterexample,
+        seconds=1.35,
+        **changes,
+    )
+
+
+def test_a_refuted_calibration_says_what_it_means_and_what_is_known_of_the_claim(audit):
+    shown = lines(miscalibrated(audit("::dprr")))
+    assert shown[0].startswith("MISCALIBRATED audits/audit_edges.py::dprr ")
+    assert shown[1:-1] == [
+        "    claimed in   Hidano & Murakami 2022, Proposition 2",
+        "    pair         0 | 2",
+        "    because      Before the noise the first input gives 0 and the second 2",
+        "    means        The noise is calibrated to less than two neighbours need: the argument for the",
+        "                 claim fails; the claim itself may still hold. Calibrate the noise to what",
+        "                 neighbours need, or argue for the claim without this sensitivity.",
+        "    the claim    NOT_REFUTED: 20,382 calls over 6 pairs did not refute the claim.",
+    ]
+    assert shown[-1].startswith("    reproduce ")
+
+
+def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is(record, audit):
+    declared = miscalibrated(audit("::dprr"), expected="miscalibration")
+    assert lines(declared)[0].startswith("MISCALIBRATED as declared audits/audit_edges.py::dprr")
+    assert terminal.line(declared, colour=True).startswith("\x1b[32mMISCALIBRATED as declared")
+    text = terminal.summary(replace(record, results=[declared]))
+    assert "     1  declared miscalibration found\n     0  findings" in text
+    missed = replace(audit("::dprr"), expected="miscalibration")
+    assert "    missed       A miscalibration is declared here, and it was not found." in lines(missed)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status", "said"),
+    [
+        (["SKIPPED"], "complete", "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is"),
+        (["SKIPPED", "ERROR"], "complete", "this is not a clean run. 1 audit was skipped and 1 audit crashed; nothing"),
+        (["CERTIFIED", "ERROR"], "complete", "This is not a clean run: 1 audit crashed; nothing is known of what"),
+        (["CERTIFIED", "SKIPPED", "SKIPPED"], "complete", "are private. 2 audits were skipped; nothing is known of"),
+        (["CERTIFIED"], "interrupted", "This is not a clean run: it is interrupted, and audits are missing."),
+        ([], "interrupted", "Nothing was audited, so this is not a clean run."),
+    ],
+)
+def test_only_what_was_audited_makes_a_clean_run(record, audit, verdicts, status, said):
+    results = [replace(audit("warner_rr"), verdict=Verdict(verdict)) for verdict in verdicts]
+    text = " ".join(terminal.summary(replace(record, results=results, status=status)).split())
+    assert said in text
+    assert ("A clean run means" in text) == (verdicts == ["CERTIFIED", "SKIPPED", "SKIPPED"])

@@ -62,6 +62,31 @@ def grows(level=1):
     '''Responses with ε are 2-DP.'''
     return Audit(Response(level), PureDP(2.0), AnyValues((0, 1)), evidence=["exact"], cost="none")
 
+class Counted:
+    '''A count that is declared to change by 1.'''
+
+    name, sensitivity, norm = "Counted", 1.0, "l1"
+
+    def __init__(self, level):
+        self.level = level
+
+    def query(self, data, rng=None):
+        return data * self.level
+
+    def __call__(self, data, size, *, rng):
+        return rng.integers(0, 2, size)
+
+def counted(level):
+    return Audit(Counted(level), PureDP(2.0), AnyValues((0, 1)), evidence=["sensitivity"])
+
+@audit(expect="miscalibration", smallest={"level": range(1, 4)})
+def understated(level=1):
+    return counted(level)
+
+@audit(expect="violation", smallest={"level": range(1, 4)})
+def not_violated(level=1):
+    return counted(level)
+
 @audit()
 def reads():
     Path("seen").write_text(data_file("value").read_text() + os.environ["AUDITDP_DATA"])
@@ -102,6 +127,15 @@ def test_the_first_size_that_violates_is_the_result(tasks):
     assert result.summary.endswith("No violation was found at level = 1 or level = 2")
     assert result.published == Published("a mechanism", "as stated", cost="none")
     assert result.alpha == tasks("grows")[0].alpha
+
+
+def test_the_first_size_that_is_miscalibrated_is_the_result_unless_a_violation_is_declared(tasks):
+    result = run_task(tasks("understated")[0])
+    assert (result.verdict, result.parameters, result.as_expected) == (Verdict.MISCALIBRATED, {"level": 2}, True)
+    assert result.summary.endswith("No larger difference was found at level = 1")
+    result = run_task(tasks("not_violated")[0])
+    assert (result.verdict, result.parameters, result.is_finding) == (Verdict.MISCALIBRATED, {"level": 3}, True)
+    assert "was found at" not in result.summary
 
 
 def test_a_size_that_is_given_is_the_only_one(tasks):
