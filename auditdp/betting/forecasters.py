@@ -24,8 +24,9 @@ from auditdp.betting.batch import Batch
 from auditdp.betting.memory import Memory
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Floats, Forecasts, log_cap
+from auditdp.calls.inputs import Inputs
 from auditdp.errors import AuditError
-from auditdp.mechanism import Array, Mechanism
+from auditdp.mechanism import Array, Mechanism, name_of
 
 Labels = NDArray[np.int8]
 
@@ -99,13 +100,18 @@ class LikelihoodRatio:
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
-        bound = copy.copy(self)
+        bound, inputs, name = copy.copy(self), Inputs(), name_of(mechanism)
         if hasattr(mechanism, "log_prob"):
-            bound._log_prob = mechanism.log_prob
-            bound._inputs = (pair.data, pair.neighbour)
+
+            def log_probs(outputs: Array) -> list[Any]:
+                with inputs.lent(f"{name}.log_prob", pair.data, pair.neighbour) as lent:
+                    return [mechanism.log_prob(outputs, x) for x in lent]
+
+            bound._log_probs = log_probs
         else:
-            bound._log_prob = lambda outputs, law: law.log_prob(outputs)
-            bound._inputs = (mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
+            with inputs.lent(f"{name}.distribution", pair.data, pair.neighbour) as lent:
+                laws = [mechanism.distribution(x) for x in lent]
+            bound._log_probs = lambda outputs: [law.log_prob(outputs) for law in laws]
         return bound
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
@@ -114,7 +120,7 @@ class LikelihoodRatio:
 
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-likelihood ratio; 0 where both laws call the output impossible."""
-        ones, zeros = (np.asarray(self._log_prob(outputs, x), dtype=float) for x in self._inputs)
+        ones, zeros = (np.asarray(side, dtype=float) for side in self._log_probs(outputs))
         with np.errstate(invalid="ignore"):
             return np.asarray(np.nan_to_num(ones - zeros, nan=0.0, posinf=np.inf, neginf=-np.inf))
 
@@ -122,8 +128,7 @@ class LikelihoodRatio:
         """Return the two posterior probabilities, shape (n, 2)."""
         return probabilities(self.log_odds(outputs))
 
-    _log_prob: Any = None
-    _inputs: tuple[Any, Any] = (None, None)
+    _log_probs: Any = None
 
 
 class Scored:
@@ -137,8 +142,14 @@ class Scored:
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
         """Return the player of one pair: it watches the scores alone."""
+        inputs, name = Inputs(), f"{name_of(mechanism)}.score"
+
+        def score(outputs: Array) -> Array:
+            with inputs.lent(name, pair.data, pair.neighbour) as (data, neighbour):
+                return np.asarray(mechanism.score(outputs, Pair(data, neighbour, pair.name)), dtype=np.float32)
+
         watcher = Watching("score: ", share=4.0).player(mechanism, pair)
-        watcher.look_through(lambda outputs: np.asarray(mechanism.score(outputs, pair), dtype=np.float32))
+        watcher.look_through(score)
         return watcher
 
 

@@ -68,29 +68,32 @@ class Representation:
         shape: The shape of a row.
         dtype: Its type.
         flat: Whether rows hold the leaves of outputs, between their number and the name of what does not fit.
+        typed: Whether the first leaf is the type of the array that an output came in.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     flat: bool
+    typed: bool = False
 
     @classmethod
     def of(cls, samples: Iterable[Outputs]) -> Representation:
         """Return the representation for outputs that look like these.
 
-        Numbers of one shape keep it. Their type is kept in arrays of many outputs, and is double where they come one by one
-        (a function may return 0 now and 0.5 later), or in several types. Otherwise rows have room for twice as many leaves
-        as the longest sample, or for exactly as many where all samples are arrays of many outputs.
+        Numbers of one shape keep it, and their type where they come in arrays of many outputs. Where they come one by one
+        they are doubles: a function may return 0 now and 0.5 later. Otherwise rows have room for twice as many leaves as the
+        longest sample, or for exactly as many where all samples are arrays of many outputs; where these are of several
+        types, the type is a leaf of its own, since whoever gets the array sees it.
         """
         seen = [_Seen.of(outputs) for outputs in samples]
         shapes = {shape for one in seen for shape in one.shapes}
-        if None not in shapes and len(shapes) == 1 and (shape := shapes.pop()) is not None:
-            types = {one.dtype for one in seen}
-            kept = types.pop() if len(types) == 1 and all(one.together for one in seen) else np.dtype(np.float64)
-            return cls(shape, kept, flat=False)
-        longest = max((one.longest for one in seen), default=0)
-        width = longest if all(one.together for one in seen) else 2 * longest
-        return cls((max(1, width) + 2,), np.dtype(np.float64), flat=True)
+        types = {one.dtype for one in seen}
+        double, together = np.dtype(np.float64), all(one.together for one in seen)
+        if None not in shapes and len(shapes) == 1 and len(types) == 1 and (shape := shapes.pop()) is not None:
+            return cls(shape, types.pop() if together else double, flat=False)
+        typed = together and len(types) > 1
+        longest = max((one.longest for one in seen), default=0) + typed
+        return cls((max(1, longest if together else 2 * longest) + 2,), double, flat=True, typed=typed)
 
     def rows(self, outputs: Outputs) -> Array:
         """Return one row per output, of this shape and type.
@@ -132,7 +135,8 @@ class Representation:
 
     def _flat(self, row: Array, output: Any) -> None:
         """Fill the row of one output: the number of its leaves, the leaves, and the name of those beyond the width."""
-        numbers, width = list(leaves(output)), len(row) - 2
+        kind = [str(output.dtype)] if self.typed and isinstance(output, np.ndarray | np.generic) else []
+        numbers, width = list(leaves([*kind, output])), len(row) - 2
         row[0] = len(numbers)
         row[1 : 1 + min(len(numbers), width)] = numbers[:width]
         if len(numbers) > width:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.game import Streams
+from auditdp.calls.inputs import Inputs
 from auditdp.errors import AuditError, MechanismError
 from auditdp.mechanism import Array, brief, name_of
 
@@ -64,6 +65,7 @@ class Comparison:
         self.sensitivity = _declared_sensitivity(mechanism)
         self.order, self.norm = declared_norm(mechanism)
         self.seeds = [int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)]
+        self._inputs = Inputs()
         self.largest: Difference | None = None
         self.pairs = self.uncoupled = 0
         self.random = False
@@ -106,7 +108,8 @@ class Comparison:
         """Return the query's value, and the state in which it left its generator."""
         rng = np.random.default_rng(seed)
         try:
-            raw = self.mechanism.query(data, rng)
+            with self._inputs.lent(self.name, data) as (lent,):
+                raw = self.mechanism.query(lent, rng)
             value = raw.tocsr() if sparse.issparse(raw) else np.asarray(raw)
         except AuditError:
             raise

@@ -22,9 +22,10 @@ from auditdp.betting.game import Streams
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Floats
+from auditdp.calls.inputs import Inputs
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
-from auditdp.mechanism import Array, Mechanism
+from auditdp.mechanism import Array, Mechanism, name_of
 from auditdp.results import Evidence
 
 
@@ -73,8 +74,13 @@ class Possible:
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
-        bound = copy.copy(self)
-        bound._possible = lambda outputs: [mechanism.possible(outputs, x) for x in (pair.data, pair.neighbour)]
+        bound, inputs, name = copy.copy(self), Inputs(), f"{name_of(mechanism)}.possible"
+
+        def possible(outputs: Array) -> list[Any]:
+            with inputs.lent(name, pair.data, pair.neighbour) as lent:
+                return [mechanism.possible(outputs, x) for x in lent]
+
+        bound._possible = possible
         return bound
 
     def fit(self, outputs: Array, labels: Labels) -> Self:

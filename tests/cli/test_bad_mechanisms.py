@@ -43,12 +43,6 @@ def objects(data, size, *, rng):
 def words(data, size, *, rng):
     return np.array(["yes"] * size)
 
-def fickle_type(data, size, *, rng):
-    return np.zeros(size, np.int8 if data else np.float64)
-
-def fickle_shape(data, size, *, rng):
-    return np.zeros((size, 2 + data))
-
 def no_rng(data, size):
     return np.zeros(size)
 
@@ -57,9 +51,12 @@ def coin(data, size, *, rng):
 
 FAR = [Pair(np.ones(3, np.int8), np.zeros(3, np.int8))]
 
-for mechanism in (raises, unreadable, one_too_many, one_number, ragged, objects, words, fickle_type, fickle_shape, no_rng):
+for mechanism in (raises, unreadable, one_too_many, one_number, ragged, objects, words, no_rng):
     declare(f"of_{mechanism.__name__}", mechanism)
 declare("of_a_number", 3)
+declare("of_an_input_that_is_changed", lambda data, rng: data.sort(), pairs=[([2, 1], [3, 1])])
+declare("of_randomness_from_elsewhere", lambda data, size, *, rng: np.random.default_rng().random(size))
+declare("the_same_twice", coin, pairs=[(1, 0), ([2, 3], [2, 3])])
 declare("of_shared_noise", SharedNoise(1.0))
 declare("epsilon_zero", coin, epsilon=0.0)
 declare("epsilon_negative", coin, epsilon=-1.5)
@@ -116,13 +113,14 @@ def no_law():
 SAID = {
     "of_raises": ["raises raised ValueError: cannot count to 7", "on input"],
     "of_unreadable": ["cannot read an output of type object", "return numbers, text, None"],
-    "of_one_too_many": ["one_too_many: returned shape (65,)", "first dimension size=64"],
-    "of_one_number": ["one_number: returned shape ()", "first dimension size=64"],
+    "of_one_too_many": ["one_too_many: returned shape (9,)", "first dimension size=8"],
+    "of_one_number": ["one_number: returned shape ()", "first dimension size=8"],
     "of_ragged": ["ragged: returned ragged outputs", "must have one shape"],
     "of_objects": ["objects: returned dtype object", "encode it as numbers"],
     "of_words": ["words: returned dtype <U3", "encode it as numbers"],
-    "of_fickle_type": ["fickle_type: returned dtype", "int8", "float64", "return one dtype"],
-    "of_fickle_shape": ["fickle_shape: returned outputs of shape", "(2,)", "(3,)", "pad to one shape"],
+    "of_an_input_that_is_changed": ["<lambda>: changes its input[0] in place", "work on a copy"],
+    "of_randomness_from_elsewhere": ["<lambda>: gave different outputs", "draws from elsewhere", "auditdp.unseeded"],
+    "the_same_twice": ["both inputs of a pair are [2, 3]", "give two different inputs"],
     "of_no_rng": ["no_rng: takes data, size", "needs an argument 'rng'"],
     "of_a_number": ["expected a mechanism", "f(data, rng), got 3"],
     "of_shared_noise": ["SharedNoise: all 64 outputs of one call are equal", "draw fresh noise"],
@@ -165,6 +163,23 @@ def test_it_is_an_error_that_says_which_and_what_to_do(bad_run, name):
     assert found["summary"].startswith(f"audits/audit_bad.py::{name}: ")
     for words in SAID[name]:
         assert words in found["summary"]
+
+
+LEAKS = """
+@audit()
+def fickle_type():
+    return Audit(lambda data, size, *, rng: np.zeros(size, np.int8 if data else float), PureDP(1.0), AnyValues((0, 1)))
+
+@audit()
+def fickle_shape():
+    return Audit(lambda data, size, *, rng: np.zeros((size, 2 + data)), PureDP(1.0), AnyValues((0, 1)))
+"""
+
+
+def test_a_type_or_a_shape_that_depends_on_the_data_is_a_violation(project):
+    project.audits(LEAKS)
+    run = project.run()
+    assert {result["verdict"] for result in run.record["results"]} == {"VIOLATED"}
 
 
 def test_an_error_claims_nothing_and_says_how_to_run_it_again(bad_run):

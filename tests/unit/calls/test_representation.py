@@ -120,7 +120,6 @@ def test_arrays_of_many_outputs_keep_their_type():
         rows = np.ones((3, 2), kind)
         form = Representation.of([rows, rows])
         assert form.rows(rows) is rows
-    assert Representation.of([np.ones(3, np.int64), np.ones(3)]).dtype == np.float64
     assert Representation.of([np.ones(3, np.int64)]).rows(np.array([2.0, 4.0])).tolist() == [2, 4]
     with pytest.raises(MechanismError, match=r"float64 outputs of shape \(\) after int64"):
         Representation.of([np.ones(3, np.int64)]).rows(np.array([0.5]))
@@ -132,6 +131,15 @@ def test_arrays_of_several_shapes_become_rows_of_their_leaves():
     form = Representation.of([np.ones((2, 3)), np.ones((2, 1, 2))])
     assert form.shape == (5,)
     assert equal(form.rows(np.full((1, 1, 2), 7.0)), [[2, 7, 7, math.nan, math.nan]])
+
+
+def test_the_type_of_an_array_is_a_leaf_where_there_are_several():
+    form = Representation.of([np.ones((2, 1), np.int8), np.ones((2, 1))])
+    integer, double = form.rows(np.ones((1, 1), np.int8))[0], form.rows(np.ones((1, 1)))[0]
+    assert form.shape == (4,)
+    assert integer[0] == double[0] == 2
+    assert integer[1] != double[1]
+    assert integer[2] == double[2] == 1
 
 
 def test_an_array_of_another_shape_among_doubles_has_a_name():
