@@ -1,9 +1,13 @@
 """Game evidence: play, confirm on fresh randomness, and say what was and was not seen.
 
 Null hypothesis: every pair that is played satisfies the claim. Guarantee: the verdict is VIOLATED, or ε_L exceeds the
-truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping; a finding
-must also be confirmed on fresh randomness, which makes false findings rarer still. Assumes that the outputs of one call
-are independent runs. A clean game is never evidence that a mechanism is private.
+truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping. Assumes that calls
+are independent runs of the mechanism, which is looked at before a game and again where it found something.
+
+A finding is confirmed on fresh randomness by calls that are made one by one, each by a copy of the mechanism that no call has
+changed: what outputs of one call share, or what an instance remembers, confirms nothing. The pair that is named, the best or
+the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names a pair that keeps the claim with
+probability at most alpha. A clean game is never evidence that a mechanism is private.
 """
 
 from __future__ import annotations
