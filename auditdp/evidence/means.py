@@ -1,0 +1,161 @@
+"""Betting on means: is the mean of independent numbers, or their variance, above a value or below it?
+
+Every test multiplies factors that are not negative and have expectation at most 1 under its null hypothesis, given the
+numbers before. Their product, the *wealth*, is a supermartingale: it ever reaches 1/alpha with probability at most alpha
+where the hypothesis is true (Ville 1939), and if it does, the hypothesis is refuted at level alpha. That holds for any
+number of numbers, which need not have one law. Functions return the logarithm of the wealth that counts.
+
+Mean. Under "the mean is at most m" the factor is 1 + s(X − m). Its expectation is at most 1 for every stake s >= 0 that is
+fixed before X is seen, and it is positive where s < 1/(m − low) and X >= low. The stakes are the predictable plug-in ones of
+Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1), arXiv:2010.09686, for
+n numbers: √(2 ln(1/alpha)/(nv)), where v is here the mean square distance of the numbers before from m. Half of the true
+means that lie √(2 ln(1/alpha)) standard errors away, or more, are told from m; for Student's test it is 3.5 where
+that is 4.1 (alpha = 2.3e-4), and 4.75 where it is 5.3 (alpha = 1e-6).
+
+Variance, from above. Groups of five numbers have sample variances that are not negative and have the variance as their mean,
+so "the variance is at most B" is a hypothesis on a mean with low = 0: no further assumption. Variance, from below. Given the
+past, (X − c)² has a mean of at least the variance, whatever c the past suggests: "the variance is at least B" is a
+hypothesis on the mean of numbers up to the square of the range.
+
+Without declared limits the mean is tested with limits that are what was seen so far, widened on both sides by its width.
+Factors that a number beyond them would make negative are 0, which adds to their expectation what such numbers contribute:
+the test is asymptotic. To have more in hand, the wealth counts where it ends and not where it was largest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.evidence.promises import Limits
+
+Floats = NDArray[np.float64]
+
+START = 10
+"""Calls without a stake, from which the first stakes are sized; without limits, as many calls have to differ."""
+SHARE = 0.75
+"""The most that one number may cost, as a share of the wealth."""
+GROUP = 5
+"""Calls of one sample variance: it varies as (excess kurtosis + 2.5)/n, for pairs + 4, for all n calls + 2."""
+INFLATION = 2.0
+"""The assumed kurtosis over that of the sample, where none is stated."""
+
+
+def bias(values: Floats, low: float, high: float, alpha: float, limits: Limits | None) -> float:
+    """Return the log wealth against "the mean lies between ``low`` and ``high``", half of it staked on either side.
+
+    Args:
+        values: Independent numbers, shape (n,).
+        low: Least mean of the hypothesis.
+        high: Greatest mean of the hypothesis.
+        alpha: The level that the stakes are sized for; the wealth is valid at every level.
+        limits: What all values lie between, or None where nothing is declared.
+    """
+    least, most = limits or (None, None)
+    above = _bets(values, high, alpha / 2, least)
+    below = _bets(-values, -low, alpha / 2, None if most is None else -most)
+    return _wealth(np.logaddexp(above, below) - math.log(2), limits is not None)
+
+
+def mean_within(values: Floats, margin: float, alpha: float, limits: Limits | None) -> float:
+    """Return the log wealth against "the mean is not within ±margin": the lesser of two, against either side.
+
+    Each is valid against its side, and the hypothesis is one of the two, so the lesser is valid against both.
+    """
+    least, most = limits or (None, None)
+    above = _bets(values, -margin, alpha, least)
+    below = _bets(-values, -margin, alpha, None if most is None else -most)
+    return min(_wealth(below, limits is not None), _wealth(above, limits is not None))
+
+
+def variance_above(values: Floats, bound: float, alpha: float) -> float:
+    """Return the log wealth against "the variance is at most ``bound``"; nothing is assumed but independence."""
+    return _wealth(_bets(sample_variances(values), bound, alpha, 0.0, start=2), True)
+
+
+def variance_below(
+    values: Floats, bound: float, alpha: float, limits: Limits | None = None, kurtosis: float | None = None
+) -> float:
+    """Return the log wealth against "the variance is at least ``bound``".
+
+    With a stated kurtosis K the factor is f(Y)/(1 − sB + s²B²c/4) for the sample variance Y of a group of k = 5 calls, with
+    f(Y) = (1 − sY/2)² up to Y = 2/s, and 0 from there. For variance σ², Y = σ²U with E[U] = 1 and
+    E[U²] <= c = 1 + (K − 3)/k + 2/(k − 1). f decreases, so that E[f(σ²U)] <= E[f(BU)] if σ² >= B, and as
+    f(Y) <= 1 − sY + s²Y²/4 everywhere, E[f(BU)] <= 1 − sB + s²B²c/4. So the factor's expectation is at most 1.
+
+    Args:
+        values: Independent numbers of one law, shape (n,).
+        bound: The least variance of the hypothesis.
+        alpha: The level that the stakes are sized for.
+        limits: What all values lie between; used where no kurtosis is stated.
+        kurtosis: The most that E[(X − μ)⁴]/σ⁴ can be. Where neither is given, twice that of the sample is assumed: the
+            test is asymptotic, and not valid where the sample shows less than half of the kurtosis.
+    """
+    if kurtosis is None and limits is not None:
+        centre = np.concatenate([values[:1], np.cumsum(values)[:-1] / np.arange(1, len(values))])
+        widest = np.maximum(centre - limits[0], limits[1] - centre) ** 2
+        return _wealth(_bets(-((values - centre) ** 2), -bound, alpha, -widest), True)
+    if kurtosis is None and not varies(values):
+        return 0.0
+    assumed = INFLATION * sample_kurtosis(values) if kurtosis is None else kurtosis
+    groups = sample_variances(values)
+    second = 1 + (assumed - 3) / GROUP + 2 / (GROUP - 1)
+    stake = min(math.sqrt(2 * math.log(1 / alpha) / len(groups) / (second - 1)), 1.0)
+    with np.errstate(divide="ignore"):
+        factors = 2 * np.log(np.maximum(1 - stake * groups / bound / 2, 0.0))
+    return _wealth(np.cumsum(factors - math.log(1 - stake + stake**2 * second / 4)), kurtosis is not None)
+
+
+def sample_variances(values: Floats) -> Floats:
+    """Return the sample variances of disjoint groups of five calls."""
+    return np.asarray(values[: len(values) // GROUP * GROUP].reshape(-1, GROUP).var(axis=1, ddof=1))
+
+
+def sample_kurtosis(values: Floats) -> float:
+    """Return the mean fourth power of the distances from the mean over the square of the mean square."""
+    squares = (values - values.mean()) ** 2
+    return float((squares**2).mean() / squares.mean() ** 2)
+
+
+def varies(values: Floats) -> bool:
+    """Return whether enough calls differ for a test without declared limits."""
+    return bool(_changes(values)[-1] >= 2 * START)
+
+
+def _changes(values: Floats) -> NDArray[np.int64]:
+    """Return how often each number, and those before it, differ from the one before: an odd one out differs twice."""
+    return np.cumsum(np.diff(values, prepend=values[:1]) != 0)
+
+
+def _wealth(process: Floats, valid: bool) -> float:
+    """Return the largest log wealth that was reached, or the last where the test is asymptotic; 0 is where it began."""
+    return max(0.0, float(process.max())) if valid else float(process[-1])
+
+
+def _bets(values: Floats, mean: float, alpha: float, low: Floats | float | None, start: int = START) -> Floats:
+    """Return the log wealth of bets against "the mean is at most ``mean``", after every number.
+
+    ``low`` is what each number is at least, None where nothing is declared.
+    """
+    place = np.arange(len(values))
+    if low is None:
+        least, most = np.minimum.accumulate(values), np.maximum.accumulate(values)
+        low, allowed = _before(2 * least - most, values[0]), _before(_changes(values), 0) >= 2 * START
+    else:
+        allowed = place >= start
+    gains = values - mean
+    mean_squares = _before(np.cumsum(gains**2), 0.0) / np.maximum(place, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = np.sqrt(2 * math.log(1 / alpha) / len(values) / mean_squares)
+        bearable = np.where(low < mean, SHARE / (mean - low), np.inf)
+        stakes = np.minimum(wanted, bearable)
+        stakes = np.where(allowed & np.isfinite(stakes), stakes, 0.0)
+        return np.cumsum(np.log(np.maximum(1 + stakes * gains, 0.0)))
+
+
+def _before(running: NDArray[Any], first: float) -> NDArray[Any]:
+    """Return a running quantity as it was before each number."""
+    return np.concatenate([[first], running[:-1]])
