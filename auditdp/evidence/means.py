@@ -81,11 +81,6 @@ def variance_below(
 ) -> float:
     """Return the log wealth against "the variance is at least ``bound``".
 
-    With a stated kurtosis K the factor is f(Y)/(1 − sB + s²B²c/4) for the sample variance Y of a group of k = 5 calls, with
-    f(Y) = (1 − sY/2)² up to Y = 2/s, and 0 from there. For variance σ², Y = σ²U with E[U] = 1 and
-    E[U²] <= c = 1 + (K − 3)/k + 2/(k − 1). f decreases, so that E[f(σ²U)] <= E[f(BU)] if σ² >= B, and as
-    f(Y) <= 1 − sY + s²Y²/4 everywhere, E[f(BU)] <= 1 − sB + s²B²c/4. So the factor's expectation is at most 1.
-
     Args:
         values: Independent numbers of one law, shape (n,).
         bound: The least variance of the hypothesis.
@@ -101,12 +96,23 @@ def variance_below(
     if kurtosis is None and not varies(values):
         return 0.0
     assumed = INFLATION * sample_kurtosis(values) if kurtosis is None else kurtosis
+    return _wealth(kurtosis_bets(values, bound, alpha, assumed), kurtosis is not None)
+
+
+def kurtosis_bets(values: Floats, bound: float, alpha: float, kurtosis: float) -> Floats:
+    """Return the log wealth of bets against "the variance is at least B", given the most that the kurtosis can be.
+
+    For the sample variance Y of a group of k = 5 calls the factor is f(Y)/(1 − s + s²c/4), with f(Y) = (1 − sY/(2B))² up to
+    Y = 2B/s and 0 from there. Y = σ²U with E[U] = 1 and E[U²] <= c = 1 + (K − 3)/k + 2/(k − 1). f decreases, so that
+    E[f(σ²U)] <= E[f(BU)] where σ² >= B, and f(Y) <= 1 − sY/B + s²Y²/(4B²) everywhere, so that E[f(BU)] <= 1 − s + s²c/4:
+    the factor's expectation is at most 1. s is fixed beforehand.
+    """
     groups = sample_variances(values)
-    second = 1 + (assumed - 3) / GROUP + 2 / (GROUP - 1)
+    second = 1 + (kurtosis - 3) / GROUP + 2 / (GROUP - 1)
     stake = min(math.sqrt(2 * math.log(1 / alpha) / len(groups) / (second - 1)), 1.0)
     with np.errstate(divide="ignore"):
         factors = 2 * np.log(np.maximum(1 - stake * groups / bound / 2, 0.0))
-    return _wealth(np.cumsum(factors - math.log(1 - stake + stake**2 * second / 4)), kurtosis is not None)
+    return np.cumsum(factors - math.log(1 - stake + stake**2 * second / 4))
 
 
 def sample_variances(values: Floats) -> Floats:
