@@ -60,8 +60,8 @@ class Hybrid(Scalar):
         return round(-math.expm1(-self.epsilon / 2) * GRID) / GRID if self.epsilon > THRESHOLD else 0.0
 
     def output_range(self, data: Any) -> tuple[float, float]:
-        """Return those of either mechanism that is wider."""
-        widest = max(part.size for part in (self.piecewise, self.duchi))
+        """Return those of the wider of the mechanisms that are used."""
+        widest = max(self.duchi.size, self.piecewise.size if self.share else 0.0)
         return -widest, widest
 
     def draw(self, x: Values, backend: Backend) -> Values:
