@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from auditdp.betting.game import Streams
 from auditdp.errors import MechanismError
@@ -229,7 +229,7 @@ def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise,
     parts = [s.errors for s in samples]
     truth = float(np.mean([promise.truth(data) for data in group]))
     values = np.concatenate(parts)
-    half = float(stats.t.isf(alpha / 2, len(values) - 1) * stats.sem(values))
+    half = _student(values, alpha)
     bias = float(values.mean())
     variance = float(np.average([v.var(ddof=1) for v in parts], weights=[len(v) for v in parts]))
     low, high = variance_interval(np.concatenate([means.sample_variances(v) for v in parts]), variance, alpha)
@@ -251,8 +251,13 @@ def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise,
 
 def variance_interval(groups: Floats, variance: float, alpha: float) -> tuple[float, float]:
     """Return a two-sided interval around a variance from the t interval of the sample variances of groups of calls."""
-    spread = float(stats.t.isf(alpha / 2, len(groups) - 1) * stats.sem(groups))
+    spread = _student(groups, alpha)
     return variance - spread, variance + spread
+
+
+def _student(values: Floats, alpha: float) -> float:
+    """Return half the width of Student's interval for a mean."""
+    return float(-stdtrit(len(values) - 1, alpha / 2) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def _severity(promise: Promise, c: dict[str, Any]) -> float:

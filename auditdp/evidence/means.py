@@ -8,9 +8,9 @@ number of numbers, which need not have one law. Functions return the logarithm o
 Mean. Under "the mean is at most m" the factor is 1 + s(X − m). Its expectation is at most 1 for every stake s >= 0 that is
 fixed before X is seen, and it is positive where s < 1/(m − low) and X >= low. The stakes are the predictable plug-in ones of
 Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1), arXiv:2010.09686, for
-n numbers: √(2 ln(1/alpha)/(nv)), where v is here the mean square distance of the numbers before from m. Half of the true
-means that lie √(2 ln(1/alpha)) standard errors away, or more, are told from m; for Student's test it is 3.5 where
-that is 4.1 (alpha = 2.3e-4), and 4.75 where it is 5.3 (alpha = 1e-6).
+n numbers: √(2 ln(1/alpha)/(nv)), where v is here the mean square distance of the numbers before from m. What that costs
+beside Student's test: to find a bias of a coin nine times in ten takes 1.6, 1.2 and 1.2 times the calls at alpha = .05,
+2.3e-4 and 1e-6 (2,000 calls, 150 samples); without declared limits 2.0, 1.3 and 1.3 times, with normal noise.
 
 Variance, from above. Groups of five numbers have sample variances that are not negative and have the variance as their mean,
 so "the variance is at most B" is a hypothesis on a mean with low = 0: no further assumption. Variance, from below. Given the
@@ -19,7 +19,9 @@ hypothesis on the mean of numbers up to the square of the range.
 
 Without declared limits the mean is tested with limits that are what was seen so far, widened on both sides by its width.
 Factors that a number beyond them would make negative are 0, which adds to their expectation what such numbers contribute:
-the test is asymptotic. To have more in hand, the wealth counts where it ends and not where it was largest.
+the test is asymptotic. To have more in hand, the wealth counts where it ends and not where it was largest. What the calls
+do not show breaks it, as it does every such test: of normal noise with a jump of 30 standard deviations in one call of 1,000,
+whose variance is exactly the bound, 59 % of 3,000 samples of 100 calls are shown to be below it at alpha = .05.
 """
 
 from __future__ import annotations
