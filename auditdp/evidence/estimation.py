@@ -217,7 +217,11 @@ def _assumptions(
             f"a declared range ({DECLARE}) needs no such assumption"
         )
     if asymptotic and isinstance(promise, VarianceAtMost):
-        found.append(f"the kurtosis of the estimates is at most {means.INFLATION:g} times that of those seen")
+        found.append(
+            f"the kurtosis of the estimates is at most {means.INFLATION:g} times that of those seen (log-normal noise of "
+            "σ = 1.5, whose kurtosis is 10,000, is wrongly shown to be within its bound in 9 % of samples of 1,000 calls at "
+            "level 0.05); a declared range, or kurtosis= of the promise, needs no such assumption"
+        )
     return found
 
 

@@ -19,9 +19,11 @@ hypothesis on the mean of numbers up to the square of the range.
 
 Without declared limits the mean is tested with limits that are what was seen so far, widened on both sides by its width.
 Factors that a number beyond them would make negative are 0, which adds to their expectation what such numbers contribute:
-the test is asymptotic. To have more in hand, the wealth counts where it ends and not where it was largest. What the calls
-do not show breaks it, as it does every such test: of normal noise with a jump of 30 standard deviations in one call of 1,000,
-whose variance is exactly the bound, 59 % of 3,000 samples of 100 calls are shown to be below it at alpha = .05.
+the test is asymptotic. To have more in hand, the wealth counts where it ends and not where it was largest. Exponential and
+log-normal noise (σ = 1) keep alpha = 1e-4 and 1e-6, in 3,000,000 samples of 100 calls, in tests of the mean and of the
+variance. What the calls do not show breaks it, as it does every such test. A variance at its bound is shown to be below it in
+9 % of 3,000 samples of 1,000 calls at alpha = .05, and in 1.1 % at 1e-3, with log-normal noise of σ = 1.5; and in 59 % of 3,000
+samples of 100 calls at alpha = .05 with normal noise that jumps by 30 standard deviations in one call of 1,000.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def test_the_statement_and_the_assumptions_say_what_a_verdict_rests_on():
     assert shown.assumptions[1:] == ["the kurtosis of the estimates is at most 3, as declared"]
     shown = evidence(estimator(), VarianceAtMost(1.5, truth))
     assert "asymptotic" in shown.statement
-    assert "2 times that of those seen" in shown.assumptions[-1]
+    assert "2 times that of those seen (log-normal" in shown.assumptions[-1]
 
 
 class Bounded:
