@@ -84,9 +84,9 @@ def test_what_is_exactly_true_is_refuted_at_most_alpha_of_the_time(name):
     assert found <= most, f"{name}: {found} of {repeats} at alpha = {ALPHA}, at most {most} at {FALSE_FAILURE:g}"
 
 
-@pytest.mark.parametrize("name", ["variance below, normal", "variance below, exponential", "variance at most, Laplace"])
+@pytest.mark.parametrize("name", ["variance below, normal", "variance below, log-normal", "variance at most, Laplace"])
 def test_so_it_is_at_a_small_level(name):
-    """Twice the level would be 40 of 20,000, and is seen in one run of five; Student's test had 320 for the first."""
+    """Twice the level would be 40 of 20,000, and is seen in one run of five; Student's test had some 300 for the first."""
     repeats = 20_000
     found, most = wrong(name, SMALL, 100, repeats), int(binom.isf(FALSE_FAILURE, repeats, SMALL))
     assert found <= most, f"{name}: {found} of {repeats} at alpha = {SMALL}, at most {most} at {FALSE_FAILURE:g}"
@@ -135,7 +135,7 @@ def test_a_bias_of_two_standard_errors_beyond_the_bet_is_found(kind, declared):
     ("name", "factor"),
     [
         ("variance below, normal, kurtosis", 0.8),
-        ("variance below, normal", 0.8),
+        ("variance below, normal", 0.7),
         ("variance below, Laplace, kurtosis", 0.75),
         ("variance below, coin, range", 0.9),
         ("variance below, uniform, range", 0.9),
