@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from auditdp.claims import ApproxDP, GaussianDP, PureDP
     from auditdp.declaration import Audit, audit, data_file
     from auditdp.errors import AuditError, MiscalibrationWarning, PrivacyViolation, Skip
-    from auditdp.evidence.estimation import Unbiased, VarianceAtMost
+    from auditdp.evidence.promises import Unbiased, VarianceAtMost
     from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
     from auditdp.mechanism import Mechanism, unseeded
     from auditdp.results import Verdict
@@ -95,8 +95,8 @@ _HOMES = {
     "Relationship": "auditdp.adjacency",
     "Skip": "auditdp.errors",
     "StepLaw": "auditdp.laws",
-    "Unbiased": "auditdp.evidence.estimation",
-    "VarianceAtMost": "auditdp.evidence.estimation",
+    "Unbiased": "auditdp.evidence.promises",
+    "VarianceAtMost": "auditdp.evidence.promises",
     "Verdict": "auditdp.results",
     "assert_private": "auditdp.assertion",
     "audit": "auditdp.declaration",

@@ -16,7 +16,7 @@ from auditdp.accountants.base import Accountant
 from auditdp.adjacency import Pair
 from auditdp.claims import Claim
 from auditdp.errors import CollectionError, ConfigurationError, Skip, did_you_mean
-from auditdp.evidence.estimation import Promise, Unbiased, VarianceAtMost
+from auditdp.evidence.promises import Promise, Unbiased, VarianceAtMost
 from auditdp.results import DECLARABLE
 
 DATA_VARIABLE = "AUDITDP_DATA"

@@ -16,9 +16,10 @@ from auditdp.claims import GaussianDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
-from auditdp.evidence.estimation import Unbiased, VarianceAtMost, estimation_evidence
+from auditdp.evidence.estimation import estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_again, play_game
+from auditdp.evidence.promises import Unbiased, VarianceAtMost
 from auditdp.evidence.query import declared_norm, has_query
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
 from auditdp.evidence.support import support_evidence

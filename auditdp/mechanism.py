@@ -16,6 +16,7 @@ Optional methods make audits stronger; the harness uses those it finds:
   evidence about all pairs of them);
 - ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best forecaster);
 - ``laplace(data) -> LaplaceLaw``: independent Laplace coordinates before post-processing (exact evidence);
+- ``output_range(data) -> (low, high)``, or None: what every output, a number, lies between (estimation without asymptotics);
 - ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart;
 - ``query(data, rng) -> array``, what is computed before the noise, with its internal randomness from ``rng``;
   ``sensitivity``, the number that the noise is calibrated to; and ``norm``, 'l1', 'l2', 'linf' or an order, in which

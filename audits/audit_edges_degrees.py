@@ -14,6 +14,8 @@ PAPER = "Hidano & Murakami 2022, arXiv:2202.10209, Section IV (degree of the DPR
 CLASSES = ((1, 1), (2, 3), (4, 9), (10, 49), (50, 199), (200, 10_000))
 USERS_PER_CLASS = 4
 POINTS = 120
+KURTOSIS = 15
+"""Of noisy degrees. By quadrature it is at most 10.9 for the 500 nodes and 13.1 on the real graphs, for isolated users."""
 
 LESS_BIAS = "with half the noise on the degree the mean is, by quadrature, at most .08 below each of the three degrees"
 MORE_BUDGET = "q corrects for any ε₂, and with twice of it the mean is, by quadrature, at most .63 below the degree"
@@ -113,7 +115,7 @@ def dprr_degree_variance(epsilon=1.2, nodes=500):
     """
     return Audit(
         mechanism=NoisyDegree(DPRR.allocated(epsilon, nodes)),
-        claim=VarianceAtMost((nodes - 1) / 2, degree_of),
+        claim=VarianceAtMost((nodes - 1) / 2, degree_of, kurtosis=KURTOSIS),
         inputs=generated([0, 2, 20, nodes // 5, nodes // 2, nodes - 1], nodes - 1),
         controls=[NoisyDegree(DPRR(0.02, 0.9 * epsilon))],
         calls=60_000,
@@ -144,10 +146,10 @@ def dprr_degree_variance_reddit(epsilon=1.0, largest=10):
     nodes = max(len(row) for rows in lists.values() for row in rows) + 1
     return Audit(
         mechanism=NoisyDegree(DPRR.allocated(epsilon, nodes)),
-        claim=VarianceAtMost((nodes - 1) / 2, degree_of),
+        claim=VarianceAtMost((nodes - 1) / 2, degree_of, kurtosis=KURTOSIS),
         inputs=lists,
         controls=[NoisyDegree(DPRR(0.005, 0.9 * epsilon))],
-        calls=6_000,
+        calls=20_000,
         figure=lambda rng: degree_figure(epsilon, largest, rng),
         equivalent_mutants={
             "seed fixed: *": CONSTANT,

@@ -80,6 +80,10 @@ class Rescaled:
         """Return the estimates."""
         return self.rectifier.rectify(self.sent(data, size, rng=rng)[:, 0])
 
+    def output_range(self, data):
+        """Return the estimates made of −1 and of 1."""
+        return tuple(self.rectifier.rectify(np.array([-1, 1])))
+
 
 def first_feature(data):
     """Return what the estimate is of."""

@@ -149,6 +149,10 @@ class Times:
         """Return the multiplied outputs."""
         return self.factor * self.mechanism(data, size, rng=rng)
 
+    def output_range(self, data):
+        """Return the multiplied range."""
+        return tuple(self.factor * end for end in self.mechanism.output_range(data))
+
 
 def private(kind, epsilon):
     """Audit ε-LDP over any two numbers; the control has twice the budget."""

@@ -7,7 +7,6 @@ there are; forecasters who are sure and wrong bet from the first batch.
 
 from __future__ import annotations
 
-import gc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +22,11 @@ from auditdp.betting.forecasters import Classifier, LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.betting.watcher import Watching
 from auditdp.claims import Claim
-from auditdp.evidence.estimation import Promise, Unbiased, VarianceAtMost, estimation_evidence
 from auditdp.mechanism import Array
 from auditdp.randomness import stream
 from auditdp.report.numbers import number
-from auditdp.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
-from benchmarks import false_alarms_bounds, false_alarms_game, false_alarms_verdicts
+from benchmarks import false_alarms_bounds, false_alarms_estimation, false_alarms_game, false_alarms_verdicts
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped
 from mechanisms.classic import Gaussian, NoisyHistogram1
 
@@ -133,55 +130,6 @@ def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
     return alarms
 
 
-@dataclass(frozen=True)
-class Noise:
-    """A number plus noise of mean 0 and variance 1, by name; ``bias`` is added."""
-
-    kind: str
-    bias: float = 0.0
-
-    def __call__(self, data: float, size: int, *, rng: Rng) -> Array:
-        """Return ``size`` noisy numbers."""
-        draw = {
-            "normal": rng.standard_normal,
-            "Laplace": lambda n: rng.laplace(scale=math.sqrt(0.5), size=n),
-            "exponential": lambda n: rng.standard_exponential(n) - 1,
-        }
-        return np.asarray(data + self.bias + draw[self.kind](size))
-
-
-MARGIN = 0.1
-ESTIMATION_CALLS = 900
-
-
-def _estimation(promise: Promise, noise: Noise, wrong: Verdict, repeats: int, rng: Rng) -> int:
-    """Estimates of three inputs that the promise, or its margin, just holds for."""
-    gc.freeze()  # statsmodels collects garbage in every test, which takes long once many modules are loaded
-    inputs = {f"{value:g}": [value] for value in (0.0, 5.0, 20.0)}
-    return sum(
-        estimation_evidence(noise, promise, inputs, alpha=ALPHA, calls=ESTIMATION_CALLS, streams=lambda *_: rng).verdict
-        is wrong
-        for _ in range(repeats)
-    )
-
-
-def _truth(value: float) -> float:
-    return value
-
-
-PROMISES: dict[str, tuple[Promise, Noise, Verdict]] = {
-    "unbiased, normal noise": (Unbiased(_truth, MARGIN), Noise("normal"), Verdict.VIOLATED),
-    "unbiased, exponential noise": (Unbiased(_truth, MARGIN), Noise("exponential"), Verdict.VIOLATED),
-    "almost unbiased, bias at the margin": (
-        Unbiased(_truth, MARGIN, almost=True),
-        Noise("normal", MARGIN),
-        Verdict.VIOLATED,
-    ),
-    "equivalent, bias at the margin": (Unbiased(_truth, MARGIN), Noise("normal", MARGIN), Verdict.EQUIVALENT),
-    "variance at its bound, normal noise": (VarianceAtMost(1.0, _truth), Noise("normal"), Verdict.VIOLATED),
-    "variance at its bound, Laplace noise": (VarianceAtMost(1.0, _truth), Noise("Laplace"), Verdict.VIOLATED),
-}
-
 PLAYED = (
     ("randomised response", ("likelihood ratio", "overconfident", "watcher", "score", "classifier", "mixture")),
     ("Laplace", ("overconfident", "watcher", "classifier")),
@@ -202,7 +150,7 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
             for null in ("randomised response", "(ε, δ)", "Gaussian")
             for factor in (0.5, 2.0)
         },
-        "estimation": {name: partial(_estimation, *case) for name, case in PROMISES.items()},
+        "estimation": dict(false_alarms_estimation.FALSE_ALARMS),
         "recorded data": dict(false_alarms_bounds.FALSE_ALARMS),
         "order and dependence": dict(false_alarms_game.FALSE_ALARMS),
         "whole audits": dict(false_alarms_game.LONG_FALSE_ALARMS),

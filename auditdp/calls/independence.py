@@ -7,6 +7,7 @@ assumption, which evidence names.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,54 @@ FALSE_ALARM = 1e-6
 """Probability that a test here refuses a mechanism that is as assumed, at most."""
 COORDINATES = 8
 """Numbers of an output that are looked at one by one."""
+SHARE = 50
+"""A fiftieth of an audit's calls shows whether they are independent."""
+FEWEST, MOST, OF_A_FINDING = 16, 1_024, 2_048
+"""Outputs that are worth a test of independence; that are made for one before anything was found; and after that."""
 Floats = NDArray[np.float64]
+Streams = Callable[[str, int], np.random.Generator]
+"""Gives the generator for (purpose, number)."""
+
+
+def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> int:
+    """Raise where calls on these inputs are not what evidence assumes, as far as a fiftieth of the budget shows.
+
+    Args:
+        calls: The calls; how their outputs are represented is decided here.
+        inputs: One or two inputs.
+        streams: Randomness by (purpose, number).
+        budget: Calls that the audit makes.
+
+    Returns:
+        Outputs that were made for the test of independence.
+
+    Raises:
+        MechanismError: If they are not.
+    """
+    for number, data in enumerate(inputs):
+        check_seeded(calls, data, int(streams("same generator", number).integers(2**63)))
+    calls.look(inputs, streams("shape", 0))
+    check_batch(calls, inputs[0], streams("independence", 0))
+    count = min(budget // SHARE, MOST) // 2
+    if 2 * count < FEWEST:
+        return 0
+    check_independence(calls, inputs[0], streams("independence", 1), count=count)
+    return 2 * count
+
+
+def check_finding(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> int:
+    """Look at the independence of calls on these inputs again, with as many as a finding is worth.
+
+    Returns:
+        Outputs that were made.
+
+    Raises:
+        MechanismError: If calls are not independent: then the finding is about them, and not about single runs.
+    """
+    count = max(min(budget // 2, OF_A_FINDING) // 2, 1)
+    for number, data in enumerate(inputs):
+        check_independence(calls, data, streams("independence of a finding", number), count=count)
+    return 2 * count * len(inputs)
 
 
 def check_seeded(calls: Calls, data: Any, seed: int) -> None:

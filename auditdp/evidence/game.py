@@ -1,11 +1,11 @@
 """Game evidence: play, confirm on fresh randomness, and say what was and was not seen.
 
 Null hypothesis: every pair that is played satisfies the claim. Guarantee: the verdict is VIOLATED, or ε_L exceeds the
-truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping. Assumes that calls
-are independent runs of the mechanism, which is looked at before a game and again where it found something.
+truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping. Assumes that
+calls are independent runs of the mechanism, which is looked at before a game and again where it found something.
 
-A finding is confirmed on fresh randomness by calls that are made one by one, each by a copy of the mechanism that no call has
-changed: what outputs of one call share, or what an instance remembers, confirms nothing. The pair that is named, the best or
+A finding is confirmed on fresh randomness by calls that are made one by one, each by a copy of the mechanism that no call
+has changed: what outputs of one call share, or what an instance remembers, confirms nothing. The named pair, the best or
 the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names a pair that keeps the claim with
 probability at most alpha. A clean game is never evidence that a mechanism is private.
 """
@@ -25,7 +25,7 @@ from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth import level_grid
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_batch, check_independence, check_seeded
+from auditdp.calls.independence import check_calls, check_finding
 from auditdp.calls.recording import Playback, Recorder
 from auditdp.claims import Claim, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
@@ -36,9 +36,6 @@ CONFIRMATION_FACTOR = 8
 CONFIRMATION_LEAST = 4_000
 SHRINKING_ALPHA = 0.05
 """Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
-CHECK_SHARE = 50
-"""A fiftieth of the calls shows whether calls are independent."""
-FEWEST_CHECKS, MOST_CHECKS, FINDING_CHECKS = 16, 1_024, 2_048
 MOST_LISTED = 12
 SEARCH_SHARE = 10
 """A tenth of the calls goes into the search for pairs."""
@@ -79,7 +76,7 @@ def play_game(
     """
     chosen = checked_pairs(adjacency, pairs)
     made = Calls(mechanism)
-    checked = check_calls(made, chosen[0], streams, calls)
+    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, calls)
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     search = search and pairs is None and can_search(adjacency)
     game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim))
@@ -108,7 +105,7 @@ def play_game(
             calls=used,
             **common,
         )
-    checked = check_finding(made, game.best.pair, streams, calls)
+    checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
     details["independence_calls"] += checked
     used += checked
     fresh = _confirm(game, streams, "confirmation", alpha / 2)
@@ -184,34 +181,6 @@ def play_again(
 
 def _purpose(streams: Streams, purpose: str) -> Streams:
     return lambda kind, batch: streams(f"{purpose} {kind}", batch)
-
-
-def check_calls(calls: Calls, pair: Pair, streams: Streams, budget: int) -> int:
-    """Raise where calls are not what a game assumes, as far as a fiftieth of the budget shows; return how many it took.
-
-    Raises:
-        MechanismError: If they are not.
-    """
-    for number, data in enumerate((pair.data, pair.neighbour)):
-        check_seeded(calls, data, int(streams("same generator", number).integers(2**63)))
-    calls.look((pair.data, pair.neighbour), streams("shape", 0))
-    check_batch(calls, pair.data, streams("independence", 0))
-    count = min(budget // CHECK_SHARE, MOST_CHECKS) // 2
-    if count >= FEWEST_CHECKS:
-        check_independence(calls, pair.data, streams("independence", 1), count=count)
-    return 2 * count if count >= FEWEST_CHECKS else 0
-
-
-def check_finding(calls: Calls, pair: Pair, streams: Streams, budget: int) -> int:
-    """Look at the independence of calls again, with as many as a finding is worth; return how many it took.
-
-    Raises:
-        MechanismError: If they are not independent: then the finding is about them, and not about single runs.
-    """
-    count = min(budget // 2, FINDING_CHECKS) // 2
-    for number, data in enumerate((pair.data, pair.neighbour)):
-        check_independence(calls, data, streams("independence of a finding", number), count=max(count, 1))
-    return 4 * max(count, 1)
 
 
 def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:

@@ -232,3 +232,7 @@ class NoisyDegree:
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy degrees."""
         return np.asarray(self.mechanism(data, size, rng=rng)).sum(axis=1, dtype=np.int64)
+
+    def output_range(self, data: Array) -> tuple[int, int]:
+        """Return no ones and nothing but ones."""
+        return 0, len(data)

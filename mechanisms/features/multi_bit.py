@@ -211,3 +211,8 @@ class Rectified:
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent estimates."""
         return self.encoder.rectify(self.encoder(data, size, rng=rng)[:, self.feature])
+
+    def output_range(self, data: Array) -> tuple[float, float]:
+        """Return the estimates made of −1 and of 1."""
+        low, high = self.encoder.rectify(np.array([-1, 1])).tolist()
+        return low, high

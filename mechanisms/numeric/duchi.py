@@ -56,6 +56,10 @@ class Duchi(Scalar):
         agree = 0.5 + abs(x) * (self.keep - 0.5)
         return xp.where(x < 0, 1 - agree, agree)
 
+    def output_range(self, data: Any) -> tuple[float, float]:
+        """Return −C and C."""
+        return -self.size, self.size
+
     def draw(self, x: Values, backend: Backend) -> Values:
         """Return C or −C for each number."""
         return self.size * (2 * backend.array(backend.uniform(*x.shape) < self.positive(x, backend.xp)) - 1)

@@ -59,6 +59,11 @@ class Hybrid(Scalar):
         """The probability of Piecewise, a multiple of 2^-53."""
         return round(-math.expm1(-self.epsilon / 2) * GRID) / GRID if self.epsilon > THRESHOLD else 0.0
 
+    def output_range(self, data: Any) -> tuple[float, float]:
+        """Return those of the wider of the mechanisms that are used."""
+        widest = max(self.duchi.size, self.piecewise.size if self.share else 0.0)
+        return -widest, widest
+
     def draw(self, x: Values, backend: Backend) -> Values:
         """Return the output of either mechanism for each number."""
         coin = backend.uniform(*x.shape) < self.share

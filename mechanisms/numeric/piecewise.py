@@ -75,6 +75,10 @@ class Piecewise(Scalar):
         unit = math.ulp(self.size)
         return xp.round((self.size - self.half) * x / unit) * unit
 
+    def output_range(self, data: Any) -> tuple[float, float]:
+        """Return −C and C."""
+        return -self.size, self.size
+
     def draw(self, x: Values, backend: Backend) -> Values:
         """Return a number of [−C, C] for each number."""
         low, place = self.centre(x, backend.xp) - self.half, backend.uniform(*x.shape)

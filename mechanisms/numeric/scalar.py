@@ -44,6 +44,10 @@ class Scalar(ABC):
         """The mechanism and its budget."""
         return f"{type(self).__name__}(epsilon={self.epsilon:g})"
 
+    def output_range(self, data: Any) -> tuple[float, float] | None:
+        """Return the least and the greatest output, whatever the number; None where there are none."""
+        return None
+
     @abstractmethod
     def draw(self, x: Values, backend: Backend) -> Values:
         """Return one independent output for each number, in the same shape."""

@@ -71,6 +71,10 @@ class ThreeOutput(Scalar):
         agree = 1 - nothing - against
         return xp.where(x < 0, agree, against), nothing, xp.where(x < 0, against, agree)
 
+    def output_range(self, data: Any) -> tuple[float, float]:
+        """Return −C and C."""
+        return -self.size, self.size
+
     def draw(self, x: Values, backend: Backend) -> Values:
         """Return −C, 0 or C for each number."""
         below, nothing, _ = self.chances(x, backend.xp)

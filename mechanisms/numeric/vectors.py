@@ -188,3 +188,8 @@ class Feature:
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
         """Return the feature's output of ``size`` independent runs."""
         return self.whole(data, size, rng=rng)[:, self.index]
+
+    def output_range(self, data: Any) -> tuple[float, float] | None:
+        """Return that of the mechanism for one number, times the factor; 0, which stands for no output, lies within."""
+        ends = self.whole.one.output_range(data)
+        return ends and (self.whole.factor * ends[0], self.whole.factor * ends[1])

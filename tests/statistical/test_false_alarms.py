@@ -10,7 +10,7 @@ from benchmarks.alarms import _game as play
 
 pytestmark = pytest.mark.statistical
 
-REPEATS = {"game": 250, "lower bound": 100, "estimation": 300, "recorded data": 500, "verdict": 60}
+REPEATS = {"game": 250, "lower bound": 100, "estimation": 100, "recorded data": 500, "verdict": 60}
 SLOW = ("watcher", "score", "classifier", "mixture")
 SLOW_REPEATS = 40
 """Of games whose forecasters learn: they abstain for most of so short a game."""

@@ -18,9 +18,10 @@ from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, NEGLECT
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Wealth, level_grid
 from auditdp.calls import MOST_PROBED, PROBES
+from auditdp.calls.independence import SHARE
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
-from auditdp.evidence.game import CHECK_SHARE, play_game
+from auditdp.evidence.game import play_game
 from auditdp.randomness import stream
 from auditdp.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
@@ -426,7 +427,7 @@ def test_evidence_reports_what_happened():
     found = play_game(Response(2.0), PureDP(1.0), AnyValues((0, 1)), alpha=0.01, calls=3_000, streams=streams())
     details = found.details
     assert found.verdict is Verdict.VIOLATED
-    first = 3_000 - 3_000 // CHECK_SHARE // 2 * 2
+    first = 3_000 - 3_000 // SHARE // 2 * 2
     assert found.calls == first + details["independence_calls"] + details["confirmation"]["calls"]
     assert details["wealth_path"][0] == [0, 0.0]
     assert details["wealth_path"][-1] == [first, found.log_e_value]

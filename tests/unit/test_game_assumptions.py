@@ -84,7 +84,7 @@ def test_dependent_calls_are_no_violation(make):
 def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch):
     """Where the tests of independence see nothing: the verdict rests on calls that were made one by one."""
     for check in ("check_seeded", "check_batch", "check_independence"):
-        monkeypatch.setattr(f"auditdp.evidence.game.{check}", lambda *args, **options: None)
+        monkeypatch.setattr(f"auditdp.calls.independence.{check}", lambda *args, **options: None)
     found = play(Remembering())
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from auditdp.adjacency import EdgeLDP, Pair
 from auditdp.errors import MechanismError
 from auditdp.laws import ball, precision
+from audits.audit_edges_degrees import KURTOSIS
 from mechanisms.edges import DPRR, NoisyDegree, RandomisedResponse
 
 
@@ -142,6 +143,22 @@ def test_degree_moments_by_enumeration(clip, bits, degree):
     assert law.sum() == pytest.approx(1, abs=1e-10)
     assert mechanism.expected_degree(degree, bits) == pytest.approx(mean, rel=1e-9)
     assert mechanism.degree_variance(degree, bits) == pytest.approx(law @ values**2 - mean**2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "bits", "degree"), [(1.2, 499, 0), (1.2, 499, 2), (1.2, 499, 100), (1.0, 3781, 0)])
+def test_the_kurtosis_that_audits_declare_is_that_of_the_law(epsilon, bits, degree):
+    """It is largest for isolated users: 10.90 with 500 nodes and 13.05 with 3,782."""
+    law = degree_law(DPRR.allocated(epsilon, bits + 1).law(bits, degree), bits, degree)
+    away = np.arange(bits + 1) - law @ np.arange(bits + 1)
+    kurtosis = law @ away**4 / (law @ away**2) ** 2
+    assert kurtosis == pytest.approx(
+        {(499, 0): 10.90, (3781, 0): 13.05}.get((bits, degree), 6.3), abs=0.01 if not degree else 3
+    )
+    assert kurtosis < KURTOSIS
+
+
+def test_the_range_of_a_noisy_degree_is_all_of_the_list():
+    assert NoisyDegree(DPRR(1.0, 1.0)).output_range(bits_with(3, 9)) == (0, 9)
 
 
 def test_the_negative_denominator_of_the_printed_formula():

@@ -248,3 +248,9 @@ def test_tensors_stay_where_they_are(device):
     released = MinMaxScaled(MultiBit(5.0, 4), 20).perturb(records, rng=rng)
     assert released.shape == (20, 4)
     assert PublicBounds(MultiBit(5.0, 4), 20).perturb(10 * records, rng=rng).device.type == device
+
+
+def test_the_range_of_the_estimates_is_what_they_reach():
+    rectified = Rectified(MultiBit(1.0, 2, -1.0, 2.0))
+    found = rectified(np.array([0.5, 0.5]), 200, rng=RNG(1))
+    assert rectified.output_range(np.array([0.5, 0.5])) == (found.min(), found.max())

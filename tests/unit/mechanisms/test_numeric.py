@@ -105,6 +105,17 @@ def test_the_mean_is_the_number(kind, epsilon):
         assert abs(moment(mechanism.distribution(x), 1) - Fraction(x)) <= 4 * math.ulp(size), x
 
 
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("kind", [*FINITE, *STEPPED])
+def test_the_range_is_that_of_the_exact_law(kind, epsilon):
+    mechanism = kind(epsilon)
+    for x in NUMBERS:
+        law = mechanism.distribution(x)
+        ends = law.outcomes.tolist() if isinstance(law, FiniteLaw) else [*map(float, law.ends), *map(float, law.points)]
+        assert mechanism.output_range(np.array([x])) == (min(ends), max(ends))
+    assert LaplaceFeature(epsilon).output_range(np.array([0.0])) is None
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS[1:])
 @pytest.mark.parametrize("kind", [*FINITE, *STEPPED])
 def test_the_variance_is_that_of_the_exact_law(kind, epsilon):

@@ -154,3 +154,16 @@ def test_what_is_refused():
         NumericVector(Duchi, 1.0, 2)(np.zeros(3), 5, rng=rng())
     with pytest.raises(MechanismError, match=r"expected numbers of \[-1, 1\], got 1.5"):
         NumericVector(Duchi, 1.0, 2)([0.0, 1.5], 5, rng=rng())
+
+
+@pytest.mark.parametrize("rescaled", [True, False])
+@pytest.mark.parametrize("sampled", [1, 2, 3])
+@pytest.mark.parametrize("kind", [Duchi, ThreeOutput])
+def test_the_range_of_a_feature_is_that_of_its_law(kind, sampled, rescaled):
+    whole, data = NumericVector(kind, 2.0, 3, sampled=sampled, rescaled=rescaled), np.array([0.3, -1.0, 1.0])
+    outcomes = whole.law(data).outcomes[:, 1]
+    assert Feature(whole, 1).output_range(data) == pytest.approx((outcomes.min(), outcomes.max()), rel=1e-15)
+
+
+def test_a_feature_with_laplace_noise_has_no_range():
+    assert Feature(every_feature(LaplaceFeature, 2.0, 2)).output_range(np.zeros(2)) is None
