@@ -92,7 +92,7 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     """Run every applicable kind of evidence on one mechanism; the game against a control stops when it is refuted."""
     if built.is_formula:
         assert not isinstance(built.claim, Unbiased | VarianceAtMost)  # checked when the audit was made
-        return [accounting_evidence(built.claim, built.accountants)]
+        return [accounting_evidence(built.claim, built.accountants, about=built.about)]
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
     calls = built.calls if built.calls is not None else settings.calls
     if isinstance(built.claim, Unbiased | VarianceAtMost):
@@ -110,7 +110,8 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         seed = int(streams("exact", 0).integers(2**32))
         found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited, seed=seed))
     if "accounting" in kinds and built.accountants and not control:
-        found.append(accounting_evidence(built.claim, built.accountants))
+        said = built.about is not None  # else the mechanism may be a better one than the worst that is described
+        found.append(accounting_evidence(built.claim, built.accountants, about=built.about, attained=said))
     betting: dict[str, Any] = {
         "alpha": alpha,
         "calls": calls,

@@ -23,13 +23,13 @@ from scipy.stats import hypergeom
 from auditdp.accountants.base import (
     Accountant,
     AccountantError,
-    Described,
     Soundness,
     check_count,
     check_delta,
     check_positive,
 )
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.description import Description
+from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
 from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above, from_below, gaussian_cells
 from auditdp.accountants.renyi import RenyiCurve
 from auditdp.accountants.sampled_gaussian import DEVIATIONS
@@ -57,7 +57,7 @@ def reached_nodes(out_degree: int, layers: int) -> int:
 
 
 @dataclass(frozen=True)
-class NodeLevel(Described):
+class NodeLevel(Description):
     """DP-SGD over the nodes of a graph.
 
     Args:
@@ -87,6 +87,23 @@ class NodeLevel(Described):
         for name in ("reached", "batch"):
             if getattr(self, name) > self.nodes:
                 raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
+
+    @property
+    def describes(self) -> NodeLevel:
+        """DP-SGD with these batches, of which a node reaches so many."""
+        return self.parameters_as(NodeLevel)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.nodes:,} nodes, {self.reached:,} reached, with "
+            f"noise {self.noise:.6g}C"
+        )
+
+    def wider(self) -> tuple[GaussianNoise]:
+        """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
+        return (GaussianNoise(self.noise, 2.0 * min(self.reached, self.batch), self.steps),)
 
     @property
     def uses(self) -> int:

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from auditdp.accountants import sampled_gaussian
-from auditdp.accountants.base import Accountant, Described, Soundness, check_count, check_positive
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.base import Accountant, Soundness, check_count, check_positive
+from auditdp.accountants.description import Description
+from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
 from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_below
 from auditdp.mechanism import Array
 
@@ -21,7 +22,7 @@ ZERO_OUT = "zero one record out"
 
 
 @dataclass(frozen=True)
-class Shuffled(Described):
+class Shuffled(Description):
     """Records shuffled and cut into batches anew for each epoch; neighbours replace one record by one without gradient.
 
     Args:
@@ -43,6 +44,23 @@ class Shuffled(Described):
         kind = type(self).__name__
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_count(kind, batches=self.batches, epochs=self.epochs)
+
+    @property
+    def describes(self) -> Shuffled:
+        """DP-SGD with these batches."""
+        return self.parameters_as(Shuffled)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"DP-SGD in {self.epochs:,} shuffled epochs of {self.batches:,} batches with noise multiplier "
+            f"{self.noise_multiplier:.6g}"
+        )
+
+    def wider(self) -> tuple[GaussianNoise]:
+        """Return one release an epoch, since a record is in one batch of it."""
+        return (GaussianNoise(self.noise_multiplier, 1.0, self.epochs),)
 
     @property
     def uses(self) -> int:

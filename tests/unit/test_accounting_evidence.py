@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from auditdp.accountants.base import AccountantError
 from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
 from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.poisson import Poisson
 from auditdp.accountants.shuffled import ShuffledLower
 from auditdp.accountants.subsampling import PoissonSubsampled, naive_claim
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
@@ -27,6 +28,7 @@ def test_a_false_claim_has_bounds_a_table_and_a_counterexample():
     assert evidence.assumptions == [
         "neighbours: add or remove one record",
         "batches: Poisson",
+        "about: any (1, 1e-06)-DP mechanism on a sample (Poisson) at rate 0.01",
         "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
     ]
     (row,) = evidence.details["accountants"]
@@ -57,13 +59,12 @@ def test_findings_are_told_and_decide_nothing():
     evidence = accounting_evidence(
         ApproxDP(5.0, 1e-5),
         [*ACCOUNTANTS, ShuffledLower(0.6, 1000)],
-        adjacency="add or remove one record",
-        sampling="Poisson",
+        about=Poisson(1.0, 0.01, 100),
     )
     assert evidence.verdict is Verdict.CERTIFIED
     assert evidence.statement.endswith("(1 finding about accountants)")
-    assert "is for neighbours that zero one record out" in evidence.details["findings"][0]
-    with pytest.raises(AccountantError, match="one adjacency"):
+    assert "is about DP-SGD in 1 shuffled epochs of 1,000 batches" in evidence.details["findings"][0]
+    with pytest.raises(AccountantError, match="accountants of one thing"):
         accounting_evidence(ApproxDP(5.0, 1e-5), [*ACCOUNTANTS, ShuffledLower(0.6, 1000)])
 
 
@@ -74,7 +75,7 @@ def test_a_level_mu_is_not_bounded_by_values_of_epsilon():
 
 
 def test_it_goes_to_json_and_back():
-    evidence = accounting_evidence(PureDP(1.0), [GaussianCurve(1.0), RDP(1.0, 0.01, 10)])
+    evidence = accounting_evidence(PureDP(1.0), [GaussianCurve(1.0, count=10), RDP(1.0, 0.01, 10)])
     adapter = TypeAdapter(Evidence)
     again = adapter.validate_json(adapter.dump_json(evidence))
     assert again.verdict is evidence.verdict

@@ -50,12 +50,11 @@ def test_record_level_accounting_of_nodes_is_violated():
     check = cross_check(
         claim,
         [record, *node_level_accountants(*WORKED)],
-        adjacency="add or remove one node",
-        sampling=NodeLevelRDP.sampling,
+        about=NodeLevelRDP(*WORKED),
     )
     assert check.verdict is Verdict.VIOLATED
     assert len(check.findings) == 1
-    assert "is for neighbours that add or remove one record" in check.findings[0]
+    assert "is about DP-SGD in 100 Poisson batches" in check.findings[0]
 
 
 def test_renyi_divergence_is_the_sum_over_how_many_are_affected():
