@@ -116,9 +116,11 @@ class FixedSizeUpper(FixedSize, GridCurve):
             [side[1:] for side in both] for both in sampled_gaussian.cells(noise, rate, ends)
         )
         first, second = np.concatenate([high_other[::-1], high]), np.concatenate([low[::-1], low_other])
-        first[last] += 1 - low.sum() - low_other.sum()
-        second[last] += 1 - high.sum() - high_other.sum()
-        return [from_above(first, second, -last, interval)]
+        # Sums are off by less than 200u.
+        first[last] += 1 - low.sum() - low_other.sum() + 2.0**-44
+        second[last] += max(0.0, 1 - high.sum() - high_other.sum() - 2.0**-44)
+        off = sampled_gaussian.rounding(noise, rate, ends)
+        return [from_above(first, second, -last, interval, rounding=off)]
 
 
 @dataclass(frozen=True)
