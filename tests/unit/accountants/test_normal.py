@@ -27,7 +27,7 @@ def test_tails_are_enclosed_on_a_grid_that_has_the_nodes_and_what_lies_between()
 
 @given(z=st.floats(-40, 40), way=st.sampled_from([-1, 0, 1]))
 def test_probabilities_are_enclosed_even_where_z_was_rounded(z, way):
-    moved = z * (1 + way * 3 * 2.0**-53)
+    moved = z * (1 + way * 2.0**-52)  # by 2u, and u for the product
     (low,), (high,) = at_most(np.array([moved]))
     (log_low,), (log_high,) = log_at_most(np.array([moved]))
     with precision(4000):  # what is nearly 1 and its logarithm have to be told apart from 1 and 0
