@@ -5,12 +5,12 @@ transform of X^T, but for those that wrap around. What floating point does to th
 
 - *Transform.* A fast transform of length n = 2^t sends every x_j to every X_k along one path, which in each of t halvings
   meets one multiplication by a root of unity and one addition. A complex product is off by √5 u relatively (Brent, Percival
-  & Zimmermann 2007, "Error Bounds on Complex Floating-Point Multiplication", Math. Comp. 76), a rounded root by u, a sum by
-  u; 8u covers them. So X_k is off by e = ((1 + 8u)^t − 1) Σ x_j at most. (Passes over four or eight at a time do the work
-  of two or three halvings with fewer products.)
+  & Zimmermann 2007, "Error Bounds on Complex Floating-Point Multiplication", Math. Comp. 76), a root by as much and 2u, as
+  pocketfft multiplies it of two rounded ones, a sum by u; 12u covers them. So X_k is off by e = ((1 + 12u)^t − 1) Σ x_j at
+  most. (Passes over four or eight at a time do the work of two or three halvings with fewer products.)
 - *Power.* By repeated squaring, off by (1 + √5 u)^(T−1) − 1 relatively. With |X_k| <= a_k, the power is off by
   T e a_k^(T−1) + 3Tu·a_k^T at most, if 3Tu is small.
-- *Inverse.* Each mass is a mean over the n frequencies, so it is off by the mean of that, and by ((1 + 8u)^t − 1) times the
+- *Inverse.* Each mass is a mean over the n frequencies, so it is off by the mean of that, and by ((1 + 12u)^t − 1) times the
   mean of |X_k|^T.
 
 For the grids of accountants most a_k^T vanish, and the whole is of the order of 10^−14 T times the largest mass of the sum.
@@ -71,7 +71,7 @@ def repeated(masses: Array, times: int) -> Sum:
     first, end = max(0, first), min(last, end)
     outside = (math.exp(LOG_OUTSIDE) if first > 0 else 0.0) + (math.exp(LOG_OUTSIDE) if end < last else 0.0)
     halvings = math.ceil(math.log2(max(end - first + 1, len(masses), 2)))
-    n, off = 2**halvings, math.expm1(8.1 * UNIT * halvings)
+    n, off = 2**halvings, math.expm1(12.1 * UNIT * halvings)
     transform = fft.rfft(masses, n)
     most = np.abs(transform) * (1 + 4 * UNIT) + off * sum_above(masses)
     # What is rounded here is no more than a relative 1e-3: (T − 1) ln a is off by less than T·8u·(1 + |ln a|).

@@ -71,7 +71,9 @@ def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Enclosed, 
     without = gaussian_cells(edges, 0.0, noise_multiplier)
     shifted = gaussian_cells(edges, 1.0, noise_multiplier)
     low_with, high_with = ((1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True))
-    return (low_with * (1 - 2.0**-50), high_with * (1 + 2.0**-50)), without
+    # A rate that is a quotient of counts is off by u, and so is the share of the law without the record.
+    off = 2.0**-52 * rate * without[1]
+    return (np.maximum(low_with * (1 - 2.0**-50) - off, 0.0), high_with * (1 + 2.0**-50) + off), without
 
 
 def rounding(noise_multiplier: float, rate: float, ends: Array) -> float:
