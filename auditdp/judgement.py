@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
 from auditdp.betting.game import Streams
 from auditdp.claims import GaussianDP
@@ -73,7 +74,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         id=settings.key,
         verdict=verdict,
         summary=summary,
-        mechanism=built.accountants[0].name if built.is_formula else name_of(built.mechanism),
+        mechanism=_described(built).text if built.is_formula else name_of(built.mechanism),
         claim=_claim_record(built),
         evidence=evidence,
         epsilon_lower=bounds[0],
@@ -208,6 +209,12 @@ def _bounds(evidence: Sequence[Evidence]) -> tuple[float | None, float | None]:
     return max(lower.values(), default=None), min(upper, default=None)
 
 
+def _described(built: Audit) -> Description:
+    """What a formula is about: what is said, or the narrowest class that is described."""
+    said = built.about.describes if built.about is not None else narrowest([a.describes for a in built.accountants])
+    return said or built.accountants[0].describes
+
+
 def _claim_record(built: Audit) -> ClaimRecord:
     claim = built.claim
     if isinstance(claim, Unbiased | VarianceAtMost):
@@ -216,7 +223,7 @@ def _claim_record(built: Audit) -> ClaimRecord:
     return ClaimRecord(
         kind=type(claim).__name__,
         text=str(claim),
-        adjacency=built.accountants[0].adjacency if built.is_formula else as_adjacency(built.pairs).name,
+        adjacency=_described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name,
         source=claim.source,
         parameter=claim.parameter,
         epsilon=None if isinstance(claim, GaussianDP) else claim.level,

@@ -122,5 +122,6 @@ def test_a_formula_is_about_the_worst_of_what_is_described():
     assert run_audit(audit, settings).verdict is Verdict.VIOLATED
     wider = Audit(None, PureDP(0.7), accountants=[OptimalComposition(1 / 3, 0.0, 3)], about=TopK(3, 0.2))
     assert run_audit(wider, settings).verdict is Verdict.NOT_REFUTED
+    assert run_audit(wider, settings).mechanism == "any 3 adaptive selections of bounded range 0.2"
     with pytest.raises(CollectionError, match="there are none"):
         Audit(Response(0.5), PureDP(1.0), [(0, 1)], about=TopK(3, 0.2))
