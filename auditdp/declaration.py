@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.accountants.base import Accountant
+from auditdp.accountants.description import Description
 from auditdp.adjacency import Pair
 from auditdp.claims import Claim
 from auditdp.errors import CollectionError, ConfigurationError, Skip, did_you_mean
@@ -39,6 +40,10 @@ class Audit:
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
         accountants: Accountants of the mechanism's parameters, such as ``poisson_accountants(1.0, 0.01, 1000)``: they judge
             the claim about the model, and no control, which has other parameters.
+        about: What the claim is about, in an accountant's terms: an accountant, or its ``describes``. A formula is about
+            the narrowest class that its accountants describe, unless this names another. A mechanism is one of a class,
+            and may be a better one than its worst, so accountants refute a claim about it only where this is given: it
+            says that the worst pair of what is described is one of the mechanism's.
         controls: Mechanisms that break the claim on purpose. Each kind of evidence must refute each of them with the
             budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
             and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes; where
@@ -66,6 +71,7 @@ class Audit:
     pairs: Any = None
     inputs: Mapping[str, Sequence[Any]] | None = None
     accountants: Sequence[Accountant] = ()
+    about: Description | None = None
     controls: Sequence[Any] = ()
     play: Sequence[Pair] | None = None
     evidence: Sequence[str] | None = None
@@ -82,6 +88,8 @@ class Audit:
             raise CollectionError(f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}")
         if not self.is_promise and not hasattr(self.claim, "level"):
             raise CollectionError(f"expected a claim such as PureDP(1.0), got claim={self.claim!r}")
+        if self.about is not None and not self.accountants:
+            raise CollectionError(f"about={self.about!r} says what accountants are asked about, and there are none")
         if self.is_formula and (self.is_promise or self.controls):
             raise CollectionError(
                 f"an audit of {self.claim} by accountants alone needs a claim of privacy and has no controls"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
 from auditdp.betting.game import Streams
 from auditdp.claims import GaussianDP
@@ -73,7 +74,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         id=settings.key,
         verdict=verdict,
         summary=summary,
-        mechanism=built.accountants[0].name if built.is_formula else name_of(built.mechanism),
+        mechanism=_described(built).text if built.is_formula else name_of(built.mechanism),
         claim=_claim_record(built),
         evidence=evidence,
         epsilon_lower=lower,
@@ -92,7 +93,7 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     """Run every applicable kind of evidence on one mechanism; the game against a control stops when it is refuted."""
     if built.is_formula:
         assert not isinstance(built.claim, Unbiased | VarianceAtMost)  # checked when the audit was made
-        return [accounting_evidence(built.claim, built.accountants)]
+        return [accounting_evidence(built.claim, built.accountants, about=built.about)]
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
     calls = built.calls if built.calls is not None else settings.calls
     if isinstance(built.claim, Unbiased | VarianceAtMost):
@@ -110,7 +111,8 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         seed = int(streams("exact", 0).integers(2**32))
         found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited, seed=seed))
     if "accounting" in kinds and built.accountants and not control:
-        found.append(accounting_evidence(built.claim, built.accountants))
+        said = built.about is not None  # else the mechanism may be a better one than the worst that is described
+        found.append(accounting_evidence(built.claim, built.accountants, about=built.about, attained=said))
     betting: dict[str, Any] = {
         "alpha": alpha,
         "calls": calls,
@@ -151,6 +153,12 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     )
 
 
+def _described(built: Audit) -> Description:
+    """What a formula is about: what is said, or the narrowest class that is described."""
+    said = built.about.describes if built.about is not None else narrowest([a.describes for a in built.accountants])
+    return said or built.accountants[0].describes
+
+
 def _claim_record(built: Audit) -> ClaimRecord:
     claim = built.claim
     if isinstance(claim, Unbiased | VarianceAtMost):
@@ -167,7 +175,7 @@ def _claim_record(built: Audit) -> ClaimRecord:
     return ClaimRecord(
         kind=type(claim).__name__,
         text=str(claim),
-        adjacency=built.accountants[0].adjacency if built.is_formula else as_adjacency(built.pairs).name,
+        adjacency=_described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name,
         source=claim.source,
         parameter=claim.parameter,
         epsilon=None if isinstance(claim, GaussianDP) else claim.level,

@@ -96,10 +96,8 @@ def feature_rr_record(epsilon=4.0, bins=4, features=3):
 
 
 @audit(
-    source=f"{HETERO_RR}, Theorem 3 with Algorithm 1",
+    source=f"a reading that the paper does not make: {HETERO_RR}, Algorithm 1, with θ published",
     expect="violation",
-    row="FeatureRR",
-    reading="as deployed, θ computed from the record and published",
     smallest={"features": range(1, 4)},
 )
 def feature_rr_record_published(epsilon=4.0, bins=4, features=3):

@@ -85,9 +85,7 @@ def privhrg_dendrogram(epsilon=1.0, nodes=4):
 
 
 @audit(
-    source=PRIV_HRG,
-    row="privHRG",
-    reading="dendrogram, as deployed (one step)",
+    source=f"a reading that the paper does not make: {PRIV_HRG}, which starts at random, from a public dendrogram",
     expect="violation",
     smallest={"nodes": range(3, 5)},
 )
@@ -105,9 +103,7 @@ def privhrg_dendrogram_one_step(epsilon=1.0, nodes=3):
 
 
 @audit(
-    source=PRIV_HRG,
-    row="privHRG",
-    reading="dendrogram, as deployed (few steps)",
+    source=f"a reading that the paper does not make: {PRIV_HRG}, which starts at random, from a public dendrogram",
     expect="violation",
     smallest={"nodes": range(3, 5)},
 )
@@ -129,7 +125,6 @@ def privhrg_dendrogram_few_steps(epsilon=0.1, nodes=4, steps=3):
     source=f"repair of {PRIV_HRG}",
     row="privHRG",
     reading="dendrogram, enough steps",
-    repairs="privhrg_dendrogram_few_steps",
 )
 def privhrg_dendrogram_enough_steps(epsilon=1.0, nodes=4, steps=12):
     """The dendrogram of privHRG after 3·nodes steps from a public dendrogram is ε₁-edge DP: for 4 nodes.
@@ -156,10 +151,9 @@ def privhrg_dendrogram_enough_steps(epsilon=1.0, nodes=4, steps=12):
 
 
 @audit(
-    source=f"repair of {PRIV_HRG}",
+    source=PRIV_HRG,
     row="privHRG",
     reading="dendrogram, random start",
-    repairs="privhrg_dendrogram_one_step",
 )
 def privhrg_dendrogram_uniform_start(epsilon=1.0, nodes=4, steps=1):
     """The dendrogram of privHRG after one step from a uniformly random dendrogram is ε₁-edge DP: for 4 nodes.
@@ -227,9 +221,7 @@ def edge_rr_dendrogram_printed(epsilon=0.5, nodes=4):
 
 
 @audit(
-    source=f"{HETERO_RR}, Equation 15, with the 2 of a published implementation",
-    row="EdgeRR",
-    reading="dendrogram, with the 2, Equation 15",
+    source=f"a reading that the paper does not make: {HETERO_RR}, Equation 15, with the 2 of a published implementation",
     expect="violation",
     smallest={"nodes": range(2, 6)},
 )

@@ -84,9 +84,7 @@ def noisy_probabilities_fresh(epsilon=1.0, nodes=3):
 
 
 @audit(
-    source=f"{HETERO_RR}, CalculateNoisyProb",
-    row="EdgeRR",
-    reading="noisy counts, own counts of descendants",
+    source=f"a reading that the paper does not make: {HETERO_RR}, CalculateNoisyProb, with own counts of descendants",
     expect="violation",
     smallest={"nodes": range(2, 5)},
 )
@@ -124,7 +122,7 @@ def edge_rr_private_nodes(epsilon1=0.5, epsilon2=0.5, nodes=2):
     )
 
 
-@audit(source=PRIV_HRG, row="privHRG", reading="as deployed, stationary law", repairs="privhrg_one_step")
+@audit(source=PRIV_HRG, row="privHRG", reading="as deployed, stationary law")
 def privhrg(epsilon1=1.0, epsilon2=1.0, nodes=4):
     """The graph that privHRG releases is (ε₁ + ε₂)-edge DP, its dendrogram drawn from the stationary law.
 
@@ -161,9 +159,7 @@ def privhrg_pooled(epsilon1=0.5, epsilon2=0.5, nodes=4):
 
 
 @audit(
-    source=PRIV_HRG,
-    row="privHRG",
-    reading="as deployed, one step",
+    source=f"a reading that the paper does not make: {PRIV_HRG}, which starts at random, from a public dendrogram",
     expect="violation",
     smallest={"nodes": range(2, 5)},
 )

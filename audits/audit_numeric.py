@@ -421,7 +421,6 @@ def sampled_one(epsilon=1.5, dimension=3):
     source=SAMPLED,
     row=USES,
     reading="ε/k for each of k sampled features, k = 2, Three-output",
-    repairs="sampled_whole_budget",
 )
 def sampled_two(epsilon=2.0, dimension=3):
     """The three-output mechanism on 2 of 3 sampled features, with ε/2 each, provides ε-LDP for the record.
@@ -434,9 +433,7 @@ def sampled_two(epsilon=2.0, dimension=3):
 
 
 @audit(
-    source=SAMPLED,
-    row=USES,
-    reading="ε for each of k sampled features",
+    source=f"a reading that the papers do not make: {SAMPLED}, with ε for each of k sampled features",
     expect="violation",
     smallest={"dimension": [1, 2, 3]},
 )

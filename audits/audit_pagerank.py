@@ -75,10 +75,8 @@ def twice(loss):
 
 
 @audit(
-    source=f"{DPAR}, its input, as in Fountoulakis et al. 2019; nobody claims privacy for it",
+    source=f"a claim that nobody makes, of the input of {DPAR}, as in Fountoulakis et al. 2019",
     expect="violation",
-    row="ISTA APPR",
-    reading="a row as it is, without noise",
     smallest={"nodes": range(2, 5)},
 )
 def ista_appr(epsilon=1.0, nodes=3):
@@ -129,10 +127,11 @@ def dp_appr_em_entries(epsilon=0.25, k=2, delta=1e-3, clip=0.001):
 
 
 @audit(
-    source=f"{DPAR}, Corollary 1 without its factor 2, as for counts (Durfee & Rogers 2019, arXiv:1905.04273)",
+    source=(
+        f"a reading that the paper does not make: {DPAR}, Corollary 1, without its factor 2, as for counts (Durfee & Rogers "
+        "2019, arXiv:1905.04273)"
+    ),
     expect="violation",
-    row=ONE_ROW,
-    reading="each selection counted as ε",
     smallest={"nodes": range(2, 6)},
 )
 def dp_appr_em_counted_once(epsilon=0.5, k=1, delta=1e-3, nodes=4):
@@ -153,10 +152,9 @@ def dp_appr_em_counted_once(epsilon=0.5, k=1, delta=1e-3, nodes=4):
     source=f"{DPAR}, Corollary 1",
     row=ONE_ROW,
     reading="each selection counted as 2ε",
-    repairs="dp_appr_em_counted_once",
 )
 def dp_appr_em_counted_twice(epsilon=0.5, k=1, delta=1e-3, nodes=4):
-    """The same release is (min{2Kε, ..}, δ)-node DP: Corollary 1 with its factor 2. True."""
+    """The K largest with Gumbel(C₂/ε) are (min{2Kε, ..}, δ)-node DP: Corollary 1 with its factor 2. True, for K = 1."""
     return Audit(
         mechanism=DPApprEM(epsilon, k, PublicRows(nodes)),
         claim=ApproxDP(row_epsilon(epsilon, k, delta), delta),

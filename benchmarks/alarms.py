@@ -26,7 +26,13 @@ from auditdp.mechanism import Array
 from auditdp.randomness import stream
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
-from benchmarks import false_alarms_bounds, false_alarms_estimation, false_alarms_game, false_alarms_verdicts
+from benchmarks import (
+    false_alarms_accounting,
+    false_alarms_bounds,
+    false_alarms_estimation,
+    false_alarms_game,
+    false_alarms_verdicts,
+)
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped
 from mechanisms.classic import Gaussian, NoisyHistogram1
 
@@ -155,6 +161,7 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
         "order and dependence": dict(false_alarms_game.FALSE_ALARMS),
         "whole audits": dict(false_alarms_game.LONG_FALSE_ALARMS),
         "verdict": dict(false_alarms_verdicts.FALSE_ALARMS),
+        "accounting": dict(false_alarms_accounting.FALSE_ALARMS),
     }
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from typing import Protocol, runtime_checkable
 
 from flint import arb
 
+from auditdp.accountants.description import Description
 from auditdp.errors import AuditError
 from auditdp.laws import precision
 
@@ -28,21 +28,32 @@ class AccountantError(AuditError, ValueError):
 
 
 class Soundness(StrEnum):
-    """What the curve of an accountant is to the true one: that of the worst mechanism and data that it describes."""
+    """What the curve of an accountant is to the true one: that of the worst mechanism and data that it describes.
+
+    The first three are proofs, of numbers that were rounded in their own direction: in ball arithmetic, or with a bound on
+    what floating point can have done that is derived and not measured.
+    """
 
     EXACT = "exact"
-    """Both a proof and attained: the mechanism is (ε, δ)-DP, and no smaller δ holds for all that is described."""
+    """Both a proof and attained: all that is described is (ε, δ)-DP, and no smaller δ holds for all of it."""
     UPPER = "upper bound"
-    """A proof: the mechanism is (ε, δ)-DP. A smaller δ may hold as well."""
+    """A proof: all that is described is (ε, δ)-DP. A smaller δ may hold as well."""
     LOWER = "lower bound"
-    """Of an attained δ: no analysis of this description can promise less, but the mechanism may well lose more."""
+    """A proof that something that is described loses so much: no analysis of it can promise less."""
+    UNPROVED = "unproved upper bound"
+    """An upper bound in real numbers, whose error in floating point nobody has bounded: it proves nothing."""
     APPROXIMATION = "approximation"
     """Neither: it may lie on either side of the truth, and proves nothing."""
 
     @property
     def is_proof(self) -> bool:
-        """Whether the mechanism is (ε, δ)-DP where the curve says so: exact, or an upper bound."""
+        """Whether all that is described is proved to be (ε, δ)-DP where the curve says so: exact, or an upper bound."""
         return self in (Soundness.EXACT, Soundness.UPPER)
+
+    @property
+    def is_attained(self) -> bool:
+        """Whether something that is described is proved to lose what the curve says: exact, or a lower bound."""
+        return self in (Soundness.EXACT, Soundness.LOWER)
 
 
 @runtime_checkable
@@ -56,6 +67,10 @@ class Accountant(Protocol):
     @property
     def soundness(self) -> Soundness:
         """What the numbers are to the true curve."""
+
+    @property
+    def describes(self) -> Description:
+        """The class of mechanisms of whose worst one the curve speaks."""
 
     @property
     def adjacency(self) -> str:
@@ -74,19 +89,6 @@ class Accountant(Protocol):
 
     def epsilon_at(self, delta: float) -> float:
         """Return ε in nats at ``delta`` in [0, 1], ``inf`` where there is none; it never rises with ``delta``."""
-
-
-class Described:
-    """The name of an accountant that is a dataclass of numbers: its class and its parameters, floats to six digits."""
-
-    @property
-    def name(self) -> str:
-        """The analysis and its parameters."""
-        of_type = {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
-        said = (
-            f"{key}={format(getattr(self, key), '' if kind in ('int', int) else 'g')}" for key, kind in of_type.items()
-        )
-        return f"{type(self).__name__}({', '.join(said)})"
 
 
 def least(function: Callable[[float], float], target: float, *, low: float = 0.0, high: float = math.inf) -> float:

@@ -15,7 +15,6 @@ from flint import arb
 
 from auditdp.accountants.base import (
     AccountantError,
-    Described,
     Soundness,
     check_count,
     check_delta,
@@ -25,12 +24,13 @@ from auditdp.accountants.base import (
     greatest,
     settle,
 )
+from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
 from auditdp.laws.balls import above
 
 
 @dataclass(frozen=True)
-class Composition(Described):
+class Composition(Description):
     """The parameters of every k-fold composition of equal mechanisms.
 
     Args:
@@ -52,6 +52,31 @@ class Composition(Described):
         check_positive(type(self).__name__, epsilon=self.epsilon)
         check_delta(type(self).__name__, self.delta)
         check_count(type(self).__name__, count=self.count)
+
+    @property
+    def describes(self) -> Composition:
+        """All compositions of so many such parts."""
+        return self.parameters_as(Composition)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return f"any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
+
+    @property
+    def zcdp(self) -> Fraction | None:
+        """ρ = kε²/2 of parts with δ = 0 (Bun & Steinke 2016, arXiv:1605.02065, Proposition 1.4 and Lemma 1.7)."""
+        return None if self.delta else self.count * Fraction(self.epsilon) ** 2 / 2
+
+    @property
+    def part(self) -> Part:
+        """One of the parts."""
+        return Part(self.count, OptimalComposition(self.epsilon, self.delta, 1))
+
+    def includes(self, other: Description) -> bool:
+        """Return whether the other class is a composition of no more parts, each of which is (ε, δ)-DP."""
+        part = other.part
+        return part is not None and part.count <= self.count and part.curve.delta_at(self.epsilon) <= self.delta
 
     @property
     def largest_loss(self) -> float:

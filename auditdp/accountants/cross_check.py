@@ -1,31 +1,36 @@
 """A claim against every accountant that applies, and the accountants against each other.
 
-What is said of the mechanism and what is said of accountants is kept apart. The verdict rests on proofs alone: the largest
-lower bound and the smallest upper bound on ε at the claim's δ, among accountants for the claim's neighbours and sampling.
-A number that is no ε, an approximation below the truth, an accountant for something else, and two proofs that contradict
-each other are *findings* about accountants. They never count against the mechanism, nor for it.
+A claim is about a class of mechanisms (``description``): by default the narrowest one that the accountants describe, and it
+has to lie within all the others. An accountant of a class around it bounds the claim's class from above and never from
+below, for the worst of the wider class need not lie within it; an accountant of a class within it bounds it from below and
+never from above. So the verdict rests on proofs alone, and to add or to leave out an accountant of a wider class can only
+turn NOT_REFUTED into CERTIFIED or back.
 
-What an accountant calls exact is exact for the class that it describes: optimal composition for all (ε, δ)-DP parts, say, of
-which the mechanism may be a better one. So an exact accountant is a lower bound only where no proof lies below it and its
-sampling is the claim's own; otherwise it is an upper bound, which it always is.
+What is said of accountants is kept apart. A number that is no ε, an approximation below the truth, an accountant for
+something else, and two proofs that contradict each other are *findings* about accountants. They never count against the
+mechanism, nor for it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from flint import arb
+
 from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness
+from auditdp.accountants.description import Description, narrowest, within
 from auditdp.claims import Claim, GaussianDP
+from auditdp.laws import precision
+from auditdp.laws.balls import above
+from auditdp.laws.gaussian import gaussian_delta
 from auditdp.results import Verdict
 
-ANY_NEIGHBOURS = "that of "
-"""How the adjacency of accountants begins whose parameters are guarantees or sensitivities, whoever the neighbours are."""
-ANY_SAMPLING = "none"
-"""The sampling of accountants whose parameters are guarantees of whole uses of the data, sampled or not."""
 TOLERANCE = 1e-9
 """Two numbers that agree to this relative difference do not contradict each other."""
+TIE = 1 + 4 * ROUNDED_UP
+"""How much larger a claimed ε, and δ, may be before a loss beyond it counts: less is rounding."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +39,15 @@ class Answer:
 
     Attributes:
         name: The analysis and its parameters.
-        soundness: What its numbers are to the truth.
+        soundness: What its numbers are to the truth of what it describes.
         adjacency: Its neighbours.
         sampling: Its sampling.
         source: Where it is from.
         epsilon: ε at the claim's δ, whatever it may be; None where it raised.
-        surely: Of a lower bound, what it is if the claim's δ and its own ε were rounded against the claim.
+        from_above: Whether it describes a class around the claim's, or the claim's own.
+        from_below: Whether it describes a class within the claim's, or the claim's own.
+        refutes: Whether what it shows to be lost is more than the claim allows, rounding aside.
+        certifies: Whether what it proves is what the claim says.
         finding: Why the number does not count; empty where it does.
     """
 
@@ -49,13 +57,21 @@ class Answer:
     sampling: str
     source: str
     epsilon: float | None
-    surely: float = 0.0
+    from_above: bool = False
+    from_below: bool = False
+    refutes: bool = False
+    certifies: bool = False
     finding: str = ""
 
     @property
-    def counts(self) -> bool:
-        """Whether the verdict may rest on it."""
-        return not self.finding and self.soundness is not Soundness.APPROXIMATION
+    def is_upper(self) -> bool:
+        """Whether it is a proof that bounds the claim's ε from above."""
+        return not self.finding and self.from_above and self.soundness.is_proof
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether it is a proof that bounds the claim's ε from below."""
+        return not self.finding and self.from_below and self.soundness.is_attained
 
 
 @dataclass(frozen=True)
@@ -63,8 +79,9 @@ class CrossCheck:
     """What all accountants together say of a claim.
 
     Attributes:
-        verdict: VIOLATED, CERTIFIED, or NOT_REFUTED, about the mechanism that the accountants' parameters describe.
+        verdict: VIOLATED, CERTIFIED, or NOT_REFUTED, about what ``about`` describes.
         statement: The verdict's reason, in one sentence.
+        about: The class of mechanisms that the claim is about.
         epsilon: The claimed ε that was compared.
         delta: At which δ.
         answers: What each accountant said at that δ.
@@ -74,6 +91,7 @@ class CrossCheck:
 
     verdict: Verdict
     statement: str
+    about: Description
     epsilon: float
     delta: float
     answers: tuple[Answer, ...]
@@ -87,31 +105,30 @@ class CrossCheck:
 
 
 def cross_check(
-    claim: Claim, accountants: Iterable[Accountant], *, adjacency: str = "", sampling: str = ""
+    claim: Claim, accountants: Iterable[Accountant], *, about: Description | None = None, attained: bool = True
 ) -> CrossCheck:
-    """Compare a claim with what accountants say of the mechanism that it is about.
+    """Compare a claim with what accountants say of the mechanisms that it is about.
 
-    A claimed ε below the largest lower bound is VIOLATED, one that is no smaller than the smallest upper bound is CERTIFIED
-    for the model, and what lies between is NOT_REFUTED. A Gaussian DP claim is compared at a few points of its curve, which
-    can refute it but not certify it.
+    A claim that something in its class breaks is VIOLATED, one that a proof for its class covers is CERTIFIED for the model,
+    and what lies between is NOT_REFUTED. A Gaussian DP claim is compared at a few points of its curve, which can refute it
+    but not certify it.
 
     Args:
         claim: What is promised.
         accountants: All that apply. One that raises is a finding.
-        adjacency: The claim's neighbours, in an accountant's words; those of another adjacency are findings. Empty: the
-            accountants must agree about it.
-        sampling: The claim's sampling, likewise.
+        about: What it is promised of: a description, or an accountant of it. None: the narrowest that is described.
+        attained: Whether the worst of ``about`` is among what the claim is about. If the claim is about one mechanism of the
+            class, which may be a better one, nothing bounds its loss from below.
 
     Raises:
-        AccountantError: If there are no accountants, or they are for different neighbours or sampling and it is not said
-            which is the claim's.
+        AccountantError: If there are no accountants, or it is not said what the claim is about and no accountant's
+            description lies within all the others.
     """
     listed = list(accountants)
     if not listed:
         raise AccountantError(f"cross_check: expected at least one accountant for {claim}, got none")
-    adjacency = adjacency or _agreed("adjacency", [a.adjacency for a in listed], ANY_NEIGHBOURS)
-    sampling = sampling or _agreed("sampling", [a.sampling for a in listed], ANY_SAMPLING)
-    checks = [_at(epsilon, delta, listed, adjacency, sampling) for epsilon, delta in claim.tangents()]
+    subject = about.describes if about is not None else _common([a.describes for a in listed])
+    checks = [_at(epsilon, delta, listed, subject, attained) for epsilon, delta in _points(claim)]
     found = next((check for check in checks if check.verdict is Verdict.VIOLATED), checks[-1])
     if isinstance(claim, GaussianDP) and found.verdict is Verdict.CERTIFIED:
         statement = f"{found.statement}; a few points of a curve do not certify it"
@@ -119,103 +136,110 @@ def cross_check(
     return found
 
 
-def _agreed(what: str, said: Sequence[str], anything: str) -> str:
-    specific = sorted({one for one in said if not one.startswith(anything)})
-    if len(specific) > 1:
+def _common(descriptions: Sequence[Description]) -> Description:
+    found = narrowest(descriptions)
+    if found is None:
+        texts = "; ".join(sorted({one.text for one in descriptions}))
         raise AccountantError(
-            f"cross_check: expected accountants of one {what}, got {'; '.join(specific)}; say which is claimed: {what}=..."
+            f"cross_check: expected accountants of one thing, or of classes around it, got {texts}; say which of them the "
+            "claim is about: about=..."
         )
-    return specific[0] if specific else said[0]
+    return found
 
 
-def _at(epsilon: float, delta: float, accountants: list[Accountant], adjacency: str, sampling: str) -> CrossCheck:
-    answers = _contradictions([_ask(accountant, delta, adjacency, sampling) for accountant in accountants], sampling)
-    upper = min((a for a in answers if a.counts and a.soundness.is_proof), key=_epsilon, default=None)
-    lower = max(_lower_bounds(answers, sampling), key=_epsilon, default=None)
+def _points(claim: Claim) -> Iterator[tuple[float, float]]:
+    """The (ε, δ) statements that a claim implies, δ rounded up."""
+    for epsilon, delta in claim.tangents():
+        if isinstance(claim, GaussianDP):
+            with precision():
+                delta = above(gaussian_delta(arb(claim.mu), arb(epsilon)))  # in floats it may be too small
+        yield epsilon, delta
+
+
+def _at(epsilon: float, delta: float, accountants: list[Accountant], about: Description, attained: bool) -> CrossCheck:
+    answers = _contradictions([_ask(one, epsilon, delta, about, attained) for one in accountants])
+    upper = min((a for a in answers if a.is_upper), key=_rank, default=None)
+    lower = max((a for a in answers if a.is_lower), key=_rank, default=None)
     claimed = f"the claimed ε = {epsilon:.9g} at δ = {delta:.3g}"
-    if lower is not None and epsilon < lower.surely:
+    shown = max((a for a in answers if a.is_lower and a.refutes), key=_rank, default=None)
+    if shown is not None:
         verdict = Verdict.VIOLATED
-        statement = f"{claimed} is below {_epsilon(lower):.9g}, which {lower.name} shows to be lost"
-    elif upper is not None and epsilon >= _epsilon(upper):
+        lost = f"which {shown.name} shows to be lost by the worst of {about.text}"
+        statement = f"{claimed} is below {_epsilon(shown):.9g}, {lost}"
+        lower = shown
+    elif upper is not None and any(a.is_upper and a.certifies for a in answers):
         verdict = Verdict.CERTIFIED
-        statement = f"{claimed} is no less than {_epsilon(upper):.9g}, which {upper.name} proves"
-    elif upper is not None and epsilon >= _epsilon(upper) * (1 - 4 * ROUNDED_UP):
-        verdict = Verdict.NOT_REFUTED
-        statement = f"{claimed} is that of {upper.name} but for rounding, neither certified nor violated"
+        statement = f"{claimed} is no less than {_epsilon(upper):.9g}, which {upper.name} proves of {about.text}"
     else:
-        known = [
-            f"{_epsilon(answer):.9g} ({answer.name}) from {side}"
-            for answer, side in ((lower, "below"), (upper, "above"))
-            if answer is not None
-        ]
         verdict = Verdict.NOT_REFUTED
-        statement = f"{claimed} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
-    return CrossCheck(verdict, _capital(statement), epsilon, delta, tuple(answers), lower, upper)
+        statement = _undecided(claimed, epsilon, answers, lower, upper)
+    return CrossCheck(verdict, _capital(statement), about, epsilon, delta, tuple(answers), lower, upper)
 
 
-def _ask(accountant: Accountant, delta: float, adjacency: str, sampling: str) -> Answer:
-    epsilon: float | None = None
-    surely, finding = 0.0, ""
+def _undecided(
+    claimed: str, epsilon: float, answers: Sequence[Answer], lower: Answer | None, upper: Answer | None
+) -> str:
+    if upper is not None and epsilon >= _epsilon(upper) / TIE:
+        return f"{claimed} is that of {upper.name} but for rounding, neither certified nor violated"
+    known = [
+        f"{_epsilon(answer):.9g} ({answer.name}) from {side}"
+        for answer, side in ((lower, "below"), (upper, "above"))
+        if answer is not None
+    ]
+    unproved = min(
+        (a for a in answers if not a.finding and a.from_above and a.soundness is Soundness.UNPROVED),
+        key=_rank,
+        default=None,
+    )
+    said = f"{claimed} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
+    if unproved is not None and _epsilon(unproved) <= epsilon:
+        said += f"; {unproved.name} has {_epsilon(unproved):.9g}, with rounding errors that are not bounded"
+    return said
+
+
+def _ask(accountant: Accountant, epsilon: float, delta: float, about: Description, attained: bool) -> Answer:
+    described, soundness = accountant.describes, accountant.soundness
+    from_above, from_below = within(about, described), attained and within(described, about)
+    found: float | None = None
+    refutes = certifies = False
+    finding = ""
     try:
-        epsilon = float(accountant.epsilon_at(delta))
-        if accountant.soundness in (Soundness.LOWER, Soundness.EXACT):
-            surely = _surely(accountant, epsilon, min(1.0, delta * (1 + 4 * ROUNDED_UP)))
+        found = float(accountant.epsilon_at(delta))
+        certifies = from_above and soundness.is_proof and found <= epsilon
+        if from_below and soundness.is_attained:
+            # An exact curve is rounded up, by no more than this.
+            down = 1 - ROUNDED_UP if soundness is Soundness.EXACT else 1.0
+            refutes = accountant.delta_at(epsilon * TIE) * down > delta * TIE
     except Exception as error:  # an accountant is other people's code, and its crash is a finding about it
         finding = f"raised {type(error).__name__}: {error}"
     else:
-        if math.isnan(epsilon) or epsilon < 0:
-            finding = f"ε = {epsilon:.6g} at δ = {delta:.3g} is no ε"
-    if not finding and accountant.adjacency != adjacency and not accountant.adjacency.startswith(ANY_NEIGHBOURS):
-        finding = f"is for neighbours that {accountant.adjacency}; the claim's {adjacency}"
-    if not finding and accountant.sampling not in (sampling, ANY_SAMPLING):
-        finding = f"is for {accountant.sampling} batches; the claim is for {sampling}"
+        if math.isnan(found) or found < 0:
+            finding = f"ε = {found:.6g} at δ = {delta:.3g} is no ε"
+    if not finding and not from_above and not within(described, about):
+        finding = f"is about {described.text}; the claim is about {about.text}"
     return Answer(
         accountant.name,
-        accountant.soundness,
+        soundness,
         accountant.adjacency,
         accountant.sampling,
         accountant.source,
-        epsilon,
-        surely,
+        found,
+        from_above,
+        from_below,
+        refutes,
+        certifies,
         finding,
     )
 
 
-def _surely(accountant: Accountant, epsilon: float, delta: float) -> float:
-    """Return an ε that is certainly lost at a δ, just below the one that the accountant gives."""
-    near = epsilon * (1 - 2 * ROUNDED_UP)
-    if 0 < near < math.inf and accountant.delta_at(near) > delta:
-        return near
-    return float(accountant.epsilon_at(delta)) * (1 - 2 * ROUNDED_UP)
-
-
-def _lower_bounds(answers: Sequence[Answer], sampling: str) -> list[Answer]:
-    """Return the answers that bound the mechanism's own ε from below."""
-    proved = min((_epsilon(a) for a in answers if a.counts and a.soundness.is_proof), default=math.inf)
-    return [
-        answer
-        for answer in answers
-        if answer.counts
-        and answer.sampling == sampling
-        and (
-            answer.soundness is Soundness.LOWER or (answer.soundness is Soundness.EXACT and not _below(proved, answer))
-        )
-    ]
-
-
-def _below(epsilon: float, answer: Answer) -> bool:
-    """Whether an ε is less than an answer by more than rounding."""
-    return epsilon < _epsilon(answer) * (1 - TOLERANCE)
-
-
-def _contradictions(answers: list[Answer], sampling: str) -> list[Answer]:
-    """Say where an approximation lies below a proof, and set aside proofs that contradict each other."""
+def _contradictions(answers: list[Answer]) -> list[Answer]:
+    """Say where a number that proves nothing lies below a proof, and set aside proofs that contradict each other."""
     found: dict[str, str] = {}
-    for low in _lower_bounds(answers, sampling):
+    for low in (answer for answer in answers if answer.is_lower):
         for high in answers:
-            if high.finding or not _below(_epsilon(high), low):
+            if high.finding or not high.from_above or not _epsilon(high) < _epsilon(low) * (1 - TOLERANCE):
                 continue
-            if high.soundness is Soundness.APPROXIMATION:
+            if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
                 found[high.name] = (
                     f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {_epsilon(low):.6g}"
                 )
@@ -223,6 +247,11 @@ def _contradictions(answers: list[Answer], sampling: str) -> list[Answer]:
                 said = f"at most {_epsilon(high):.6g} ({high.name}) and at least {_epsilon(low):.6g} ({low.name})"
                 found[low.name] = found[high.name] = f"contradiction: ε is {said}; neither counts"
     return [replace(answer, finding=answer.finding or found.get(answer.name, "")) for answer in answers]
+
+
+def _rank(answer: Answer) -> tuple[float, str]:
+    """By ε, and by name where two are equal, so that the order of a list decides nothing."""
+    return _epsilon(answer), answer.name
 
 
 def _epsilon(answer: Answer) -> float:

@@ -20,7 +20,7 @@ from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above
 from auditdp.accountants.opacus_sgd import OpacusGDP, OpacusPRV, OpacusRDP
 from auditdp.accountants.poisson import Poisson
 from auditdp.accountants.renyi import RenyiCurve
-from auditdp.accountants.sampled_gaussian import cells, points, step_interval
+from auditdp.accountants.sampled_gaussian import cells, points, rounding, step_interval
 from auditdp.mechanism import Array
 
 
@@ -30,7 +30,8 @@ class PLDUpper(Poisson, GridCurve):
 
     Note:
         dp-accounting's own distribution connects the same dots by differences of δ, whose rounding is divided by the
-        distance of the points: at q = 1e-6 and less it gives a bound that is many times too large, or none.
+        distance of the points: at q = 1e-6 and less it gives a bound that is many times too large, or none. Its convolution
+        does not say what it loses.
     """
 
     soundness: ClassVar[Soundness] = Soundness.UPPER
@@ -43,8 +44,9 @@ class PLDUpper(Poisson, GridCurve):
         interval = step_interval(self.noise_multiplier, self.rate, self.steps)
         at = points(self.noise_multiplier, self.rate, interval)
         (low_with, high_with), (low, high) = cells(self.noise_multiplier, self.rate, at * interval)
-        removed = from_above(high_with, low, int(at[0]), interval)
-        return [removed, from_above(high[::-1], low_with[::-1], -int(at[-1]), interval)]
+        off = rounding(self.noise_multiplier, self.rate, at * interval)
+        removed = from_above(high_with, low, int(at[0]), interval, rounding=off)
+        return [removed, from_above(high[::-1], low_with[::-1], -int(at[-1]), interval, rounding=off)]
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class PLDLower(Poisson, GridCurve):
 
 @dataclass(frozen=True)
 class RDP(Poisson, RenyiCurve):
-    """dp-accounting's Rényi accountant: sound, and loose."""
+    """dp-accounting's Rényi accountant: sound in real numbers, and loose; its series and their rounding are not bounded."""
 
     source: ClassVar[str] = "dp-accounting 0.6, RDP (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1, Section 3.3)"
 

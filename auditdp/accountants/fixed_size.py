@@ -14,8 +14,10 @@ from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutRe
 from dp_accounting.rdp import RdpAccountant
 
 from auditdp.accountants import sampled_gaussian
-from auditdp.accountants.base import Accountant, AccountantError, Described, Soundness, check_count, check_positive
+from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count, check_positive
+from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd import removed_and_added
+from auditdp.accountants.gaussian import GaussianNoise
 from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above
 from auditdp.accountants.poisson import REPLACE
 from auditdp.accountants.renyi import RenyiCurve
@@ -23,7 +25,7 @@ from auditdp.mechanism import Array
 
 
 @dataclass(frozen=True)
-class FixedSize(Described):
+class FixedSize(Description):
     """Batches of a fixed number of records, drawn without replacement for each step afresh; neighbours replace a record.
 
     Replacing a record changes the sum of clipped gradients by up to 2C, so the noise counts half of what it counts for
@@ -52,6 +54,23 @@ class FixedSize(Described):
         check_count(kind, records=self.records, batch=self.batch, steps=self.steps)
         if self.batch > self.records:
             raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
+
+    @property
+    def describes(self) -> FixedSize:
+        """DP-SGD with these batches."""
+        return self.parameters_as(FixedSize)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.records:,} records with noise multiplier "
+            f"{self.noise_multiplier:.6g}"
+        )
+
+    def wider(self) -> tuple[GaussianNoise]:
+        """Return the steps without sampling, in each of which a record that is replaced moves the sum by 2C at most."""
+        return (GaussianNoise(self.noise_multiplier, 2.0, self.steps),)
 
     @property
     def uses(self) -> int:
@@ -97,9 +116,11 @@ class FixedSizeUpper(FixedSize, GridCurve):
             [side[1:] for side in both] for both in sampled_gaussian.cells(noise, rate, ends)
         )
         first, second = np.concatenate([high_other[::-1], high]), np.concatenate([low[::-1], low_other])
-        first[last] += 1 - low.sum() - low_other.sum()
-        second[last] += 1 - high.sum() - high_other.sum()
-        return [from_above(first, second, -last, interval)]
+        # Sums are off by less than 200u.
+        first[last] += 1 - low.sum() - low_other.sum() + 2.0**-44
+        second[last] += max(0.0, 1 - high.sum() - high_other.sum() - 2.0**-44)
+        off = sampled_gaussian.rounding(noise, rate, ends)
+        return [from_above(first, second, -last, interval, rounding=off)]
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from flint import arb
 
 from auditdp.accountants.base import (
     AccountantError,
-    Described,
     Soundness,
     check_count,
     check_delta,
@@ -19,19 +19,15 @@ from auditdp.accountants.base import (
     epsilon_from,
     greatest,
 )
+from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
 from auditdp.laws.balls import above
 from auditdp.laws.gaussian import gaussian_delta
 
 
 @dataclass(frozen=True)
-class GaussianCurve(Described):
-    """The exact curve of ``count`` releases of a query plus N(0, σ² I), the query being chosen adaptively.
-
-    With μ = √count Δ/σ it is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), attained by neighbours whose queries are Δ apart.
-
-    Source: Balle & Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy", arXiv:1805.06530v2,
-    Theorem 8; composition: Dong, Roth & Su (2022), arXiv:1905.02383v3, Corollary 3.3.
+class GaussianNoise(Description):
+    """``count`` releases of any query of a sensitivity plus N(0, σ² I), the query being chosen adaptively.
 
     Args:
         sigma: Standard deviation of the noise of each coordinate, finite and > 0.
@@ -40,22 +36,57 @@ class GaussianCurve(Described):
 
     Raises:
         AccountantError: If a parameter is outside its range.
-
-    >>> round(GaussianCurve(1.0).delta_at(1.0), 6)
-    0.126937
     """
 
     sigma: float
     sensitivity: float = 1.0
     count: int = 1
-    soundness: ClassVar[Soundness] = Soundness.EXACT
     adjacency: ClassVar[str] = "that of the sensitivity"
     sampling: ClassVar[str] = "none"
-    source: ClassVar[str] = "Balle & Wang (2018), arXiv:1805.06530v2, Theorem 8"
 
     def __post_init__(self) -> None:
-        check_positive("GaussianCurve", sigma=self.sigma, sensitivity=self.sensitivity)
-        check_count("GaussianCurve", count=self.count)
+        check_positive(type(self).__name__, sigma=self.sigma, sensitivity=self.sensitivity)
+        check_count(type(self).__name__, count=self.count)
+
+    @property
+    def describes(self) -> GaussianNoise:
+        """The releases."""
+        return self.parameters_as(GaussianNoise)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"{self.count:,} release{'s' * (self.count > 1)} of any query of sensitivity {self.sensitivity:.6g} with "
+            f"Gaussian noise of σ = {self.sigma:.6g}"
+        )
+
+    @property
+    def zcdp(self) -> Fraction:
+        """ρ = kΔ²/(2σ²) (Bun & Steinke 2016, arXiv:1605.02065, Proposition 1.6 and Lemma 1.7)."""
+        return self.count * (Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2
+
+    @property
+    def part(self) -> Part:
+        """One release."""
+        return Part(self.count, GaussianCurve(self.sigma, self.sensitivity))
+
+
+@dataclass(frozen=True)
+class GaussianCurve(GaussianNoise):
+    """The exact curve of such releases.
+
+    With μ = √count Δ/σ it is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), attained by neighbours whose queries are Δ apart.
+
+    Source: Balle & Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy", arXiv:1805.06530v2,
+    Theorem 8; composition: Dong, Roth & Su (2022), arXiv:1905.02383v3, Corollary 3.3.
+
+    >>> round(GaussianCurve(1.0).delta_at(1.0), 6)
+    0.126937
+    """
+
+    soundness: ClassVar[Soundness] = Soundness.EXACT
+    source: ClassVar[str] = "Balle & Wang (2018), arXiv:1805.06530v2, Theorem 8"
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
@@ -111,6 +142,11 @@ class ClassicGaussian:
         """The analysis and its parameters."""
         where = ", everywhere=True" if self.everywhere else ""
         return f"ClassicGaussian(sigma={self.sigma:g}, sensitivity={self.sensitivity:g}{where})"
+
+    @property
+    def describes(self) -> GaussianNoise:
+        """One release."""
+        return GaussianNoise(self.sigma, self.sensitivity)
 
     @property
     def soundness(self) -> Soundness:

@@ -26,9 +26,10 @@ from auditdp.accountants.base import (
     check_positive,
     epsilon_from,
 )
-from auditdp.accountants.composition import OptimalComposition
+from auditdp.accountants.composition import Composition, OptimalComposition
+from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
-from auditdp.laws.balls import above
+from auditdp.laws.balls import PRECISION_BITS, above
 
 MOST_LOSSES = 2**14
 """How many privacy losses are listed in one half: enough for 28 mechanisms that all differ."""
@@ -37,7 +38,7 @@ CELLS = 2**15
 
 
 @dataclass(frozen=True)
-class HeterogeneousComposition:
+class HeterogeneousComposition(Description):
     """The curve of the adaptive composition of (ε_i, δ_i)-DP mechanisms, the worst that there are.
 
     δ(ε) = 1 − ∏(1−δ_i) (1 − D) with
@@ -52,8 +53,11 @@ class HeterogeneousComposition:
     Beyond that it is an upper bound: every loss is split between its two neighbours on a grid, preserving its probability
     under both inputs. The randomised responses are post-processings of the split ones (merge the two), so they
     are no less private. Losses above the grid count as revealing the input and losses below it as its lowest, which
-    can only raise δ. That is computed in floating point, with positive terms only; δ is raised by a relative 1e-9 and ε
-    lowered by 1e-13 Σ ε_i, far more than rounding can take.
+    can only raise δ. That is computed in floating point, with positive terms only, in which elementary functions are off by
+    4 units in the last place at most. Each of k parts multiplies a mass twice and adds twice, so that δ is off by a relative
+    16k·2^−53 at most; it is raised by 1e-14 k. The share of the upper neighbour is off by 2^−49 at most and moves mass by
+    one step of the grid, which is less than Σ ε_i/1000, so the losses are off by k·2^−49 Σ ε_i/1000 and by 2^−50 Σ ε_i for
+    rounding of their own; ε is lowered by (1e-13 + 1e-17 k) Σ ε_i.
 
     Source: Murtagh & Vadhan (2016), "The Complexity of Computing the Optimal Composition of Differential Privacy", TCC
     2016-A, arXiv:1507.03113, Theorem 1.5.
@@ -92,6 +96,33 @@ class HeterogeneousComposition:
         )
 
     @property
+    def describes(self) -> HeterogeneousComposition:
+        """Itself."""
+        return self
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"any {len(self.epsilons):,} adaptive mechanisms of (ε, δ)-DP, ε from {min(self.epsilons):.6g} to "
+            f"{max(self.epsilons):.6g}, δ up to {max(self.deltas):.6g}"
+        )
+
+    @property
+    def zcdp(self) -> Fraction | None:
+        """ρ = Σ ε_i²/2 of parts with δ = 0."""
+        return None if any(self.deltas) else sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
+
+    @property
+    def part(self) -> Part:
+        """A curve that holds for each of the parts."""
+        return Part(len(self.epsilons), OptimalComposition(max(self.epsilons), max(self.deltas), 1))
+
+    def includes(self, other: Description) -> bool:
+        """Return whether the other class is a composition of no more parts, each as private as the most private here."""
+        return Composition(min(self.epsilons), min(self.deltas), len(self.epsilons)).includes(other)
+
+    @property
     def soundness(self) -> Soundness:
         """Exact where the losses can be listed."""
         return Soundness.EXACT if len(self._groups) == 1 or self._halves else Soundness.UPPER
@@ -99,7 +130,7 @@ class HeterogeneousComposition:
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
         check_epsilon(self.name, epsilon)
-        with precision():
+        with precision(self._bits):
             # 1 − ∏(1−δ_i) (1 − D), in terms that are >= 0.
             own = -sum(((-arb(d)).log1p() for d in self.deltas), arb(0)).expm1() if max(self.deltas) < 1 else arb(1)
             excess = self._excess(epsilon) if epsilon < self.largest_loss else arb(0)
@@ -139,6 +170,11 @@ class HeterogeneousComposition:
         """Every ε_i is an integer multiple of 1/unit, since doubles are multiples of powers of two."""
         return max(Fraction(epsilon).denominator for epsilon in self.epsilons)
 
+    @property
+    def _bits(self) -> int:
+        """Precision with which the least likely loss, e^−Σε_i, keeps as many bits as a double has, and more."""
+        return PRECISION_BITS + math.ceil(3 * self.largest_loss)
+
     @cached_property
     def _halves(self) -> tuple[_Half, _Half] | None:
         """The losses in two halves of similar size, or None where there are too many."""
@@ -148,7 +184,14 @@ class HeterogeneousComposition:
             smaller = sizes.index(min(sizes))
             halves[smaller].append(group)
             sizes[smaller] *= group[1] + 1
-        return None if max(sizes) > MOST_LOSSES else (_Half.of(halves[0], self._unit), _Half.of(halves[1], self._unit))
+        return (
+            None
+            if max(sizes) > MOST_LOSSES
+            else (
+                _Half.of(halves[0], self._unit, self._bits),
+                _Half.of(halves[1], self._unit, self._bits),
+            )
+        )
 
     @cached_property
     def _grid(self) -> _Grid:
@@ -166,8 +209,8 @@ class _Half:
     tails_q: list[arb]
 
     @classmethod
-    def of(cls, groups: Iterable[tuple[float, int]], unit: int) -> _Half:
-        with precision():
+    def of(cls, groups: Iterable[tuple[float, int]], unit: int, bits: int) -> _Half:
+        with precision(bits):
             found = [(0, arb(1), arb(1))]
             for epsilon, count in groups:
                 step, keep = int(Fraction(epsilon) * unit), 1 / (1 + (-arb(epsilon)).exp())
@@ -197,6 +240,8 @@ class _Grid:
     beyond: float
     slack: float
     """What rounding may have taken from the losses, in all."""
+    factor: float
+    """By how much rounding may have lowered δ."""
 
     @classmethod
     def of(cls, groups: Iterable[tuple[float, int]]) -> _Grid:
@@ -216,12 +261,12 @@ class _Grid:
                 for offset, part in ((cell, mass * (1 - upper)), (cell + 1, mass * upper)):
                     beyond += _add_shifted(fresh, part * masses, offset)
             masses = fresh
-        return cls(origin, step, masses, beyond, 1e-13 * largest)
+        return cls(origin, step, masses, beyond, (1e-13 + 1e-17 * len(each)) * largest, 1 + 1e-14 * (len(each) + 1000))
 
     def delta_at(self, epsilon: float) -> float:
         """Return at least δ(ε)."""
         beyond = (np.arange(CELLS) - self.origin) * self.step - (epsilon - self.slack)
-        return float((self.masses * -np.expm1(-np.maximum(beyond, 0.0))).sum() + self.beyond) * (1 + 1e-9)
+        return float((self.masses * -np.expm1(-np.maximum(beyond, 0.0))).sum() + self.beyond) * self.factor
 
 
 def _add_shifted(fresh: NDArray[np.float64], masses: NDArray[np.float64], offset: int) -> float:

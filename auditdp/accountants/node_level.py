@@ -13,24 +13,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import hypergeom
 
 from auditdp.accountants.base import (
     Accountant,
     AccountantError,
-    Described,
     Soundness,
     check_count,
     check_delta,
     check_positive,
 )
-from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above, from_below, gaussian_cells
+from auditdp.accountants.description import Description
+from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
+from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_above, from_below
+from auditdp.accountants.normal import gaussian_cells
 from auditdp.accountants.renyi import RenyiCurve
 from auditdp.accountants.sampled_gaussian import DEVIATIONS
 from auditdp.claims import ApproxDP
@@ -57,7 +58,7 @@ def reached_nodes(out_degree: int, layers: int) -> int:
 
 
 @dataclass(frozen=True)
-class NodeLevel(Described):
+class NodeLevel(Description):
     """DP-SGD over the nodes of a graph.
 
     Args:
@@ -89,15 +90,39 @@ class NodeLevel(Described):
                 raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
 
     @property
+    def describes(self) -> NodeLevel:
+        """DP-SGD with these batches, of which a node reaches so many."""
+        return self.parameters_as(NodeLevel)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.nodes:,} nodes, {self.reached:,} reached, with "
+            f"noise {self.noise:.6g}C"
+        )
+
+    def wider(self) -> tuple[GaussianNoise]:
+        """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
+        return (GaussianNoise(self.noise, 2.0 * min(self.reached, self.batch), self.steps),)
+
+    @property
     def uses(self) -> int:
         """One for each step."""
         return self.steps
 
     @cached_property
     def affected(self) -> tuple[Array, Array]:
-        """How many gradients of a batch can change, and the logarithm of the probability of each number."""
+        """How many gradients of a batch can change, and the probability of each number, off by u at most."""
         counts = np.arange(max(0, self.reached + self.batch - self.nodes), min(self.reached, self.batch) + 1)
-        return counts, hypergeom.logpmf(counts, self.nodes, self.reached, self.batch)
+        ways, total = [], math.comb(self.nodes, self.batch)
+        others = self.nodes - self.reached
+        first = int(counts[0])
+        way = math.comb(self.reached, first) * math.comb(others, self.batch - first)
+        for k in counts.tolist():
+            ways.append(way)
+            way = way * (self.reached - k) * (self.batch - k) // ((k + 1) * (others - self.batch + k + 1))
+        return counts, np.array([_quotient(way, total) for way in ways])
 
 
 @dataclass(frozen=True)
@@ -111,7 +136,9 @@ class NodeLevelRDP(NodeLevel, RenyiCurve):
 
     def divergences(self) -> tuple[Array, Array]:
         """Return orders and the bound on the divergence of a step for each."""
-        counts, log_weights = self.affected
+        counts, weights = self.affected
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)
         exponents = ORDERS[:, None] * (ORDERS[:, None] - 1) * 2 * (counts / self.noise) ** 2
         return ORDERS, logsumexp(log_weights + exponents, axis=1) / (ORDERS - 1)
 
@@ -125,11 +152,11 @@ class NodeLevelUpper(NodeLevel, GridCurve):
 
     def losses(self) -> list[OnGrid]:
         """Return the loss whose curve is that of the pair, which is the same in both orders."""
-        counts, log_weights = self.affected
-        mu, weights = 2 * counts / self.noise, np.exp(log_weights)
+        counts, weights = self.affected
+        mu = 2 * counts / self.noise
         seen = (mu > 0) & (weights > 1e-20)
         # The most that one ρ can lose, at nine standard deviations, as far as its probability allows it to matter.
-        reach = np.maximum(0.0, np.sqrt(np.maximum(0.0, 2 * (46 + log_weights[seen]))))
+        reach = np.maximum(0.0, np.sqrt(np.maximum(0.0, 2 * (46 + np.log(weights[seen])))))
         high = float(np.max(mu[seen] ** 2 / 2 + mu[seen] * reach))
         deviation = math.sqrt(float(np.dot(weights, mu**2)))
         interval = min(max(deviation / 100, high / 1e5), high / 1e4)
@@ -144,7 +171,10 @@ class NodeLevelUpper(NodeLevel, GridCurve):
         first[last] += revealing_nothing
         second[last] += revealing_nothing
         first[-1] += float(weights[~seen & (mu > 0)].sum())
-        return [from_above(first, second, -last, interval)]
+        # Weights and sums of so many terms are off by u each; the loss of an edge x is μx − μ²/2.
+        off = (len(mu) + 4) * 2.0**-52
+        rounding = 2.0**-49 * (high + interval + float(np.max(mu[seen], initial=0.0)) ** 2)
+        return [from_above(first * (1 + off), second * (1 - off), -last, interval, rounding=rounding)]
 
 
 @dataclass(frozen=True)
@@ -159,8 +189,8 @@ class NodeLevelLower(NodeLevel, GridCurve):
 
     def losses(self) -> list[OnGrid]:
         """Return the loss of a step in both orders."""
-        counts, log_weights = self.affected
-        weights, means = np.exp(log_weights), 2.0 * counts
+        counts, weights = self.affected
+        means = 2.0 * counts
         seen = weights > 1e-20
         reach = DEVIATIONS * self.noise
         edges = np.linspace(-reach, float(means[seen].max()) + reach, 100_001)
@@ -168,9 +198,16 @@ class NodeLevelLower(NodeLevel, GridCurve):
         for weight, mean in zip(weights[seen], means[seen], strict=True):
             cell_low, cell_high = gaussian_cells(edges, float(mean), self.noise)
             low, high = low + weight * cell_low, high + weight * cell_high
+        off = (len(means) + 4) * 2.0**-52
+        low, high = low * (1 - off), high * (1 + off)
         other_low, other_high = gaussian_cells(edges, 0.0, self.noise)
         deviation = math.sqrt(float(np.dot(weights, (means / self.noise) ** 2)))
         return [from_below(low, other_high, deviation / 100), from_below(other_low, high, deviation / 100)]
+
+
+def _quotient(part: int, whole: int) -> float:
+    """The double nearest to a ratio of integers of any size."""
+    return float(Fraction(part, whole)) if part else 0.0
 
 
 def node_level_accountants(noise: float, nodes: int, reached: int, batch: int, steps: int) -> list[Accountant]:

@@ -66,7 +66,7 @@ class OpacusRDP(Opacus):
     """The moments accountant on Opacus' own orders."""
 
     mechanism: ClassVar[str] = "rdp"
-    soundness: ClassVar[Soundness] = Soundness.UPPER
+    soundness: ClassVar[Soundness] = Soundness.UNPROVED
     source: ClassVar[str] = "Opacus, RDPAccountant (Mironov, Talwar & Zhang 2019, arXiv:1908.10530v1)"
 
 

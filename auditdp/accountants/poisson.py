@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from auditdp.accountants.base import AccountantError, Described, check_count, check_positive
+from auditdp.accountants.base import AccountantError, check_count, check_positive
+from auditdp.accountants.description import Description
+from auditdp.accountants.gaussian import GaussianNoise
 
 ADD_OR_REMOVE = "add or remove one record"
 REPLACE = "replace one record"
@@ -18,7 +20,7 @@ def check_rate(kind: str, rate: float) -> None:
 
 
 @dataclass(frozen=True)
-class Poisson(Described):
+class Poisson(Description):
     """Batches into which each record comes by a coin of its own.
 
     Args:
@@ -41,6 +43,23 @@ class Poisson(Described):
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_rate(kind, self.rate)
         check_count(kind, steps=self.steps)
+
+    @property
+    def describes(self) -> Poisson:
+        """DP-SGD with these batches."""
+        return self.parameters_as(Poisson)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"DP-SGD in {self.steps:,} Poisson batches at rate {self.rate:.6g} with noise multiplier "
+            f"{self.noise_multiplier:.6g}"
+        )
+
+    def wider(self) -> tuple[GaussianNoise]:
+        """Return the steps without sampling: a mixture over samples is no worse than the worst of them."""
+        return (GaussianNoise(self.noise_multiplier, 1.0, self.steps),)
 
     @property
     def uses(self) -> int:

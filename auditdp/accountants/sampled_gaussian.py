@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from auditdp.accountants.loss_distributions import gaussian_cells
+from auditdp.accountants.normal import Enclosed, gaussian_cells
 from auditdp.mechanism import Array
 
 DEVIATIONS = 9.5
 """How far out, in standard deviations, grids reach; 1e-21 of the probability lies beyond, in cells without end."""
-
-Cells = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Lower and upper bounds on the probabilities of cells."""
 
 
 def loss(output: Any, noise_multiplier: float, rate: float) -> Any:
@@ -60,8 +57,8 @@ def points(noise_multiplier: float, rate: float, interval: float) -> NDArray[np.
     return np.arange(math.floor(low), math.ceil(high) + 1)
 
 
-def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Cells, Cells]:
-    """Return the probabilities, with the record and without it, of the cells of outputs whose losses lie between ends.
+def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Enclosed, Enclosed]:
+    """Return bounds on the probabilities, with the record and without it, of the cells of losses between ends.
 
     Args:
         noise_multiplier: σ.
@@ -74,4 +71,20 @@ def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Cells, Cel
     without = gaussian_cells(edges, 0.0, noise_multiplier)
     shifted = gaussian_cells(edges, 1.0, noise_multiplier)
     low_with, high_with = ((1 - rate) * a + rate * b for a, b in zip(without, shifted, strict=True))
-    return (low_with, high_with), without
+    # A rate that is a quotient of counts is off by u, and so is the share of the law without the record.
+    off = 2.0**-52 * rate * without[1]
+    return (np.maximum(low_with * (1 - 2.0**-50) - off, 0.0), high_with * (1 + 2.0**-50) + off), without
+
+
+def rounding(noise_multiplier: float, rate: float, ends: Array) -> float:
+    """Return how far at most the losses of the cells' outputs lie beyond the ends that ``cells`` was asked for.
+
+    The loss of each edge is computed again: its exponent is off by 4u relatively, and the rest by 8u of what is added up.
+    The ends may have been multiples of an interval, off by u.
+    """
+    ends = ends[ends > math.log1p(-rate)] if rate < 1 else ends
+    edges = output_of(ends, noise_multiplier, rate)
+    exponents = (2 * edges - 1) / (2 * noise_multiplier**2)
+    largest = 1 + float(np.abs(exponents).max()) + abs(math.log(rate)) + float(np.abs(ends).max())
+    largest += abs(math.log1p(-rate)) if rate < 1 else 0.0
+    return float(np.abs(loss(edges, noise_multiplier, rate) - ends).max()) + 2.0**-48 * largest

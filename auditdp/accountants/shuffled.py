@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from auditdp.accountants import sampled_gaussian
-from auditdp.accountants.base import Accountant, Described, Soundness, check_count, check_positive
-from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.base import Accountant, Soundness, check_count, check_positive
+from auditdp.accountants.description import Description
+from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
 from auditdp.accountants.loss_distributions import GridCurve, OnGrid, from_below
+from auditdp.accountants.normal import Enclosed, log_at_most
 from auditdp.mechanism import Array
 
 ZERO_OUT = "zero one record out"
 
 
 @dataclass(frozen=True)
-class Shuffled(Described):
+class Shuffled(Description):
     """Records shuffled and cut into batches anew for each epoch; neighbours replace one record by one without gradient.
 
     Args:
@@ -43,6 +44,23 @@ class Shuffled(Described):
         kind = type(self).__name__
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_count(kind, batches=self.batches, epochs=self.epochs)
+
+    @property
+    def describes(self) -> Shuffled:
+        """DP-SGD with these batches."""
+        return self.parameters_as(Shuffled)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"DP-SGD in {self.epochs:,} shuffled epochs of {self.batches:,} batches with noise multiplier "
+            f"{self.noise_multiplier:.6g}"
+        )
+
+    def wider(self) -> tuple[GaussianNoise]:
+        """Return one release an epoch, since a record is in one batch of it."""
+        return (GaussianNoise(self.noise_multiplier, 1.0, self.epochs),)
 
     @property
     def uses(self) -> int:
@@ -76,16 +94,19 @@ class ShuffledLower(Shuffled, GridCurve):
         interval = (1 / sigma**2 + 1 / sigma) / 2_000
         return [from_below(low, high_other, interval), from_below(low_other, high, interval)]
 
-    def _cells(self, edges: Array, mean: float, sigma: float) -> sampled_gaussian.Cells:
+    def _cells(self, edges: Array, mean: float, sigma: float) -> Enclosed:
         """Return bounds on the probabilities that the maximum lies between two edges, or beyond the last."""
-        log_below = log_ndtr((edges - mean) / sigma) + (self.batches - 1) * log_ndtr(edges / sigma)
+        own, others = log_at_most((edges - mean) / sigma), log_at_most(edges / sigma)
+        low, high = (
+            (a + (self.batches - 1) * b) * (1 + way * 2.0**-50) for a, b, way in zip(own, others, (1, -1), strict=True)
+        )
         # By differences of the upper tail where it is the smaller one, so that small probabilities keep their digits.
-        tail = np.append(-np.expm1(log_below), 0.0)
-        below = np.append(np.exp(log_below), 1.0)
-        upper = tail[:-1] < 0.5
-        mass = np.where(upper, tail[:-1] - tail[1:], below[1:] - below[:-1])
-        error = 2.0**-48 * np.where(upper, tail[:-1], below[1:]) * (1 + np.abs(np.append(log_below[1:], 0.0)))
-        return np.maximum(mass - error, 0.0), mass + error
+        tails = np.append(-np.expm1(high), 0.0) * (1 - 2.0**-50), np.append(-np.expm1(low), 0.0) * (1 + 2.0**-50)
+        below = np.append(np.exp(low), 1.0) * (1 - 2.0**-50), np.append(np.exp(high) * (1 + 2.0**-50), 1.0)
+        upper = tails[1][:-1] < 0.5
+        least = np.where(upper, tails[0][:-1] - tails[1][1:], below[0][1:] - below[1][:-1])
+        most = np.where(upper, tails[1][:-1] - tails[0][1:], below[1][1:] - below[0][:-1])
+        return np.maximum(least * (1 - 2.0**-52), 0.0), np.maximum(most * (1 + 2.0**-52), 0.0)
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
+from flint import arb
 
 from auditdp.accountants.base import (
-    Described,
     Soundness,
     check_count,
     check_delta,
@@ -31,15 +30,20 @@ from auditdp.accountants.base import (
     check_positive,
     epsilon_from,
 )
-from auditdp.accountants.poisson import ADD_OR_REMOVE, REPLACE, check_rate
-from auditdp.claims import ApproxDP, PureDP
+from auditdp.accountants.composition import Composition
+from auditdp.accountants.description import Description
+from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.poisson import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
+from auditdp.claims import ApproxDP
+from auditdp.laws import precision
+from auditdp.laws.balls import above
 
-OUTWARD = 1 + 1e-13
-"""What closed forms in doubles are rounded up by, relatively; they are off by a few units in the last place."""
+LEFT_OUT = 1e-18
+"""How likely it is at most that a record is drawn more often than is summed up."""
 
 
 @dataclass(frozen=True)
-class Subsampled(Described):
+class Subsampled(Description):
     """Any (epsilon, delta)-DP mechanism on a sample of the data.
 
     Args:
@@ -62,19 +66,56 @@ class Subsampled(Described):
         check_delta(kind, self.delta)
         check_rate(kind, self.rate)
 
+    @property
+    def describes(self) -> Subsampled:
+        """Itself."""
+        return self
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on a sample ({self.sampling}) at rate "
+            f"{self.rate:.6g}"
+        )
+
+    def wider(self) -> tuple[Composition]:
+        """Return the mechanisms without sampling: a mixture over samples is no worse than the worst of them."""
+        return (Composition(self.epsilon, self.delta, 1),)
+
     def delta_at(self, epsilon: float) -> float:
         """Return q δ₀(ln(1 + (e^ε − 1)/q)), δ₀ being the curve of the worst mechanism, rounded up."""
         check_epsilon(type(self).__name__, epsilon)
-        return min(1.0, self.rate * worst_delta(self.epsilon, self.delta, unamplified(epsilon, self.rate)))
+        if math.isinf(epsilon):
+            return self.own_delta
+        with precision():
+            rate = arb(self.rate)
+            return min(1.0, above(rate * worst_delta(arb(self.epsilon), arb(self.delta), arb(epsilon), rate)))
 
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest ε for δ, rounded up; ``inf`` below qδ₀."""
-        return epsilon_from(self.delta_at, delta, pure=amplified(self.epsilon, self.rate) * OUTWARD)
+        with precision():
+            pure = above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
+        return epsilon_from(self.delta_at, delta, pure=pure)
+
+    @property
+    def own_delta(self) -> float:
+        """qδ₀, rounded up, below which no ε suffices."""
+        with precision():
+            return above(arb(self.rate) * arb(self.delta))
 
 
 @dataclass(frozen=True)
 class PoissonSubsampled(Subsampled):
     """Every record comes into the sample by a coin of its own (Theorem 8)."""
+
+    def includes(self, other: Description) -> bool:
+        """Return whether the other class is one step of DP-SGD at this rate, with noise that makes it (ε₀, δ₀)-DP."""
+        return (
+            isinstance(other, Poisson)
+            and (other.rate, other.steps) == (self.rate, 1)
+            and GaussianCurve(other.noise_multiplier).delta_at(self.epsilon) <= self.delta
+        )
 
     adjacency: ClassVar[str] = ADD_OR_REMOVE
     sampling: ClassVar[str] = "Poisson"
@@ -91,7 +132,7 @@ class FixedSizeSubsampled(Subsampled):
 
 
 @dataclass(frozen=True)
-class WithReplacementSubsampled(Described):
+class WithReplacementSubsampled(Description):
     """Any (epsilon, delta)-DP mechanism on ``batch`` records that are drawn one by one from all of them (Theorem 10).
 
     The record may be drawn k times, and k records that differ have group privacy (kε₀, δ₀ (e^(kε₀) − 1)/(e^ε₀ − 1)) (Vadhan
@@ -127,29 +168,42 @@ class WithReplacementSubsampled(Described):
         """Probability that a record is drawn at all."""
         return -math.expm1(self.batch * math.log1p(-1 / self.records)) if self.records > 1 else 1.0
 
-    def delta_at(self, epsilon: float) -> float:
-        """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q), rounded up."""
-        from scipy.stats import binom  # slow to load: only where it is needed
+    @property
+    def describes(self) -> WithReplacementSubsampled:
+        """Itself."""
+        return self
 
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on {self.batch:,} records drawn with replacement "
+            f"among {self.records:,}"
+        )
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q), rounded up; what it leaves out counts as revealed."""
         check_epsilon(type(self).__name__, epsilon)
-        inner = unamplified(epsilon, self.rate)
-        most = min(self.batch, int(binom.isf(1e-18, self.batch, 1 / self.records)) + 1)
-        times = np.arange(1, most + 1)
-        groups = [worst_delta(k * self.epsilon, self._group_delta(int(k)), inner) for k in times]
-        total = float(np.dot(binom.pmf(times, self.batch, 1 / self.records), groups))
-        return min(1.0, total * (1 + 1e-9) + float(binom.sf(most, self.batch, 1 / self.records)))
+        if math.isinf(epsilon) and self.delta == 0:
+            return 0.0
+        with precision():
+            each = 1 / arb(self.records)
+            not_drawn = (1 - each) ** self.batch if self.records > 1 else arb(0)
+            drawn, odds = 1 - not_drawn, each / (1 - each) if self.records > 1 else arb(0)
+            mass, left, total = not_drawn, drawn, arb(0)
+            for times in range(1, self.batch + 1):
+                mass = mass * odds * (self.batch - times + 1) / times if self.records > 1 else arb(times == self.batch)
+                group = arb(self.epsilon) * times
+                revealed = (arb(self.delta) * group.expm1() / arb(self.epsilon).expm1()).min(arb(1))
+                total += mass * worst_delta(group, revealed, arb(epsilon), drawn)
+                left -= mass
+                if left < LEFT_OUT:
+                    break
+            return min(1.0, above(total + left.max(arb(0))))
 
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest ε for δ; ``inf`` where there is none."""
         return epsilon_from(self.delta_at, delta)
-
-    def _group_delta(self, times: int) -> float:
-        if self.delta == 0 or times == 1:
-            return self.delta
-        log_factor = (times - 1) * self.epsilon + math.log(
-            math.expm1(-times * self.epsilon) / math.expm1(-self.epsilon)
-        )
-        return math.exp(min(0.0, math.log(self.delta) + log_factor))
 
 
 def amplified(epsilon: float, rate: float) -> float:
@@ -172,13 +226,16 @@ def unamplified(epsilon: float, rate: float) -> float:
     return epsilon - math.log(rate) + math.log1p(-(1 - rate) * math.exp(-epsilon)) if epsilon < math.inf else epsilon
 
 
-def worst_delta(epsilon: float, delta: float, at: float) -> float:
-    """Return δ at ε = ``at`` of the worst (epsilon, delta)-DP mechanism, rounded up.
+def worst_delta(epsilon: arb, delta: arb, at: arb, rate: arb) -> arb:
+    """Return δ₀(ln(1 + (e^at − 1)/q)) for the worst (epsilon, delta)-DP mechanism, enclosed.
 
     It reveals its input with probability δ and is randomised response otherwise (Kairouz, Oh & Viswanath 2015,
-    arXiv:1311.0776v4, proof of Theorem 3.3).
+    arXiv:1311.0776v4, proof of Theorem 3.3): δ₀ = δ + (1 − δ)(e^ε − 1 − (e^at − 1)/q)₊/(1 + e^ε).
     """
-    return min(1.0, delta + (1 - delta) * PureDP(epsilon).delta_at(at) * OUTWARD)
+    if not at.is_finite():
+        return delta
+    excess = (epsilon.expm1() - at.expm1() / rate) / (1 + epsilon.exp())
+    return delta + (1 - delta) * excess.max(arb(0))
 
 
 def naive_claim(epsilon: float, delta: float, rate: float) -> ApproxDP:

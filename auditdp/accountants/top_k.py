@@ -24,7 +24,6 @@ from flint import arb
 from scipy.special import bdtr
 
 from auditdp.accountants.base import (
-    Described,
     Soundness,
     check_count,
     check_delta,
@@ -34,7 +33,8 @@ from auditdp.accountants.base import (
     epsilon_from,
     settle,
 )
-from auditdp.accountants.composition import BasicComposition, OptimalComposition, at_most
+from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition, at_most
+from auditdp.accountants.description import Description
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.laws import precision
 from auditdp.laws.balls import above, below
@@ -57,7 +57,7 @@ def bounded_range(scale: float, *, sensitivity: float = 1.0, monotone: bool = Fa
 
 
 @dataclass(frozen=True)
-class TopK(Described):
+class TopK(Description):
     """The parameters that every analysis of k selections takes.
 
     Args:
@@ -76,6 +76,25 @@ class TopK(Described):
     def __post_init__(self) -> None:
         check_count(type(self).__name__, count=self.count)
         check_positive(type(self).__name__, eta=self.eta)
+
+    @property
+    def describes(self) -> TopK:
+        """All selections of so many, of any scores."""
+        return self.parameters_as(TopK)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return f"any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
+
+    @property
+    def zcdp(self) -> Fraction:
+        """ρ = kη²/8, as ``TopKZCDP`` shows."""
+        return self.count * Fraction(self.eta) ** 2 / 8
+
+    def wider(self) -> tuple[Composition]:
+        """Return the compositions of η-DP mechanisms, which selections of range η are."""
+        return (Composition(self.eta, 0.0, self.count),)
 
     @property
     def largest_loss(self) -> float:

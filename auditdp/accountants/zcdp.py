@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Described, Soundness, check_epsilon, check_positive, crossing, epsilon_from
+from auditdp.accountants.base import Soundness, check_epsilon, check_positive, crossing, epsilon_from
+from auditdp.accountants.description import Description
 from auditdp.laws import precision
 from auditdp.laws.balls import above
 
 
 @dataclass(frozen=True)
-class ZCDP(Described):
+class ZCDP(Description):
     """The curve that ρ-zCDP implies: δ(ε) = inf over α > 1 of e^{(α−1)(αρ−ε)}/(α−1) · (1 − 1/α)^α.
 
     Every α gives a valid δ. Its logarithm is convex in α with derivative (2α−1)ρ − ε + ln(1 − 1/α), whose root
@@ -40,6 +42,25 @@ class ZCDP(Described):
 
     def __post_init__(self) -> None:
         check_positive("ZCDP", rho=self.rho)
+
+    @property
+    def describes(self) -> ZCDP:
+        """Itself."""
+        return self
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return f"any mechanism of {self.rho:.6g}-zCDP"
+
+    @property
+    def zcdp(self) -> Fraction:
+        """ρ."""
+        return Fraction(self.rho)
+
+    def includes(self, other: Description) -> bool:
+        """Return whether the other class is ρ-zCDP."""
+        return other.zcdp is not None and other.zcdp <= Fraction(self.rho)
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up, at most 1."""

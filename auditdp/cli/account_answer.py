@@ -214,7 +214,7 @@ def _wrapped(sentence: str) -> list[str]:
 def _shown(row: Row) -> str:
     if row.value is None:
         return MISSING
-    if row.soundness is Soundness.APPROXIMATION:
+    if row.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
         return number(row.value, DIGITS)
     return bound(row.value, up=row.soundness is not Soundness.LOWER, digits=DIGITS)
 

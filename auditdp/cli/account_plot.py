@@ -29,6 +29,7 @@ LINES = {
     Soundness.EXACT: ("solid", 2.4),
     Soundness.UPPER: ("solid", 1.4),
     Soundness.LOWER: ((0, (5, 3)), 1.4),
+    Soundness.UNPROVED: ((0, (1, 2)), 1.6),
     Soundness.APPROXIMATION: ((0, (1, 2)), 1.6),
 }
 """Dashes and width: what lies on or above the truth is drawn through, what lies below it is dashed, the rest dotted."""

@@ -52,6 +52,7 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
         rows += [] if built.is_formula else [("mechanism", name_of(built.mechanism))]
         rows += [("claim", str(built.claim))]
         rows += [("accountant", accountant.name) for accountant in built.accountants]
+        rows += [("about", built.about.describes.text)] if built.about is not None else []
         if built.inputs is not None:
             rows += [("inputs", name) for name in built.inputs]
         elif not built.is_formula:

@@ -2,7 +2,8 @@
 
 Nothing is run. The claim is about a *model*: noise of the stated size on sums of the stated sensitivity over batches that
 are drawn as stated. Whether the code does that is for the game and for evidence of sensitivity. CERTIFIED is said where a
-proof covers the claim, VIOLATED where the loss of an attained pair exceeds it. What is found about the accountants
+proof covers the claim, VIOLATED where something that is described loses more than is claimed of all of it. Beside a
+mechanism that is only if the audit says what the mechanism is (``Audit(about=...)``). What is found about the accountants
 themselves is in the details and decides nothing (`auditdp.accountants.cross_check`).
 """
 
@@ -12,30 +13,31 @@ from collections.abc import Sequence
 
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.cross_check import CrossCheck, cross_check
+from auditdp.accountants.description import Description
 from auditdp.claims import Claim, GaussianDP
 from auditdp.results import Counterexample, Evidence, Verdict
 
 
 def accounting_evidence(
-    claim: Claim, accountants: Sequence[Accountant], *, adjacency: str = "", sampling: str = ""
+    claim: Claim, accountants: Sequence[Accountant], *, about: Description | None = None, attained: bool = True
 ) -> Evidence:
     """Cross-check a claim with all accountants of its mechanism.
 
     Args:
         claim: What is promised.
-        accountants: Accountants of the mechanism's parameters.
-        adjacency: The claim's neighbours in an accountant's words, where the accountants are not all for the same.
-        sampling: The claim's sampling, likewise.
+        accountants: Accountants of the mechanism's parameters, or of classes around it.
+        about: What the claim is about, where that is not the narrowest class that the accountants describe.
+        attained: Whether the claim is about the worst of that class, as a formula is. A mechanism of the class may be a
+            better one, so that nothing refutes a claim about it.
 
     Returns:
-        The verdict of the cross-check. ``details`` has the table ``accountants`` (name, soundness, epsilon at ``delta``,
-        adjacency, sampling, source, finding) and the ``findings`` about them.
+        The verdict of the cross-check. ``details`` has what the claim is ``about``, the table ``accountants`` (name,
+        soundness, epsilon at ``delta``, adjacency, sampling, source, finding) and the ``findings`` about them.
 
     Raises:
         AccountantError: If there are no accountants, or they are for different things and it is not said which is claimed.
     """
-    check = cross_check(claim, accountants, adjacency=adjacency, sampling=sampling)
-    leading = check.lower if check.verdict is Verdict.VIOLATED else check.upper or check.lower
+    check = cross_check(claim, accountants, about=about, attained=attained)
     found = len(check.findings)
     remark = f" ({found} finding{'s' * (found > 1)} about accountants)" if found else ""
     whole = not isinstance(claim, GaussianDP)  # else the level is μ, and these are values of ε
@@ -44,8 +46,10 @@ def accounting_evidence(
         verdict=check.verdict,
         statement=check.statement + remark,
         assumptions=[
-            f"neighbours: {leading.adjacency if leading else adjacency or 'as the accountants say'}",
-            f"batches: {leading.sampling if leading else sampling or 'as the accountants say'}",
+            f"neighbours: {check.about.adjacency}",
+            f"batches: {check.about.sampling}",
+            f"about: {check.about.text}"
+            + ("" if attained else "; the mechanism is one of them, and maybe a better one"),
             "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
         ],
         epsilon_lower=check.lower.epsilon if whole and check.lower else None,
@@ -53,6 +57,7 @@ def accounting_evidence(
         counterexample=_counterexample(check),
         details={
             "claimed_epsilon": check.epsilon,
+            "about": check.about.text,
             "delta": check.delta,
             "accountants": [
                 {
@@ -75,7 +80,7 @@ def _counterexample(check: CrossCheck) -> Counterexample | None:
     if check.verdict is not Verdict.VIOLATED or check.lower is None:
         return None
     return Counterexample(
-        pair=f"the worst data for {check.lower.name}: {check.lower.source}",
+        pair=f"the worst of {check.about.text}, by {check.lower.name}: {check.lower.source}",
         explanation=(
             f"At δ = {check.delta:.3g} its loss is ε >= {check.lower.epsilon:.6g}; the claim allows {check.epsilon:.6g}"
         ),

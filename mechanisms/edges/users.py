@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 from typing import Any, Protocol
@@ -227,9 +227,61 @@ def _times(p: Any, q: Any) -> Any:
     return p * q if isinstance(p, Fraction) and isinstance(q, Fraction) else ball(p) * ball(q)
 
 
-def NonPrivPart(nodes: int, private: Sequence[int]) -> Customised:  # noqa: N802 - the baseline's name
-    """Return the baseline that uses only the lists of non-private users; the private users' rows are all zero."""
-    return Customised(Withhold(), nodes, tuple(private))
+@dataclass(frozen=True)
+class PublishTo(Publish):
+    """The bits of some friends, the others being zero.
+
+    Args:
+        friends: Which bits of the list, ascending.
+    """
+
+    friends: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return f"Publish {len(self.friends)} bits"
+
+    def _released(self, data: Array) -> Array:
+        bits = bit_list(self.name, data)
+        return np.where(np.isin(np.arange(len(bits)), self.friends), bits, 0).astype(bits.dtype)
+
+
+@dataclass(frozen=True)
+class NonPrivPart(PerUser):
+    """The baseline that discards the private users: the graph of the non-private users only, in the clear.
+
+    Input and output as for ``PerUser``; whoever is private has no edge. No privacy is claimed. Edges of private users are
+    not used, so that nothing of them is lost.
+
+    Source: Hidano & Murakami (2022), arXiv:2202.10209, Section V ("a graph composed of only non-private users").
+
+    Args:
+        row_mechanism: What a private user does with their list: ``Withhold()``.
+        nodes: Number of users.
+        private: Ids of the private users.
+    """
+
+    row_mechanism: Any = field(default=Withhold(), init=False)
+    nodes: int
+    private: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The baseline and the numbers of users."""
+        return f"NonPriv-Part, {len(self.private)} of {self.nodes} users private"
+
+    def mechanism_of(self, user: int) -> Any:
+        """Return what a user does: nothing, or to publish which non-private users are friends."""
+        if user in self.private:
+            return self.row_mechanism
+        others = [other for other in range(self.nodes) if other != user]
+        return PublishTo(tuple(k for k, other in enumerate(others) if other not in self.private))
+
+    def whole_graph(self, graph: Graph, *, rng: Rng) -> DirectedGraph:
+        """Return the true graph of the non-private users."""
+        self._groups(graph)
+        return DirectedGraph(graph.nodes, graph.arcs[:, ~np.isin(graph.arcs, self.private).any(axis=0)])
 
 
 def NonPrivFull(nodes: int) -> PerUser:  # noqa: N802 - the baseline's name

@@ -5,14 +5,21 @@ import math
 import pytest
 from pydantic import TypeAdapter
 
+from auditdp import Audit
 from auditdp.accountants.base import AccountantError
+from auditdp.accountants.composition import OptimalComposition
 from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
 from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.poisson import Poisson
 from auditdp.accountants.shuffled import ShuffledLower
 from auditdp.accountants.subsampling import PoissonSubsampled, naive_claim
+from auditdp.accountants.top_k import TopK
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
+from auditdp.judgement import Settings, run_audit
 from auditdp.results import Evidence, Verdict
+from auditdp.testing import Response
 
 ACCOUNTANTS = [kind(1.0, 0.01, 100) for kind in (PLDLower, PLDUpper, RDP)]
 
@@ -27,6 +34,7 @@ def test_a_false_claim_has_bounds_a_table_and_a_counterexample():
     assert evidence.assumptions == [
         "neighbours: add or remove one record",
         "batches: Poisson",
+        "about: any (1, 1e-06)-DP mechanism on a sample (Poisson) at rate 0.01",
         "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
     ]
     (row,) = evidence.details["accountants"]
@@ -57,13 +65,12 @@ def test_findings_are_told_and_decide_nothing():
     evidence = accounting_evidence(
         ApproxDP(5.0, 1e-5),
         [*ACCOUNTANTS, ShuffledLower(0.6, 1000)],
-        adjacency="add or remove one record",
-        sampling="Poisson",
+        about=Poisson(1.0, 0.01, 100),
     )
     assert evidence.verdict is Verdict.CERTIFIED
     assert evidence.statement.endswith("(1 finding about accountants)")
-    assert "is for neighbours that zero one record out" in evidence.details["findings"][0]
-    with pytest.raises(AccountantError, match="one adjacency"):
+    assert "is about DP-SGD in 1 shuffled epochs of 1,000 batches" in evidence.details["findings"][0]
+    with pytest.raises(AccountantError, match="accountants of one thing"):
         accounting_evidence(ApproxDP(5.0, 1e-5), [*ACCOUNTANTS, ShuffledLower(0.6, 1000)])
 
 
@@ -74,9 +81,47 @@ def test_a_level_mu_is_not_bounded_by_values_of_epsilon():
 
 
 def test_it_goes_to_json_and_back():
-    evidence = accounting_evidence(PureDP(1.0), [GaussianCurve(1.0), RDP(1.0, 0.01, 10)])
+    evidence = accounting_evidence(PureDP(1.0), [GaussianCurve(1.0, count=10), RDP(1.0, 0.01, 10)])
     adapter = TypeAdapter(Evidence)
     again = adapter.validate_json(adapter.dump_json(evidence))
     assert again.verdict is evidence.verdict
     assert again.epsilon_upper == math.inf
     assert again.details["accountants"][0]["epsilon"] == "inf"
+
+
+def mechanism_audit(**about):
+    """Randomised response on a bit, three times with ε = 1/3 each: accounted for as any three parts, 1 at δ = 0."""
+    three = OptimalComposition(1 / 3, 0.0, 3)
+    return Audit(
+        mechanism=Response(0.5),
+        claim=PureDP(0.7),
+        pairs=[(0, 1)],
+        accountants=[three],
+        evidence=["accounting"],
+        **about,
+    )
+
+
+def test_accountants_beside_a_mechanism_refute_nothing_that_is_not_said_of_it():
+    """The mechanism is 1/2-DP, and may well be one of three parts that together are so: only their worst loses 1."""
+    settings = Settings(alpha=0.05, calls=10, root_seed=1)
+    result = run_audit(mechanism_audit(), settings)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert result.epsilon_lower is None
+    assert any(
+        "the mechanism is one of them, and maybe a better one" in said for said in result.evidence[0].assumptions
+    )
+    said = run_audit(mechanism_audit(about=OptimalComposition(1 / 3, 0.0, 3)), settings)
+    assert said.verdict is Verdict.VIOLATED
+    assert said.counterexample.pair.startswith("the worst of any 3 adaptive mechanisms of (0.333333, 0)-DP, by Optimal")
+
+
+def test_a_formula_is_about_the_worst_of_what_is_described():
+    settings = Settings(alpha=0.05, calls=10, root_seed=1)
+    audit = Audit(None, PureDP(0.7), accountants=[OptimalComposition(1 / 3, 0.0, 3)])
+    assert run_audit(audit, settings).verdict is Verdict.VIOLATED
+    wider = Audit(None, PureDP(0.7), accountants=[OptimalComposition(1 / 3, 0.0, 3)], about=TopK(3, 0.2))
+    assert run_audit(wider, settings).verdict is Verdict.NOT_REFUTED
+    assert run_audit(wider, settings).mechanism == "any 3 adaptive selections of bounded range 0.2"
+    with pytest.raises(CollectionError, match="there are none"):
+        Audit(Response(0.5), PureDP(1.0), [(0, 1)], about=TopK(3, 0.2))

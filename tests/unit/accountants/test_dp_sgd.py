@@ -150,13 +150,13 @@ def test_tiny_losses_are_not_zero():
 
 
 def test_a_million_steps():
-    """The bounds stay together; Rényi's is the looser one. δ below 1e-9 is not for grids."""
+    """The bounds stay together; Rényi's is the looser one. What rounding may cost is 2.2e-7 of δ, on either side."""
     parameters = (2.0, 1e-3, 10**6)
     lower, upper = PLDLower(*parameters).epsilon_at(1e-6), PLDUpper(*parameters).epsilon_at(1e-6)
-    assert lower == pytest.approx(2.4157, abs=1e-3)
-    assert lower < upper < lower + 0.01
+    assert lower == pytest.approx(2.4087, abs=1e-3)
+    assert lower < upper < lower + 0.03
     assert upper < RDP(*parameters).epsilon_at(1e-6)
-    assert PLDUpper(*parameters).epsilon_at(1e-10) == math.inf
+    assert PLDUpper(*parameters).epsilon_at(1e-10) > RDP(*parameters).epsilon_at(1e-10)
 
 
 @pytest.mark.parametrize("kind", [PLDLower, PLDUpper, RDP, OpacusRDP, OpacusPRV, OpacusGDP])

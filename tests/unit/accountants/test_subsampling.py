@@ -110,13 +110,16 @@ def test_the_naive_claim_is_always_violated(epsilon, rate, delta):
     assert check.verdict is Verdict.VIOLATED
 
 
-@given(epsilon=EPSILONS, rate=RATES, delta=st.floats(0, 0.5))
+@given(epsilon=EPSILONS, rate=RATES, delta=st.just(0.0) | st.floats(1e-300, 0.5))
 def test_the_amplified_claim_is_never_violated(epsilon, rate, delta):
     for kind in (PoissonSubsampled, FixedSizeSubsampled):
         curve, level = kind(epsilon, delta, rate), amplified(epsilon, rate)
         assert cross_check(ApproxDP(level, rate * delta), [curve]).verdict is not Verdict.VIOLATED
-        assert curve.epsilon_at(rate * delta) == pytest.approx(level, rel=1e-11)
-        larger = ApproxDP(level * (1 + 1e-9), rate * delta)
+        own = curve.own_delta
+        assert Fraction(own) >= Fraction(rate) * Fraction(delta)
+        assert own == pytest.approx(rate * delta, rel=1e-15)
+        assert curve.epsilon_at(own) == pytest.approx(level, rel=1e-11)
+        larger = ApproxDP(level * (1 + 1e-9), own)
         assert cross_check(larger, [curve]).verdict is Verdict.CERTIFIED
 
 

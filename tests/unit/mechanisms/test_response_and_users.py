@@ -165,16 +165,18 @@ def test_customised_protects_a_bit_of_a_private_list_but_not_an_edge():
 
 
 def test_non_private_baselines():
-    full, part = NonPrivFull(4), NonPrivPart(4, private=[0, 3])
+    full, part = NonPrivFull(4), NonPrivPart(4, private=(0, 3))
     rows = rows_of(TRIANGLE_AND_TAIL)
     np.testing.assert_array_equal(full(TRIANGLE_AND_TAIL, 2, rng=RNG(0)), np.tile(rows.ravel(), (2, 1)))
     (released,) = part(TRIANGLE_AND_TAIL, 1, rng=RNG(0)).reshape(1, 4, 3)
-    np.testing.assert_array_equal(released, rows * np.array([0, 1, 1, 0])[:, None])
+    among = TRIANGLE_AND_TAIL * np.outer([0, 1, 1, 0], [0, 1, 1, 0])
+    assert among.sum() == 2
+    np.testing.assert_array_equal(released, rows_of(among))
     assert part.distribution(TRIANGLE_AND_TAIL).probabilities == [1]
-    assert (part.name, full.name) == ("Withhold by 2, Publish by 2 users", "Publish by each of 4 users")
+    assert (part.name, full.name) == ("NonPriv-Part, 2 of 4 users private", "Publish by each of 4 users")
 
 
-@pytest.mark.parametrize("mechanism", [NonPrivFull(30), NonPrivPart(30, range(0, 30, 2))])
+@pytest.mark.parametrize("mechanism", [NonPrivFull(30), NonPrivPart(30, tuple(range(0, 30, 2)))])
 def test_baselines_of_whole_graphs_are_their_dense_form(mechanism):
     graph = barabasi_albert(30, 2, RNG(0))
     dense = mechanism(graph.to_matrix(), 1, rng=RNG(0)).reshape(30, 29)

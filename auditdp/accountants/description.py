@@ -1,0 +1,96 @@
+"""What accountants speak of: classes of mechanisms, described by parameters, and which class lies within which.
+
+The true curve of a class is that of its worst mechanism, data and neighbours: of all k-fold compositions of (ε, δ)-DP
+mechanisms, say, or of all queries with a sensitivity and Gaussian noise. So what bounds a class from above bounds every
+class within it, and what bounds a class from below bounds every class around it. Nothing else follows: the worst
+composition of (ε, δ)-DP parts is no Gaussian noise, and its loss refutes no claim about Gaussian noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import ClassVar, Protocol, Self
+
+
+class Curve(Protocol):
+    """A privacy curve from above."""
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Parts of which a mechanism is an adaptive composition: how many there are, and a curve that holds for each."""
+
+    count: int
+    curve: Curve
+
+
+class Description:
+    """A class of mechanisms. Whoever derives is a frozen dataclass of the parameters, and equal if they are equal."""
+
+    adjacency: ClassVar[str]
+    """Who is a neighbour."""
+    sampling: ClassVar[str]
+    """How records are drawn for each use of the data, ``"none"`` where all are used."""
+
+    @property
+    def name(self) -> str:
+        """The class or the analysis, and its parameters, floats to six digits."""
+        of_type = {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
+        said = (
+            f"{key}={format(getattr(self, key), '' if kind in ('int', int) else 'g')}" for key, kind in of_type.items()
+        )
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    @property
+    def describes(self) -> Description:
+        """The class of mechanisms: the parameters without an analysis of them."""
+        raise NotImplementedError
+
+    def parameters_as(self, family: type[Self]) -> Self:
+        """Return the description that has the parameters of ``self``, an accountant of that family."""
+        return family(*(getattr(self, field.name) for field in fields(family)))  # type: ignore[arg-type]
+
+    @property
+    def text(self) -> str:
+        """The class in a few words, which follow 'of'."""
+        return self.name
+
+    @property
+    def zcdp(self) -> Fraction | None:
+        """A ρ for which all that is described is ρ-zCDP; None where the parameters give none."""
+        return None
+
+    @property
+    def part(self) -> Part | None:
+        """The parts of which all that is described is an adaptive composition; None where it is no composition."""
+        return None
+
+    def includes(self, other: Description) -> bool:
+        """Return whether a comparison of the parameters proves that another class lies within this one."""
+        del other
+        return False
+
+    def wider(self) -> Sequence[Description]:
+        """Return classes of other descriptions that contain this one."""
+        return ()
+
+
+def within(narrow: Description, wide: Description) -> bool:
+    """Return whether it is proved that one class lies within another: they are equal, or a chain of inclusions leads up.
+
+    >>> from auditdp.accountants.gaussian import GaussianNoise
+    >>> from auditdp.accountants.zcdp import ZCDP
+    >>> within(GaussianNoise(1.0), ZCDP(0.5)), within(GaussianNoise(1.0), ZCDP(0.4))
+    (True, False)
+    """
+    return narrow == wide or wide.includes(narrow) or any(within(between, wide) for between in narrow.wider())
+
+
+def narrowest(descriptions: Sequence[Description]) -> Description | None:
+    """Return the class that lies within all of them; None where there is none, so that they speak of different things."""
+    return next((one for one in descriptions if all(within(one, other) for other in descriptions)), None)

@@ -1,0 +1,29 @@
+"""Verdicts by accounting are proofs: none of 2,000 random lists of accountants makes one that is not true."""
+
+import numpy as np
+import pytest
+
+from auditdp.accountants import cross_check
+from benchmarks.false_alarms_accounting import FALSE_ALARMS
+
+LISTS = {
+    "Gaussian noise, lists of accountants": 500,
+    "randomised responses, lists of accountants": 300,
+    "one selection, lists of accountants": 150,
+    "sampled response, lists of accountants": 1_000,
+    "one step of DP-SGD, lists of accountants": 100,
+}
+"""As many of each as take a few seconds, 2,050 in all."""
+
+
+@pytest.mark.parametrize(("name", "repeats"), LISTS.items())
+def test_no_list_of_accountants_makes_a_wrong_verdict(name, repeats):
+    """Not a statistical statement: one wrong verdict is a fault, whatever α is."""
+    assert FALSE_ALARMS[name](repeats, np.random.default_rng(20240229)) == 0
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_oracle_sees_a_cross_check_that_takes_any_class_for_the_mechanism(name, monkeypatch):
+    """Were the worst of a wider class taken for the mechanism's, as if it were attained, many verdicts would be wrong."""
+    monkeypatch.setattr(cross_check, "within", lambda narrow, wide: True)
+    assert FALSE_ALARMS[name](40, np.random.default_rng(20240229)) >= 3
