@@ -19,9 +19,9 @@ from auditdp.errors import CollectionError, ConfigurationError, Skip, did_you_me
 from auditdp.evidence.estimation import Promise, Unbiased, VarianceAtMost
 
 DATA_VARIABLE = "AUDITDP_DATA"
-KINDS = ("exact", "accounting", "game", "sensitivity", "support")
+KINDS = ("exact", "accounting", "game", "counting", "sensitivity", "support")
 """Kinds of evidence about a privacy claim, as they are gathered: what says most about the claim comes first."""
-DEFAULT_KINDS = ("exact", "accounting", "game", "sensitivity")
+DEFAULT_KINDS = ("exact", "accounting", "game", "counting", "sensitivity")
 """Those that are gathered where they apply, unless an audit names its own."""
 
 
@@ -42,7 +42,7 @@ class Audit:
             budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
             and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes.
         play: Pairs for the game where they are not those that the adjacency lists.
-        evidence: Kinds of evidence to gather, of 'exact', 'game', 'sensitivity' and 'support'; all that apply unless
+        evidence: Kinds of evidence to gather, of 'exact', 'game', 'counting', 'sensitivity' and 'support'; all that apply unless
             named, except 'support', which looks at the last bits of floating-point outputs and refutes nearly every
             textbook implementation.
         forecasters: Forecasters for the game; chosen automatically unless named.

@@ -18,6 +18,7 @@ from auditdp.claims import GaussianDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
+from auditdp.evidence.counting import counting_evidence
 from auditdp.evidence.estimation import Unbiased, VarianceAtMost, estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_game
@@ -27,6 +28,11 @@ from auditdp.evidence.support import support_evidence
 from auditdp.mechanism import as_mechanism, name_of
 from auditdp.randomness import stream
 from auditdp.results import AuditResult, ClaimRecord, ControlResult, Evidence, Verdict
+
+COUNTING_CALLS = 4
+"""Counting has a quarter of the calls of the game, beside them."""
+COUNTING_ALPHA = 0.1
+"""Share of an audit's alpha that counting has where it applies."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,20 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     adjacency = as_adjacency(built.pairs)
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
     bets = [kind for kind in kinds if kind in ("game", "support")]
-    alpha = settings.alpha / max(len(bets), 1)  # each kind that bets has its own share of the audit's alpha
+    counted, share = None, COUNTING_ALPHA if bets else 1.0
+    if "counting" in kinds and not control:
+        counted = counting_evidence(
+            adapted,
+            built.claim,
+            adjacency,
+            alpha=settings.alpha * share,
+            calls=calls // COUNTING_CALLS,
+            streams=streams,
+            pairs=built.play,
+            law=getattr(mechanism, "distribution", None) if "exact" in kinds else None,
+        )
+    left = settings.alpha if counted is None else settings.alpha * (1 - share)
+    alpha = left / max(len(bets), 1)  # each kind that bets has its own share of the audit's alpha
     found: list[Evidence] = []
     if "exact" in kinds and has_exact_law(mechanism, adjacency):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
@@ -120,6 +139,8 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     }
     if "game" in kinds:
         found.append(play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, **betting))
+    if counted is not None:
+        found.append(counted)
     if "support" in kinds:
         found.append(support_evidence(adapted, built.claim, adjacency, **betting))
     if "sensitivity" in kinds and has_query(mechanism):
@@ -166,6 +187,8 @@ def _conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -
     verdict = leading.verdict
     if verdict is Verdict.CERTIFIED and (beyond := beyond_its_law(evidence)) is not None:
         verdict, summary = Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
+    elif verdict is Verdict.CERTIFIED and (seen := [e for e in evidence if "followed" in e.details]):
+        summary += f"; {seen[0].details['followed']}"
     surviving = [control.name for control in controls if control.verdict is not Verdict.VIOLATED]
     if surviving:
         return Verdict.INCONCLUSIVE, (
@@ -198,10 +221,11 @@ def _bounds(evidence: Sequence[Evidence]) -> tuple[float | None, float | None]:
 
     Where an upper bound is known the game's lower bound stands against it, so that the two show each other's quality;
     else it is the largest lower bound of any evidence. Where there is a violation, the bound is of evidence that shows it.
+    What counting bounds from above is about the pairs played alone, so it is no upper bound here.
     """
     showing = [e for e in evidence if e.verdict is Verdict.VIOLATED] or evidence
     lower = {e.kind: e.epsilon_lower for e in showing if e.epsilon_lower is not None}
-    upper = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None]
+    upper = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None and e.kind != "counting"]
     if upper and math.isfinite(upper[0]) and "game" in lower:
         return lower["game"], upper[0]
     return max(lower.values(), default=None), min(upper, default=None)

@@ -30,11 +30,11 @@ from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.claims import ApproxDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
-from auditdp.evidence.counting import Counted, counted
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.query import has_query
 from auditdp.judgement import Settings, beyond_its_law, gather
 from auditdp.mechanism import Array, as_mechanism, call, stated_law
+from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import forget
@@ -221,7 +221,7 @@ class _Trial:
         if not isinstance(self.built.claim, PureDP | ApproxDP):
             return None
         streams = self.settings.streams(f"mutant {mutant.name}")
-        return counted(mutant, as_adjacency(self.built.pairs), self.built.claim.level, streams)
+        return counted(mutant, as_adjacency(self.built.pairs), *self.built.claim.tangents()[0], streams)
 
     def _own_law(self, mutant: Mutant) -> Evidence | None:
         """Return exact evidence about the law that the broken code states; None where that does not show the fault.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
-from auditdp.report.numbers import as_float, count, level, number, symbol
-from auditdp.results import AuditResult, ControlResult, Fate, LedgerEntry, Mutation, RunRecord, Verdict
+from auditdp.report.numbers import as_float, bound, count, level, number, symbol
+from auditdp.results import AuditResult, ControlResult, Evidence, Fate, LedgerEntry, Mutation, RunRecord, Verdict
 
 
 class Standing(StrEnum):
@@ -88,6 +89,28 @@ def detectable(result: AuditResult) -> str:
             against = f" ({alternative})" if alternative else ""
             return f"{symbol(result.claim)} = {number(smallest)}{against}"
     return ""
+
+
+def counted(result: AuditResult) -> list[tuple[str, str]]:
+    """Return what counting outputs shows of the pairs played and of the stated law, as (label, sentence)."""
+    found = []
+    for evidence in result.evidence:
+        details = evidence.details
+        if evidence.epsilon_upper is not None and "delta_upper" in details:
+            found.append(("at most", f"{at_most(evidence)} on {details['scope']} ({_sure(details)})"))
+        if "followed" in details:
+            found.append(("law", str(details["followed"])))
+    return found
+
+
+def at_most(evidence: Evidence) -> str:
+    """Return the upper bound that counting shows: no event S has P(S) > e^ε Q(S) + δ."""
+    delta = bound(evidence.details["delta_upper"], up=True, digits=2)
+    return f"ε ≤ {bound(evidence.epsilon_upper, up=True)} but for events of probability {delta}"
+
+
+def _sure(details: dict[str, Any]) -> str:
+    return f"confidence {number(details['confidence'], digits=6)}"
 
 
 def mutation_score(*mutations: Mutation) -> str:

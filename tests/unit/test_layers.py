@@ -58,7 +58,7 @@ ROOMS = {
     "collection": {"errors", "declaration"},
     "judgement": {*CORE, "declaration", "betting", "accountants", "evidence"},
     "assertion": {*CORE, "declaration", "judgement"},
-    "mutation": {*CORE, "search", "declaration", "evidence", "judgement"},
+    "mutation": {*CORE, "binomial", "betting", "search", "declaration", "evidence", "judgement"},
     "runner": {*CORE, "declaration", "collection", "judgement", "mutation", "config"},
     "baseline": {"errors", "results"},
     "report": {"results", "claims", "errors"},
