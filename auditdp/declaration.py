@@ -42,8 +42,8 @@ class Audit:
             budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
             and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes.
         play: Pairs for the game where they are not those that the adjacency lists.
-        evidence: Kinds of evidence to gather, of 'exact', 'game', 'counting', 'sensitivity' and 'support'; all that apply unless
-            named, except 'support', which looks at the last bits of floating-point outputs and refutes nearly every
+        evidence: Kinds of evidence to gather, of 'exact', 'game', 'counting', 'sensitivity' and 'support'; all that apply
+            unless named, except 'support', which looks at the last bits of floating-point outputs and refutes nearly every
             textbook implementation.
         forecasters: Forecasters for the game; chosen automatically unless named.
         calls: Calls of the game, instead of the budget's.

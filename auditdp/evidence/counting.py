@@ -47,8 +47,8 @@ DELTAS = (1.25, 5.0, 20.0)
 """What δ is tried, in units of what an event may have that never came."""
 LARGE = 0.05
 """Only the first of these is tried where it is larger."""
-FAR = 1.5
-"""How many times the ε of the largest δ an ε may be, to be shown with a smaller δ."""
+FAR = 0.5
+"""By how much an ε may be above that of the largest δ, to be shown with a smaller δ."""
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,13 @@ def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) ->
     error /= len(DELTAS) + (delta > 0)
     deltas = [times * unseen(tally.runs, error) for times in DELTAS]
     deltas = deltas[:1] + [each for each in deltas[1:] if each <= LARGE]
-    if delta >= deltas[0]:
-        deltas = [*(each for each in deltas[:2] if each < delta), delta]
+    if delta >= deltas[0]:  # runs may need more than the claimed δ, where that is what the mechanism needs
+        deltas = [delta, min(2 * delta, 1.0)]
     epsilons, claimed = largest_losses(
         tally.counts, ends, tally.runs, error=error, deltas=deltas, epsilons=[epsilon] if delta > 0 else []
     )
     bounds = list(zip(deltas, epsilons, strict=True))
-    shown = bounds[-1] if delta == deltas[-1] else next(bound for bound in bounds if bound[1] <= FAR * epsilons[-1])
+    shown = next(bound for bound in bounds if bound[1] <= epsilons[-1] + FAR)
     return Losses(bounds, shown, claimed[0] if claimed else None)
 
 

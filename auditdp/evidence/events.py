@@ -14,8 +14,9 @@ each is at most u with probability at most u, so Φ⁻¹(a) and Φ⁻¹(b) are s
 normal numbers. The region is r² >= min(Φ⁻¹(a), 0)² + min(Φ⁻¹(b), 0)², which fails with probability at most
 ½ P(χ²₁ > r²) + ¼ P(χ²₂ > r²) = Φ(-r) + ¼ exp(-r²/2), and r makes that the error. Every (p, q) of it has an angle θ in
 [0, π/2] with p at most the Clopper-Pearson upper limit at error Φ(-r cos θ) and q at least the lower limit at error
-Φ(-r sin θ). Both limits fall with θ, so a grid of angles encloses the region: p's limit at an angle with q's at the next. Two
-limits at half of the error each would give an interval of ln(p/q) that is (s₁ + s₂)/√(s₁² + s₂²) times as wide, up to √2.
+Φ(-r sin θ). Both limits fall with θ, so a grid of angles encloses the region: p's limit at an angle with q's at the next.
+(Two limits, each with half of the error, would let ln(p/q) reach up to 1.4 times as far: their deviations would add, here it
+is their squares that do.)
 
 **All events.** What is largest grows with X and falls with Y. So only sets of outputs that came count, and of these only
 those with the most X for their Y: a knapsack, solved exactly (Bellman 1957). Limits are first looked up in a table, with X
@@ -32,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,7 @@ def nodes(runs: int, spacing: float) -> Counts:
     return np.unique(np.rint(share * runs)).astype(np.int64)
 
 
+@cache
 def radius(error: float) -> float:
     """Return the r with Φ(-r) + exp(-r²/2)/4 = error.
 
@@ -91,6 +93,9 @@ class Limits:
         up = np.searchsorted(self.nodes, first)
         down = np.searchsorted(self.nodes, second, side="right") - 1
         most, least = self._table
+        for table, used, limit in ((most, up, self._most), (least, down, self._least)):
+            missing = np.unique(used[np.isnan(table[used, 0])])
+            table[missing] = limit(self.nodes[missing], COARSE)
         return most[up][:, :-1], least[down][:, 1:]
 
     @cached_property
@@ -100,7 +105,9 @@ class Limits:
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        return self._most(self.nodes, COARSE), self._least(self.nodes, COARSE)
+        """Limits of the nodes at every angle, NaN where nobody has asked yet."""
+        empty = np.full((len(self.nodes), COARSE), np.nan)
+        return empty, empty.copy()
 
     def _most(self, counts: Counts, angles: int) -> Floats:
         errors = ndtr(-radius(self.error) * np.cos(np.linspace(0, np.pi / 2, angles)))

@@ -1,14 +1,14 @@
 """How far what a mechanism draws is from the law that it states, on the inputs that were run.
 
-A certificate is about the law. This is what can be seen of the code: an upper bound on the distance of what it draws from the
-law, and a test of the law.
+A certificate is about the law. This is what can be seen of the code: an upper bound on the distance of what it draws from
+the law, and a test of the law.
 
-- **Finite laws**: the total variation distance, sup P(S) - L(S) over events S. It is attained by the event of the outputs that
-  are likelier than the law says, which the laws fix before anything is drawn; so, as in ``events``, the upper Clopper-Pearson
-  limit of that one event suffices, and the largest upper limit minus L(S) over *all* events is at least that. The law is
-  tested by the e-value of a mixture of multinomial laws around it (see ``log_e_value``).
-- **Laws of one number**: the Kolmogorov distance, the largest difference of two distribution functions, by the inequality of
-  Dvoretzky, Kiefer & Wolfowitz (1956) with the constant of Massart (1990, Corollary 1): the empirical function is further
+- **Finite laws**: the total variation distance, sup P(S) - L(S) over events S. It is attained by the event of the outputs
+  that are likelier than the law says, which is fixed before anything is drawn; so, as in ``events``, the upper
+  Clopper-Pearson limit of that one event suffices, and the largest upper limit minus L(S) over *all* events is at least that.
+  The law is tested by the e-value of a mixture of multinomial laws around it (see ``log_e_value``).
+- **Laws of one number**: the Kolmogorov distance, the largest difference of two distribution functions, by the inequality
+  of Dvoretzky, Kiefer & Wolfowitz (1956) with the constant of Massart (1990, Corollary 1): the empirical function is further
   than √(ln(2/error)/2n) from the true one with probability at most the error. It is no bound on the total variation, which no
   number of runs bounds for such laws.
 
@@ -52,7 +52,9 @@ def total_variation(counts: Counts, law: Floats, runs: int, error: float) -> flo
     for x, q in zip(counts, law, strict=True):
         hits, mass = _least_mass(x[x > 0], q[x > 0], runs)
         part = np.searchsorted(ends, hits, side="right")
-        starts = np.flatnonzero(np.diff(part, prepend=-1))  # of all sets between two ends, the most runs and the least mass
+        starts = np.flatnonzero(
+            np.diff(part, prepend=-1)
+        )  # of all sets between two ends, the most runs and the least mass
         most = hits[np.append(starts[1:], len(hits)) - 1]
         limits = upper_limit(most, runs, error)
         largest = max(largest, float(np.max(limits - np.minimum.reduceat(mass, starts))))

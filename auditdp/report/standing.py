@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from auditdp.report.numbers import as_float, bound, count, level, number, symbol
-from auditdp.results import AuditResult, ControlResult, Evidence, Fate, LedgerEntry, Mutation, RunRecord, Verdict
+from auditdp.report.numbers import as_float, at_most, count, level, number, symbol
+from auditdp.results import AuditResult, ControlResult, Fate, LedgerEntry, Mutation, RunRecord, Verdict
 
 
 class Standing(StrEnum):
@@ -97,16 +97,11 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
     for evidence in result.evidence:
         details = evidence.details
         if evidence.epsilon_upper is not None and "delta_upper" in details:
-            found.append(("at most", f"{at_most(evidence)} on {details['scope']} ({_sure(details)})"))
+            bound = at_most(evidence.epsilon_upper, details["delta_upper"])
+            found.append(("at most", f"{bound} on {details['scope']} ({_sure(details)})"))
         if "followed" in details:
             found.append(("law", str(details["followed"])))
     return found
-
-
-def at_most(evidence: Evidence) -> str:
-    """Return the upper bound that counting shows: no event S has P(S) > e^ε Q(S) + δ."""
-    delta = bound(evidence.details["delta_upper"], up=True, digits=2)
-    return f"ε ≤ {bound(evidence.epsilon_upper, up=True)} but for events of probability {delta}"
 
 
 def _sure(details: dict[str, Any]) -> str:
