@@ -189,6 +189,11 @@ def _conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) -
         verdict, summary = Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
     elif verdict is Verdict.CERTIFIED and (seen := [e for e in evidence if "followed" in e.details]):
         summary += f"; {seen[0].details['followed']}"
+    if by_kind.get("counting") is Verdict.INCONCLUSIVE:
+        if leading.kind == "counting" and by_kind.get("exact") is Verdict.CERTIFIED:
+            summary = f"{beyond_its_law(evidence) or summary}; what is certified is the law, and not the code"
+        elif leading.kind == "exact":
+            summary += f"; {next(e.statement for e in evidence if e.kind == 'counting')}"
     surviving = [control.name for control in controls if control.verdict is not Verdict.VIOLATED]
     if surviving:
         return Verdict.INCONCLUSIVE, (

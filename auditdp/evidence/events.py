@@ -65,7 +65,7 @@ def radius(error: float) -> float:
     """Return the r with Φ(-r) + exp(-r²/2)/4 = error.
 
     >>> round(radius(0.05), 3)
-    2.053
+    2.057
     """
     if error >= 0.75:
         return 0.0
