@@ -5,7 +5,7 @@ the law, and a test of the law.
 
 - **Finite laws**: the total variation distance, sup P(S) - L(S) over events S. It is attained by the event of the outputs
   that are likelier than the law says, which is fixed before anything is drawn; so, as in ``events``, the upper
-  Clopper-Pearson limit of that one event suffices, and the largest upper limit minus L(S) of *all* events is no less. The law
+  Clopper-Pearson limit of that one event suffices, and the largest limit minus L(S) of all events is no less. The law
   is tested by the e-value of a mixture of multinomial laws around it (see ``log_e_value``).
 - **Laws of one number**: the Kolmogorov distance, the largest difference of two distribution functions, by the inequality
   of Dvoretzky, Kiefer & Wolfowitz (1956) with the constant of Massart (1990, Corollary 1): the empirical function is further
