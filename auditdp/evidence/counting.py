@@ -214,7 +214,7 @@ def _evidence(
             "delta_upper": delta,
             "delta_at_claim": losses.claimed,
         }
-        bound = f"no event loses more than ε = {epsilon:.4g} and δ = {delta:.3g}"
+        bound = f"no event loses more than ε = {epsilon:.4g} with δ = {delta:.3g}"
         said.append(f"{bound if math.isfinite(epsilon) else 'no ε bounds the loss'} on {scope}")
         if losses.claimed is not None:
             said.append(f"δ ≤ {losses.claimed:.3g} at ε = {claim.level:.6g}")

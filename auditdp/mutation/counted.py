@@ -66,7 +66,7 @@ class Counted:
 
     @property
     def keeps(self) -> bool:
-        """Whether the claim is kept, but for events of probability ``delta``."""
+        """Whether the claim is kept with ``delta``."""
         return self.upper <= self.epsilon
 
     @property
@@ -80,9 +80,9 @@ class Counted:
         what = f"counting {self.runs:,} runs on each of {self.inputs:,} inputs"
         if self.breaks:
             return f"{what} shows a loss of at least {self.lower:.4g} on {self.pair}"
-        but = f"but for events of probability {self.delta:.2g}"
+        but = f"with δ = {self.delta:.2g}"
         if not self.keeps:
-            return f"{what} leaves its loss between {self.lower:.4g} and {self.upper:.4g}, {but}"
+            return f"{what} leaves its loss between {self.lower:.4g} and {self.upper:.4g} {but}"
         return (
             f"{what} shows that it keeps the claim {but}: no event of any pair loses more than {self.upper:.4g} "
             f"(wrong once in {1 / ERROR:,.0f})"

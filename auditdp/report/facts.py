@@ -149,7 +149,7 @@ def tables(evidence: Evidence) -> Iterator[Table]:
             shown.insert(4, f"{number(row.get('low'))} to {number(row.get('high'))}")
         yield Table("Classes of inputs", columns, rows[:CLASSES_SHOWN], max(0, len(rows) - CLASSES_SHOWN))
     if len(bounds := _rows(details.get("upper_bounds"))) > 1:
-        columns = ["But for events of probability", "ε at most"]
+        columns = ["δ", "ε at most"]
         ends = [[numbers.bound(row.get(key), up=True) for key in ("delta", "epsilon")] for row in bounds]
         yield Table("Upper bounds that hold together", columns, ends)
     if accountants := _rows(details.get("accountants")):

@@ -239,9 +239,9 @@ def test_reports_show_the_bound_with_its_scope():
     assert counted(again) == counted(result)
     line = terminal.line(result, width=120)
     assert "at most" in line
-    assert "but for events of probability" in line
+    assert "with δ = " in line
     assert "the only pair of" in line
     record = RunRecord(1, "complete", {}, {}, "", "", [], [result])
     page = html.report(record)
-    assert "but for events of probability" in page
+    assert "with δ = " in page
     assert "Upper bounds that hold together" in page

@@ -28,7 +28,7 @@ def test_a_loss_within_the_claim_is_seen_to_be():
     assert not found.breaks
     assert (found.inputs, found.outputs) == (2, 2)
     assert 0 < found.delta < 0.01, "a third output may be too rare to have been seen"
-    assert f"but for events of probability {found.delta:.2g}" in found.statement
+    assert f"with δ = {found.delta:.2g}" in found.statement
     assert found.calls == 2 * found.runs
 
 

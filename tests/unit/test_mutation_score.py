@@ -88,9 +88,7 @@ def test_what_only_uses_the_slack_up_is_equivalent_where_outputs_can_be_counted(
     mutants, result = judged(Audit(Response(1.0), PureDP(3.0), AnyValues((0, 1)), evidence=("game",)))
     halved = one(mutants, "noise halved")
     assert halved.fate is Fate.EQUIVALENT
-    assert (
-        "shows that it keeps the claim but for events of probability 0.0082: no event of any pair" in halved.statement
-    )
+    assert "shows that it keeps the claim with δ = 0.0082: no event of any pair" in halved.statement
     assert halved.calls > SETTINGS.calls
     assert one(mutants, "noise left out").fate is Fate.KILLED
     assert result.of(Fate.SURVIVED) == []
