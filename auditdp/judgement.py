@@ -17,6 +17,7 @@ from auditdp.claims import GaussianDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
+from auditdp.evidence.counting import counting_evidence
 from auditdp.evidence.estimation import estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_again, play_game
@@ -28,6 +29,11 @@ from auditdp.mechanism import as_mechanism, name_of
 from auditdp.randomness import stream
 from auditdp.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, Evidence
 from auditdp.verdict import bounds, conclude, leading, without_fallen_certificates
+
+COUNTING_CALLS = 4
+"""Counting has a quarter of the calls of the game, beside them."""
+COUNTING_ALPHA = 0.1
+"""Share of an audit's alpha that counting has where it applies."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,20 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     adjacency = as_adjacency(built.pairs)
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
     bets = [kind for kind in kinds if kind in ("game", "support")]
-    alpha = settings.alpha / max(len(bets), 1)  # each kind that bets has its own share of the audit's alpha
+    counted, share = None, COUNTING_ALPHA if bets else 1.0
+    if "counting" in kinds and not control:
+        counted = counting_evidence(
+            adapted,
+            built.claim,
+            adjacency,
+            alpha=settings.alpha * share,
+            calls=calls // COUNTING_CALLS,
+            streams=streams,
+            pairs=built.play,
+            law=getattr(mechanism, "distribution", None) if "exact" in kinds else None,
+        )
+    left = settings.alpha if counted is None else settings.alpha * (1 - share)
+    alpha = left / max(len(bets), 1)  # each kind that bets has its own share of the audit's alpha
     found: list[Evidence] = []
     if "exact" in kinds and has_exact_law(mechanism, adjacency):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
@@ -122,6 +141,8 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     }
     if "game" in kinds:
         found.append(play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, **betting))
+    if counted is not None:
+        found.append(counted)
     if "support" in kinds:
         found.append(support_evidence(adapted, built.claim, adjacency, **betting))
     if "sensitivity" in kinds and has_query(mechanism):

@@ -78,9 +78,17 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
                 f"accounting: {lead.statement}; exact: {law.statement}; so "
                 f"{_either(['the law that is stated is not that of the accountants’ model', *_provisos(law)])}"
             )
-        return lead.verdict, "; ".join([lead.statement, *map(_contradicted, certificates)])
-    if lead.verdict is Verdict.CERTIFIED and (beyond := beyond_its_law(evidence)) is not None:
+        unlike = [e.statement for e in evidence if e.kind == "counting" and e.verdict is Verdict.INCONCLUSIVE]
+        said = [lead.statement, *map(_contradicted, certificates), *(unlike if lead.kind == "exact" else [])]
+        return lead.verdict, "; ".join(said)
+    beyond = beyond_its_law(evidence) if certificates else None
+    if lead.kind == "counting" and certificates and lead.verdict is Verdict.INCONCLUSIVE:
+        beyond = beyond or lead.statement
+    if beyond is not None and lead.verdict in (Verdict.CERTIFIED, Verdict.INCONCLUSIVE):
         return Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
+    followed = [e.details["followed"] for e in evidence if "followed" in e.details]
+    if lead.kind == "exact" and lead.verdict is Verdict.CERTIFIED and followed:
+        return lead.verdict, f"{lead.statement}; {followed[0]}"
     return lead.verdict, lead.statement
 
 
@@ -151,11 +159,11 @@ def bounds(evidence: Sequence[Evidence]) -> tuple[float | None, float | None]:
     A violated claim's lower bound is of the evidence that leads, or of the first other that shows the violation. Else, where
     an upper bound is known, the game's lower bound stands against it, so that the two show each other's quality, and
     elsewhere it is the largest of any evidence. An upper bound below the lower one is that of a law or model which the code
-    does not follow, and is left out.
+    does not follow, and is left out. What counting bounds from above is about the inputs played alone, so it is none here.
     """
     lead = leading(evidence)
     lower = {e.kind: e.epsilon_lower for e in evidence if e.epsilon_lower is not None}
-    uppers = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None]
+    uppers = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None and e.kind != "counting"]
     upper = next((u for u in uppers if math.isfinite(u)), max(uppers, default=None))
     if lead.verdict is Verdict.VIOLATED:
         showing = [lead, *(e for e in evidence if e.verdict is Verdict.VIOLATED)]

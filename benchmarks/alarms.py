@@ -29,6 +29,7 @@ from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, 
 from benchmarks import (
     false_alarms_accounting,
     false_alarms_bounds,
+    false_alarms_counting,
     false_alarms_estimation,
     false_alarms_game,
     false_alarms_verdicts,
@@ -162,6 +163,7 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
         "whole audits": dict(false_alarms_game.LONG_FALSE_ALARMS),
         "verdict": dict(false_alarms_verdicts.FALSE_ALARMS),
         "accounting": dict(false_alarms_accounting.FALSE_ALARMS),
+        "counting": dict(false_alarms_counting.FALSE_ALARMS),
     }
 
 

@@ -50,10 +50,19 @@ def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: i
         check_seeded(calls, data, int(streams("same generator", number).integers(2**63)))
     calls.look(inputs, streams("shape", 0))
     check_batch(calls, inputs[0], streams("independence", 0))
+    return check_share(calls, inputs[0], streams, budget)
+
+
+def check_share(calls: Calls, data: Any, streams: Streams, budget: int) -> int:
+    """Look at the independence of calls with a fiftieth of a budget; return how many outputs were made, 0 for small ones.
+
+    Raises:
+        MechanismError: If calls are not independent.
+    """
     count = min(budget // SHARE, MOST) // 2
     if 2 * count < FEWEST:
         return 0
-    check_independence(calls, inputs[0], streams("independence", 1), count=count)
+    check_independence(calls, data, streams("independence", 1), count=count)
     return 2 * count
 
 

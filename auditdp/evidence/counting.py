@@ -1,144 +1,265 @@
-"""What a mechanism of few inputs and few outputs loses, by counting its outputs: for broken twins that may keep a claim.
+"""Counting evidence: what a mechanism of few outputs loses at most on the pairs played, and how well it follows its law.
 
-An audit whose mechanism loses less than is claimed cannot refute a fault that only uses the slack up. Where all neighbours
-can be listed and outputs are few, the probability of every output on every input is bounded from runs (Clopper & Pearson
-1934), and with them the loss on every pair, from both sides. Outputs that neither input of a pair was seen to give are
-bounded in probability only.
+Every input of the pairs is run equally often, and outputs are counted. With the confidence that is left to it, this evidence
+bounds from above what the game bounds from below: no event S of outputs, on any pair played and in either order, has
+P(S) > e^ε Q(S) + δ (``events``, with the proof). It needs no law and no list of outputs. The price is δ, which is fixed
+before anything is drawn: no ε holds for an event that is too rare to come in these runs. Up to three values of δ are tried,
+each with its share of the error, and the smallest is shown whose ε is not far above that of the largest.
+
+Where the mechanism states its law, the same runs bound the distance of what it draws from it (``sampling``). A law that the
+runs refute makes the evidence INCONCLUSIVE: what is proved of that law is not about the code.
+
+Null hypothesis: some bound is exceeded, or (for the test of the law) every input is drawn from by its law. Guarantee: all
+that is stated holds with probability 1 - alpha. Assumes that runs are independent. Scope: the inputs played, no others; it
+is no certificate, not even where these are all pairs there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.cells import Names
-from auditdp.betting.game import Streams
-from auditdp.betting.views import as_rows, fingerprint
-from auditdp.betting.wealth import Floats
-from auditdp.binomial import lower_limit, upper_limit
-from auditdp.calls import call
-from auditdp.mechanism import Mechanism, identity_key
+from auditdp.betting.game import Streams, checked_pairs
+from auditdp.binomial import Floats
+from auditdp.calls import Calls
+from auditdp.calls.independence import check_calls, check_share
+from auditdp.claims import Claim, GaussianDP
+from auditdp.evidence.events import largest_losses, unseen
+from auditdp.evidence.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
+from auditdp.evidence.tally import Tally
+from auditdp.laws import FiniteLaw
+from auditdp.laws.finite import row_keys
+from auditdp.mechanism import Array, Mechanism, identity_key
+from auditdp.results import Evidence, Verdict
+from auditdp.search import key
 
-FIRST_RUNS = 4096
-"""Runs on every input that show which outputs there are; they are not counted."""
-LOOKS = 9
-"""How often runs are doubled and looked at: up to two million on every input."""
-MOST_CALLS = 1 << 27
-MOST_OUTPUTS = 256
-MOST_PAIRS = 4096
-ERROR = 1e-4
-"""Probability that any of the bounds does not hold."""
+FIRST_RUNS = 256
+"""Runs on every input that show whether outputs are few; the evidence needs as many at least, and counts them too."""
+FEW = 64
+"""Different outputs in these runs, at most."""
+MOST_OUTPUTS = 4096
+DELTAS = (1.25, 5.0, 20.0)
+"""What δ is tried, in units of what an event may have that never came."""
+LARGE = 0.05
+"""Only the first of these is tried where it is larger."""
+FAR = 0.5
+"""By how much an ε may be above that of the largest δ, to be shown with a smaller δ."""
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The loss of a mechanism over all neighbours, from counts, with an error probability of 1e-4.
+class Losses:
+    """Upper bounds on the loss over all events of the pairs played.
 
     Attributes:
-        epsilon: The loss that is claimed, in nats.
-        lower: Some output is so much likelier on one input of ``pair`` than on the other, in nats, or more.
-        upper: No output that either input of a pair was seen to give is more than so much likelier on the other.
-        pair: The pair of the lower bound.
-        runs: Runs on every input.
-        inputs: Inputs.
-        outputs: Outputs that were seen.
-        others: All outputs that neither input of a pair was seen to give have at most this probability, together, on both.
+        bounds: (δ, ε) that hold together, by ascending δ; an ε is infinite where runs are too few.
+        shown: The one that is shown.
+        claimed: For a claim with δ > 0: δ at the claimed ε.
     """
 
-    epsilon: float
-    lower: float
-    upper: float
-    pair: Pair
-    runs: int
-    inputs: int
-    outputs: int
-    others: float
-
-    @property
-    def calls(self) -> int:
-        """Calls that were made."""
-        return (self.runs + FIRST_RUNS) * self.inputs
-
-    @property
-    def keeps(self) -> bool:
-        """Whether the claim is kept."""
-        return self.upper <= self.epsilon
-
-    @property
-    def breaks(self) -> bool:
-        """Whether the claim is broken."""
-        return self.lower > self.epsilon
-
-    @property
-    def statement(self) -> str:
-        """What was found, in words."""
-        what = f"counting in {self.runs:,} runs on each of {self.inputs:,} inputs"
-        if self.breaks:
-            return f"{what} shows a loss of at least {self.lower:.4g} on {self.pair}"
-        if not self.keeps:
-            return f"{what} leaves its loss between {self.lower:.4g} and {self.upper:.4g}"
-        return (
-            f"{what} shows that it keeps the claim: none of {self.outputs} outputs is more than e^{self.upper:.4g} times as "
-            f"likely on a neighbour, others have a probability of at most {self.others:.2g} (wrong once in {1 / ERROR:,.0f})"
-        )
+    bounds: list[tuple[float, float]]
+    shown: tuple[float, float]
+    claimed: float | None
 
 
-def counted(mechanism: Mechanism, adjacency: Adjacency, epsilon: float, streams: Streams) -> Counted | None:
-    """Count outputs on all inputs until it is clear whether the loss is above or below ``epsilon``, or runs are many.
+@dataclass(frozen=True)
+class Followed:
+    """How well what is drawn follows the stated law.
+
+    Attributes:
+        distance: Upper bound on the distance, over all inputs.
+        kind: Which distance that is.
+        refuted: How the law is refuted, if it is.
+    """
+
+    distance: float
+    kind: str
+    refuted: str | None
+
+
+def counting_evidence(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    *,
+    alpha: float,
+    calls: int,
+    streams: Streams,
+    pairs: Sequence[Pair] | None = None,
+    law: Callable[[Any], Any] | None = None,
+) -> Evidence | None:
+    """Bound what the pairs played lose from above, by counting outputs, and compare the outputs with the stated law.
+
+    Args:
+        mechanism: The mechanism to audit.
+        claim: What it promises; for a Gaussian claim only the law is looked at.
+        adjacency: Which inputs are neighbours.
+        alpha: Probability that any of what is stated is wrong.
+        calls: Calls of the mechanism, shared equally by the inputs.
+        streams: Randomness by (purpose, batch).
+        pairs: The pairs, if not ``adjacency.pairs()``.
+        law: The law of an input's output, where one is stated.
 
     Returns:
-        The bounds; None where neighbours cannot be listed, or are more than 4,096 pairs, or outputs more than 256.
+        The evidence; None where there are fewer than 256 calls for each input, or where outputs are many and no law can be
+        compared. To find that out takes 256 calls on each input.
 
     Raises:
+        AdjacencyError: If a pair is not adjacent.
         MechanismError: If the mechanism misbehaves.
     """
-    pairs = adjacency.exhaustive()
-    if not pairs or len(pairs) > MOST_PAIRS:
+    played = checked_pairs(adjacency, pairs)
+    inputs = {identity_key(data): data for pair in played for data in (pair.data, pair.neighbour)}
+    runs = calls // max(len(inputs), 1)
+    if runs < FIRST_RUNS:
         return None
-    inputs = {identity_key(data): data for pair in pairs for data in (pair.data, pair.neighbour)}
-    place = {key: k for k, key in enumerate(inputs)}
-    ends = np.array([[place[identity_key(data)] for data in (pair.data, pair.neighbour)] for pair in pairs]).T
-    number = count()
-
-    def draw(data: Any, runs: int) -> Floats:
-        return fingerprint(as_rows(call(mechanism, data, runs, streams("counted", next(number)))))
-
-    names = np.zeros(0)
-    for data in inputs.values():
-        names = np.union1d(names, draw(data, FIRST_RUNS))
-        if len(names) > MOST_OUTPUTS:
-            return None
-    cells = Names(names)  # and a last one for what was not seen before
-    counts, runs, found = np.zeros((len(inputs), cells.size)), 0, None
-    for look in range(LOOKS):
-        more = FIRST_RUNS << look
-        if (runs + more) * len(inputs) > MOST_CALLS:
-            break
-        counts += [cells.count(draw(data, more)) for data in inputs.values()]
-        runs += more
-        found = _losses(counts, runs, pairs, ends, epsilon)
-        if found.keeps or found.breaks:
-            break
-    return found
+    made, first = Calls(mechanism), list(inputs.values())[:2]
+    check_calls(made, first, own := partial(_purpose, streams), budget=0)
+    tally = Tally(made, list(inputs.values()), streams, most=MOST_OUTPUTS)
+    rows = tally.add(FIRST_RUNS)
+    few = not tally.full and len(tally.outputs) <= FEW and not isinstance(claim, GaussianDP)
+    compare = None if law is None else _comparison([law(data) for data in inputs.values()], rows)
+    if not few and compare is None:
+        return None
+    check_share(made, first[0], own, calls)
+    rows = [np.concatenate(both) for both in zip(rows, tally.add(runs - FIRST_RUNS), strict=True)]
+    error = alpha / (few + (compare is not None))
+    place = {same: k for k, same in enumerate(inputs)}
+    ends = np.array([[place[identity_key(data)] for data in (pair.data, pair.neighbour)] for pair in played]).T
+    losses = _losses(tally, ends, claim, error) if few and not tally.full else None
+    followed = compare(tally, rows, error) if compare is not None else None
+    if losses is None and followed is None:
+        return None
+    return _evidence(losses, followed, tally, played, adjacency, claim, alpha)
 
 
-def _losses(counts: Floats, runs: int, pairs: Sequence[Pair], ends: NDArray[np.intp], epsilon: float) -> Counted:
-    """Return the loss over all pairs from counts of shape (inputs, outputs), the last column being all other outputs."""
-    error = ERROR / (2 * LOOKS * counts.size)
-    with np.errstate(divide="ignore"):
-        low, high = np.log(lower_limit(counts, runs, error)), np.log(upper_limit(counts, runs, error))
-    data, neighbour = ends
-    least = np.maximum(low[data] - high[neighbour], low[neighbour] - high[data]).max(axis=1)
-    unseen = (counts[data] == 0) & (counts[neighbour] == 0)
-    unseen[:, -1] = True
-    most = np.where(unseen, -np.inf, np.maximum(high[data] - low[neighbour], high[neighbour] - low[data]))
-    worst = int(np.argmax(least))
-    others = float(max((np.exp(high[side]) * unseen).sum(axis=1).max() for side in ends))
-    size = counts.shape[1] - 1
-    return Counted(epsilon, float(least[worst]), float(most.max()), pairs[worst], runs, len(counts), size, others)
+def _purpose(streams: Streams, purpose: str, number: int) -> np.random.Generator:
+    return streams(f"counting: {purpose}", number)
+
+
+def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:
+    epsilon, delta = claim.tangents()[0]
+    error /= len(DELTAS) + (delta > 0)
+    deltas = [times * unseen(tally.runs, error) for times in DELTAS]
+    deltas = deltas[:1] + [each for each in deltas[1:] if each <= LARGE]
+    if delta >= deltas[0]:  # runs may need more than the claimed δ, where that is what the mechanism needs
+        deltas = [delta, min(2 * delta, 1.0)]
+    epsilons, claimed = largest_losses(
+        tally.counts, ends, tally.runs, error=error, deltas=deltas, epsilons=[epsilon] if delta > 0 else []
+    )
+    bounds = list(zip(deltas, epsilons, strict=True))
+    shown = next(bound for bound in bounds if bound[1] <= epsilons[-1] + FAR)
+    return Losses(bounds, shown, claimed[0] if claimed else None)
+
+
+Comparison = Callable[[Tally, Sequence[Array], float], Followed]
+
+
+def _comparison(laws: Sequence[Any], rows: Sequence[Array]) -> Comparison | None:
+    """Return what compares runs with the laws of their inputs, with a given error; None where nothing does."""
+    if all(isinstance(law, FiniteLaw) and len(law.outcomes) <= MOST_OUTPUTS for law in laws):
+        return partial(_by_counts, laws)
+    cdfs = [cdf_of(law) for law in laws]
+    if all(cdf is not None for cdf in cdfs) and all(each.shape[1] == 1 for each in rows):
+        return partial(_by_values, cdfs)
+    return None
+
+
+def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], error: float) -> Followed:
+    kind = "total variation"
+    if tally.full:
+        return Followed(1.0, kind, f"there are more than {MOST_OUTPUTS:,} different outputs, more than the law has")
+    keys = row_keys(tally.outputs)
+    places = [[law.index.get(each, -1) for each in keys] for law in laws]
+    stated: Floats = np.array([np.append(law.floats, 0.0)[at] for law, at in zip(laws, places, strict=True)])
+    log_e = log_e_value(tally.counts, stated)
+    refuted = None
+    if math.isinf(log_e):
+        which, output = np.argwhere((tally.counts > 0) & (stated == 0))[0]
+        times = tally.counts[which, output]
+        refuted = f"an output came {times:,} times in {tally.runs:,} runs, to which the law gives probability 0"
+    elif log_e >= math.log(2 / error):
+        refuted = (
+            f"a test of {tally.runs:,} runs on each input has an e-value of {_power(log_e)}, against {2 / error:.4g}"
+        )
+    return Followed(total_variation(tally.counts, stated, tally.runs, error / 2), kind, refuted)
+
+
+def _by_values(cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: float) -> Followed:
+    """Compare one number per run: both the bound and the test rest on one event per input."""
+    found = [kolmogorov(each[:, 0].astype(np.float64), cdf) for each, cdf in zip(rows, cdfs, strict=True)]
+    margin, largest = kolmogorov_margin(tally.runs, error / len(found)), max(found)
+    refuted = f"{tally.runs:,} runs lie {largest:.4g} from it, against {margin:.4g}" if largest > margin else None
+    return Followed(largest + margin, "Kolmogorov distance", refuted)
+
+
+def _evidence(
+    losses: Losses | None,
+    followed: Followed | None,
+    tally: Tally,
+    played: Sequence[Pair],
+    adjacency: Adjacency,
+    claim: Claim,
+    alpha: float,
+) -> Evidence:
+    inputs = "the input" if len(tally.inputs) == 1 else f"the {len(tally.inputs):,} inputs"
+    sure = f"confidence {1 - alpha:.6g}"
+    details: dict[str, Any] = {"runs_per_input": tally.runs, "confidence": 1 - alpha}
+    said = []
+    if losses is not None:
+        delta, epsilon = losses.shown
+        scope = _scope(played, adjacency)
+        details |= {
+            "scope": scope,
+            "outputs": len(tally.outputs),
+            "upper_bounds": [{"delta": d, "epsilon": e} for d, e in losses.bounds],
+            "delta_upper": delta,
+            "delta_at_claim": losses.claimed,
+        }
+        bound = f"no event loses more than ε = {epsilon:.4g} with δ = {delta:.3g}"
+        said.append(f"{bound if math.isfinite(epsilon) else 'no ε bounds the loss'} on {scope}")
+        if losses.claimed is not None:
+            said.append(f"δ ≤ {losses.claimed:.3g} at ε = {claim.level:.6g}")
+    if followed is not None:
+        details |= {"law_distance": followed.distance, "law_distance_is": followed.kind}
+        if followed.refuted is None:
+            seen = (
+                f"the code was seen to follow its law within {followed.kind} {followed.distance:.2g} on {inputs} played"
+            )
+            details["followed"] = f"{seen} ({sure})"
+            said.append(seen)
+    statement = f"Counting {tally.runs:,} runs on each of {inputs} played: {'; '.join(said)} ({sure})"
+    if followed is not None and followed.refuted is not None:
+        statement = f"The code does not draw from the law that it states: {followed.refuted} ({sure})"
+    return Evidence(
+        kind="counting",
+        verdict=Verdict.NOT_REFUTED if followed is None or followed.refuted is None else Verdict.INCONCLUSIVE,
+        statement=statement,
+        assumptions=[
+            "the outputs of one call are independent runs of the mechanism",
+            "scope: the inputs played; nothing is said of others",
+        ],
+        epsilon_upper=None if losses is None or math.isinf(losses.shown[1]) else losses.shown[1],
+        calls=tally.runs * len(tally.inputs),
+        details=details,
+    )
+
+
+def _scope(played: Sequence[Pair], adjacency: Adjacency) -> str:
+    """Return which pairs these are, in words; that they are all there are only where the adjacency enumerates no more."""
+    count = "the only pair" if len(played) == 1 else f"all {len(played):,} pairs"
+    everything = adjacency.exhaustive()
+    listed = {key(each) for pair in played for each in (pair, pair.swapped())}
+    if everything is not None and all(key(pair) in listed for pair in everything):
+        return f"{count} of {adjacency.name}"
+    return "the pair played" if len(played) == 1 else f"the {len(played):,} pairs played"
+
+
+def _power(log_e: float) -> str:
+    return f"10^{log_e / math.log(10):.1f}"

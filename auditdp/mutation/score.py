@@ -31,11 +31,11 @@ from auditdp.calls import call
 from auditdp.claims import ApproxDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
-from auditdp.evidence.counting import Counted, counted
 from auditdp.evidence.exact import has_exact_law
 from auditdp.evidence.query import has_query
 from auditdp.judgement import Settings, gather
 from auditdp.mechanism import Array, as_mechanism, stated_law
+from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import forget
@@ -225,7 +225,7 @@ class _Trial:
         if not isinstance(self.built.claim, PureDP | ApproxDP):
             return None
         streams = self.settings.streams(f"mutant {mutant.name}")
-        return counted(mutant, as_adjacency(self.built.pairs), self.built.claim.level, streams)
+        return counted(mutant, as_adjacency(self.built.pairs), *self.built.claim.tangents()[0], streams)
 
     def _own_law(self, mutant: Mutant) -> Evidence | None:
         """Return exact evidence about the law that the broken code states; None where that does not show the fault.

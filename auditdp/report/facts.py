@@ -42,6 +42,13 @@ _PLACED = (
     "delta",
     "pairs_compared",
     "exhaustive",
+    "delta_upper",
+    "delta_at_claim",
+    "confidence",
+    "followed",
+    "law_distance",
+    "law_distance_is",
+    "runs_per_input",
 )
 """Details that have a place of their own or that statements say; any other is listed where it is a plain value."""
 
@@ -71,7 +78,10 @@ def facts(
     exact = as_float(details.get("exact_epsilon"))
     found = numbers.interval(evidence.epsilon_lower, evidence.epsilon_upper, claim)
     known = exact is not None and found == numbers.interval(exact, exact, claim)
-    if found != MISSING and not known and not says(said, found):
+    if details.get("delta_upper") is not None:
+        if evidence.epsilon_upper is not None:
+            yield "On the pairs played", numbers.at_most(evidence.epsilon_upper, details["delta_upper"])
+    elif found != MISSING and not known and not says(said, found):
         yield "Bounds", found
     if details.get("exact_epsilon") is not None:
         pure = "pure " if claim is not None and claim.delta else ""
@@ -138,6 +148,10 @@ def tables(evidence: Evidence) -> Iterator[Table]:
         for shown, row in zip(rows, classes, strict=True):
             shown.insert(4, f"{number(row.get('low'))} to {number(row.get('high'))}")
         yield Table("Classes of inputs", columns, rows[:CLASSES_SHOWN], max(0, len(rows) - CLASSES_SHOWN))
+    if len(bounds := _rows(details.get("upper_bounds"))) > 1:
+        columns = ["δ", "ε at most"]
+        ends = [[numbers.bound(row.get(key), up=True) for key in ("delta", "epsilon")] for row in bounds]
+        yield Table("Upper bounds that hold together", columns, ends)
     if accountants := _rows(details.get("accountants")):
         columns = ["Accountant", "Is", f"ε at δ = {number(details.get('delta'))}", "Source", "Finding"]
         said = [[row.get(key) for key in ("name", "soundness", "epsilon", "source", "finding")] for row in accountants]

@@ -46,6 +46,7 @@ MANY = 24  # audits; a report of more leaves to the JSON record what beside a pr
 KINDS = {
     "game": ("Game", "bets on which of two neighbours produced the output"),
     "exact": ("Exact", "the law of the output, enumerated or bounded"),
+    "counting": ("Counting", "how often each output came on the inputs played, which bounds their loss from above"),
     "sensitivity": ("Sensitivity", "what is computed before the noise, on two neighbours"),
     "accounting": ("Accounting", "the claim, recomputed by independent accountants"),
     "estimation": ("Estimation", "what is promised about the estimates"),

@@ -88,6 +88,15 @@ def interval(lower: object, upper: object, claim: ClaimRecord | None = None) -> 
     return f"{left}{letter}{right}" if left or right else MISSING
 
 
+def at_most(epsilon: object, delta: object) -> str:
+    """Return a bound that counting shows: no event S has P(S) > e^ε Q(S) + δ.
+
+    >>> at_most(1.0612, 0.00141204)
+    'ε ≤ 1.062 with δ = 0.0015'
+    """
+    return f"ε ≤ {bound(epsilon, up=True)} with δ = {bound(delta, up=True, digits=2)}"
+
+
 def bounds(result: AuditResult) -> str:
     """Return the bounds that an audit found."""
     return interval(result.epsilon_lower, result.epsilon_upper, result.claim)

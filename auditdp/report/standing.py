@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
-from auditdp.report.numbers import as_float, count, level, number, symbol
+from auditdp.report.numbers import as_float, at_most, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 from auditdp.results import DECLARABLE, AuditResult, ControlResult, Fate, LedgerEntry, Mutation, RunRecord, Verdict
 from auditdp.verdict import MISCALIBRATION, REMEDY, of_claim
@@ -124,6 +125,23 @@ def detectable(result: AuditResult) -> str:
             against = f" ({alternative})" if alternative else ""
             return f"{symbol(result.claim)} = {number(smallest)}{against}"
     return ""
+
+
+def counted(result: AuditResult) -> list[tuple[str, str]]:
+    """Return what counting outputs shows of the pairs played and of the stated law, as (label, sentence)."""
+    found = []
+    for evidence in result.evidence:
+        details = evidence.details
+        if evidence.epsilon_upper is not None and "delta_upper" in details:
+            bound = at_most(evidence.epsilon_upper, details["delta_upper"])
+            found.append(("at most", f"{bound} on {details['scope']} ({_sure(details)})"))
+        if "followed" in details:
+            found.append(("law", str(details["followed"])))
+    return found
+
+
+def _sure(details: dict[str, Any]) -> str:
+    return f"confidence {number(details['confidence'], digits=6)}"
 
 
 def mutation_score(*mutations: Mutation) -> str:

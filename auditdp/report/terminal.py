@@ -20,6 +20,7 @@ from auditdp.report.standing import (
     beside,
     by_standing,
     claim_itself,
+    counted,
     detectable,
     missed,
     mutation_score,
@@ -148,6 +149,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         smallest = detectable(result)
         sentence = f"this budget would have refuted {smallest} nine times in ten" if smallest else result.summary
         notes.append(("power", sentence, ""))
+    notes.extend((label, value, "") for label, value in counted(result))
     if result.mutation is not None:
         survivors = result.mutation.of(Fate.SURVIVED)
         notes.append(("mutants", mutation_score(result.mutation), "yellow" if survivors else "green"))

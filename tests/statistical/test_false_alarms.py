@@ -10,7 +10,17 @@ from benchmarks.alarms import _game as play
 
 pytestmark = pytest.mark.statistical
 
-REPEATS = {"game": 250, "lower bound": 100, "estimation": 100, "recorded data": 500, "verdict": 60}
+REPEATS = {
+    "game": 250,
+    "lower bound": 100,
+    "estimation": 100,
+    "recorded data": 500,
+    "order and dependence": 6,
+    "whole audits": 2,
+    "verdict": 60,
+    "accounting": 40,
+    "counting": 200,
+}
 SLOW = ("watcher", "score", "classifier", "mixture")
 SLOW_REPEATS = 40
 """Of games whose forecasters learn: they abstain for most of so short a game."""
@@ -46,6 +56,6 @@ def test_an_auditor_without_a_cap_would_be_caught(monkeypatch):
 
 
 def test_every_kind_of_statistical_evidence_is_there():
-    assert set(cases()) == {"game", "lower bound", "estimation", "recorded data", "verdict"}
+    assert set(cases()) == set(REPEATS)
     assert Overconfident.name in {name.rpartition(", ")[2] for name in cases()["game"]}
     assert view({}).bars[0].met is None

@@ -99,19 +99,23 @@ def test_the_decorator_without_parentheses_says_so():
 
 def test_a_proof_beats_a_clean_game():
     result = run(safe(), PureDP(1.0), BIT)
-    assert [e.kind for e in result.evidence] == ["exact", "game"]
-    assert [e.verdict for e in result.evidence] == [Verdict.CERTIFIED, Verdict.NOT_REFUTED]
+    assert [e.kind for e in result.evidence] == ["exact", "game", "counting"]
+    assert [e.verdict for e in result.evidence] == [Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.NOT_REFUTED]
     assert result.verdict is Verdict.CERTIFIED
     assert result.counterexample is None
     assert 0 <= result.epsilon_lower <= result.epsilon_upper
     assert result.epsilon_upper == pytest.approx(1.0, abs=1e-6)
-    assert (result.id, result.alpha, result.calls) == ("test", 1e-6, 3000)
+    assert (result.id, result.alpha, result.calls) == ("test", 1e-6, 3750)
     assert (result.claim.kind, result.claim.epsilon, result.claim.delta, result.claim.mu) == ("PureDP", 1.0, 0.0, None)
 
 
 def test_a_refutation_beats_a_proof_and_says_that_the_code_is_not_its_law():
     result = run(Pretender(Response(2.0), safe()), PureDP(1.0), BIT)
-    assert {e.kind: e.verdict for e in result.evidence} == {"exact": Verdict.CERTIFIED, "game": Verdict.VIOLATED}
+    assert {e.kind: e.verdict for e in result.evidence} == {
+        "exact": Verdict.CERTIFIED,
+        "game": Verdict.VIOLATED,
+        "counting": Verdict.INCONCLUSIVE,
+    }
     assert result.verdict is Verdict.VIOLATED
     assert "does not draw from the law" in result.summary
     assert result.counterexample is not None
@@ -119,7 +123,11 @@ def test_a_refutation_beats_a_proof_and_says_that_the_code_is_not_its_law():
 
 def test_a_code_that_loses_more_than_its_law_is_not_certified_though_it_keeps_the_claim():
     result = run(Pretender(Response(2.0), safe()), PureDP(3.0), BIT)
-    assert {e.kind: e.verdict for e in result.evidence} == {"exact": Verdict.CERTIFIED, "game": Verdict.NOT_REFUTED}
+    assert {e.kind: e.verdict for e in result.evidence} == {
+        "exact": Verdict.CERTIFIED,
+        "game": Verdict.NOT_REFUTED,
+        "counting": Verdict.INCONCLUSIVE,
+    }
     assert result.verdict is Verdict.INCONCLUSIVE
     assert (
         "the law that it states at most 1: it does not draw from that law; what is certified is the law"
@@ -127,9 +135,19 @@ def test_a_code_that_loses_more_than_its_law_is_not_certified_though_it_keeps_th
     )
 
 
-def test_a_code_that_loses_less_than_its_law_is_not_told_from_it():
-    result = run(Pretender(safe(), Response(2.0)), PureDP(3.0), BIT)
-    assert result.verdict is Verdict.CERTIFIED
+def test_a_code_that_loses_less_than_its_law_is_told_from_it_by_counting_alone():
+    mechanism = Pretender(safe(), Response(2.0))
+    result = run(mechanism, PureDP(3.0), BIT)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "does not draw from the law that it states" in result.summary
+    assert "what is certified is the law, and not the code" in result.summary
+    assert run(mechanism, PureDP(3.0), BIT, evidence=["exact", "game"]).verdict is Verdict.CERTIFIED
+
+
+def test_a_refuted_law_is_said_not_to_be_that_of_the_code():
+    result = run(Pretender(safe(), Response(2.0)), PureDP(1.5), BIT)
+    assert result.verdict is Verdict.VIOLATED
+    assert "The code does not draw from the law that it states" in result.summary
 
 
 def test_an_exact_refutation_needs_no_game():
@@ -141,7 +159,7 @@ def test_an_exact_refutation_needs_no_game():
 
 def test_a_hidden_law_is_refuted_by_the_game():
     result = run(Hidden(Response(2.0)), PureDP(1.0), BIT)
-    assert [e.kind for e in result.evidence] == ["game"]
+    assert [e.kind for e in result.evidence] == ["game", "counting"]
     assert result.verdict is Verdict.VIOLATED
     assert 1.0 <= result.epsilon_lower <= 2.0
     assert result.epsilon_upper is None

@@ -60,7 +60,7 @@ ROOMS = {
     "collection": {"errors", "declaration"},
     "judgement": {*CORE, "verdict", "declaration", "betting", "accountants", "evidence"},
     "assertion": {*CORE, "verdict", "declaration", "judgement"},
-    "mutation": {*CORE, "search", "declaration", "evidence", "judgement", "verdict"},
+    "mutation": {*CORE, "binomial", "betting", "search", "declaration", "evidence", "judgement", "verdict"},
     "runner": {*CORE, "declaration", "collection", "judgement", "mutation", "config"},
     "baseline": {"errors", "results"},
     "report": {"results", "verdict", "claims", "errors"},

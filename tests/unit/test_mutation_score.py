@@ -81,14 +81,14 @@ def test_a_blind_audit_does_not_kill_what_it_does_not_play():
     mutants, _ = judged(replace(seeing, pairs=everything, play=BOTH[:1]))
     survivor = one(mutants, "noise left out: draw 2,")
     assert survivor.fate is Fate.SURVIVED
-    assert "; counting in 4,096 runs on each of 3 inputs shows a loss of at least " in survivor.statement
+    assert "; counting 8,192 runs on each of 3 inputs shows a loss of at least " in survivor.statement
 
 
 def test_what_only_uses_the_slack_up_is_equivalent_where_outputs_can_be_counted():
     mutants, result = judged(Audit(Response(1.0), PureDP(3.0), AnyValues((0, 1)), evidence=("game",)))
     halved = one(mutants, "noise halved")
     assert halved.fate is Fate.EQUIVALENT
-    assert "shows that it keeps the claim: none of 2 outputs is more than e^2." in halved.statement
+    assert "shows that it keeps the claim with δ = 0.0082: no event of any pair" in halved.statement
     assert halved.calls > SETTINGS.calls
     assert one(mutants, "noise left out").fate is Fate.KILLED
     assert result.of(Fate.SURVIVED) == []
@@ -192,7 +192,7 @@ def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
 def test_a_mutant_that_crashes_while_its_outputs_are_counted_is_invalid(monkeypatch):
     """Counting runs it on inputs that nobody played or compared."""
 
-    def crashing(mutant, adjacency, epsilon, streams):
+    def crashing(mutant, adjacency, epsilon, delta, streams):
         raise MechanismError(f"{mutant.name} crashed on input 7")
 
     monkeypatch.setattr("auditdp.mutation.score.counted", crashing)
