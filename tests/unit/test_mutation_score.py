@@ -136,7 +136,7 @@ class Generous:
     def __call__(self, data, size, *, rng):
         return data + rng.laplace(scale=self.scale, size=size)
 
-    def laplace(self, data):
+    def distribution(self, data):
         return LaplaceLaw(np.array([float(data)]), np.array([self.scale]))
 
 
