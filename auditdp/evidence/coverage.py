@@ -143,7 +143,7 @@ def _search(
         return noise.size(pair)
 
     found = maximise(adjacency.strategy(), loss, examples=EXAMPLES, seed=seed)
-    if noise is not None:
+    if noise is not None and not departures:
         wide = getattr(adjacency, "wide", adjacency.strategy)()
         with suppress(AuditError):  # inputs that a mechanism refuses, all of them, show nothing
             found += maximise(wide, departs, examples=WIDE_EXAMPLES, seed=seed)

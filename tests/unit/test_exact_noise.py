@@ -67,7 +67,7 @@ SHRINKING = {
     "with the largest degree": (EdgeDP(12), lambda x: 0.5 if x.sum(axis=0).max() == 11 else 1.0),
     "with an edge": (EdgeDP(9), lambda x: 0.5 if x[2, 5] else 1.0),
     "with an isolated node": (NodeDP(9), lambda x: 0.5 if (x.sum(axis=0) == 0).any() else 1.0),
-    "at one value of a grid": (AnyValues(tuple(np.linspace(0, 1, 11))), lambda x: 0.5 if x == 0.3 else 1.0),
+    "at one value of a grid": (AnyValues(tuple(np.linspace(0, 1, 11))), lambda x: 0.5 if abs(x - 0.3) < 0.01 else 1.0),
 }
 
 
@@ -79,13 +79,11 @@ def small(x):
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize(("adjacency", "scale"), SHRINKING.values(), ids=SHRINKING)
 def test_a_scale_that_depends_on_the_data_is_found_and_leaves_no_certificate(adjacency, scale, norm):
-    """The search is by chance, so each is tried with three seeds."""
-    for seed in range(3):
-        mechanism = Noise(scale, small, lambda x, rng: small(x), norm)
-        found = exact_evidence(mechanism, CLAIMS[norm].at(4.0), adjacency, seed=seed)
-        assert found.verdict is not Verdict.CERTIFIED
-        assert "the scale of the noise depends on the data" in found.statement or found.verdict is Verdict.VIOLATED
-        assert found.epsilon_upper is None
+    mechanism = Noise(scale, small, lambda x, rng: small(x), norm)
+    found = exact_evidence(mechanism, CLAIMS[norm].at(4.0), adjacency)
+    assert found.verdict is not Verdict.CERTIFIED
+    assert "the scale of the noise depends on the data" in found.statement or found.verdict is Verdict.VIOLATED
+    assert found.epsilon_upper is None
 
 
 def test_a_pair_of_different_scales_loses_without_bound():
@@ -138,11 +136,12 @@ def test_answers_further_apart_than_declared_leave_no_certificate():
 def test_a_family_that_depends_on_the_data_leaves_no_certificate():
     class Mixed(Noise):
         def distribution(self, data):
-            return GaussianLaw(np.asarray(data, float), 1.0) if abs(data[0]) > 9 else super().distribution(data)
+            law = super().distribution(data)
+            return LaplaceLaw(law.location, np.ones(1)) if abs(data[0]) > 9 else law
 
-    found = exact_evidence(Mixed(), PureDP(1.0), ANSWERS, seed=4)
+    found = exact_evidence(Mixed(norm="l2"), GaussianDP(1.0), ANSWERS)
     assert found.verdict is Verdict.NOT_REFUTED
-    assert "GaussianLaw" in found.statement
+    assert "the law is a LaplaceLaw on" in found.statement
 
 
 def test_pairs_that_are_given_show_nothing_of_other_inputs():
