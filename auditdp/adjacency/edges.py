@@ -260,11 +260,12 @@ class EdgeDP:
         target = np.array(changing[number % len(changing)])
         inner = sorted({node for edge in changing for node in edge})
         source = np.argwhere(np.triu(pair.data != pair.neighbour))[0]
-        place = np.arange(self.nodes)  # where each node goes
+        everybody = np.arange(self.nodes)
+        place = everybody.copy()  # where each node goes
         place[source] = rng.permutation(target)
-        for nodes in (inner, sorted(set(range(self.nodes)) - set(inner))):
-            from_, to = (np.setdiff1d(nodes, ends) for ends in (source, target))
-            place[from_] = rng.permutation(to)
+        for nodes in (np.array(inner), np.setdiff1d(everybody, inner)):
+            rest, places = (np.setdiff1d(nodes, ends) for ends in (source, target))
+            place[rest] = rng.permutation(places)
         order = np.argsort(place)
         data, neighbour = (np.asarray(matrix)[np.ix_(order, order)] for matrix in (pair.data, pair.neighbour))
         return Pair(data, neighbour, pair.name)

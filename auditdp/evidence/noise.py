@@ -134,7 +134,7 @@ def declared_noise(mechanism: Any, stated: Stated, first: Any) -> DeclaredNoise 
     sensitivity, law = getattr(mechanism, "sensitivity", None), stated.law_of(first)
     if not isinstance(sensitivity, int | float | np.integer | np.floating) or not 0 < sensitivity < math.inf:
         return None
-    if getattr(mechanism, "norm", None) != NORMS.get(type(law)):
+    if type(law) not in NORMS or getattr(mechanism, "norm", None) != NORMS[type(law)]:
         return None
     return DeclaredNoise(mechanism, stated, first, float(sensitivity))
 

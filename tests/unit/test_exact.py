@@ -256,7 +256,10 @@ def test_a_gaussian_claim_is_refuted_by_an_impossible_output_and_never_certified
     assert evidence.verdict is Verdict.VIOLATED
     assert evidence.epsilon_lower is None, "the bounds are about mu"
     assert evidence.epsilon_upper is None
-    assert exact_evidence(LaplaceMechanism(1.0), GaussianDP(1.0), AnyValues((0.0, 1.0), finite=True)).verdict is Verdict.NOT_REFUTED
+    assert (
+        exact_evidence(LaplaceMechanism(1.0), GaussianDP(1.0), AnyValues((0.0, 1.0), finite=True)).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 HALF = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]

@@ -158,7 +158,9 @@ def test_broken_code_that_states_a_certified_law_is_equivalent():
 
 def test_exact_evidence_kills_a_fault_that_the_law_shares_with_the_sampler():
     few = replace(SETTINGS, calls=16)
-    mutants, _ = judged(Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0), finite=True)), exact=True, settings=few)
+    mutants, _ = judged(
+        Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0), finite=True)), exact=True, settings=few
+    )
     shared = one(mutants, "parameter halved: scale")
     assert (shared.fate, shared.calls) == (Fate.KILLED, 0)
     assert shared.statement.startswith("exact: Exact ε = 2 ")
