@@ -29,7 +29,7 @@ from auditdp.randomness import stream
 from auditdp.report.numbers import number
 from auditdp.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
-from benchmarks import false_alarms_bounds
+from benchmarks import false_alarms_bounds, false_alarms_exact
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped
 from mechanisms.classic import Gaussian, NoisyHistogram1
 
@@ -204,6 +204,7 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
         },
         "estimation": {name: partial(_estimation, *case) for name, case in PROMISES.items()},
         "recorded data": dict(false_alarms_bounds.FALSE_ALARMS),
+        "exact": dict(false_alarms_exact.FALSE_ALARMS),
     }
 
 

@@ -10,7 +10,7 @@ from benchmarks.alarms import _game as play
 
 pytestmark = pytest.mark.statistical
 
-REPEATS = {"game": 250, "lower bound": 100, "estimation": 300, "recorded data": 500}
+REPEATS = {"game": 250, "lower bound": 100, "estimation": 300, "recorded data": 500, "exact": 40}
 SLOW = ("watcher", "score", "classifier", "mixture")
 SLOW_REPEATS = 40
 """Of games whose forecasters learn: they abstain for most of so short a game."""
@@ -33,6 +33,7 @@ CASES = [(kind, name) for kind, checks in cases().items() for name in checks]
 def test_tight_true_claims_are_refuted_at_most_alpha_of_the_time(kind, name):
     repeats = repeats_of(kind, name)
     alarms = cases()[kind][name](repeats, stream(1, kind, name))
+    assert kind != "exact" or alarms == 0, f"{alarms} wrong verdicts of exact evidence, which has no error probability"
     assert alarms <= most(repeats), (
         f"{alarms} of {repeats} at alpha = {ALPHA}; by chance with probability {FALSE_FAILURE:g}"
     )
@@ -46,6 +47,6 @@ def test_an_auditor_without_a_cap_would_be_caught(monkeypatch):
 
 
 def test_every_kind_of_statistical_evidence_is_there():
-    assert set(cases()) == {"game", "lower bound", "estimation", "recorded data"}
+    assert set(cases()) == {"game", "lower bound", "estimation", "recorded data", "exact"}
     assert Overconfident.name in {name.rpartition(", ")[2] for name in cases()["game"]}
     assert view({}).bars[0].met is None
