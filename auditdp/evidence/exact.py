@@ -42,6 +42,8 @@ from auditdp.results import Counterexample, Evidence, Verdict
 from auditdp.search import smallest
 
 CURVE_POINTS = 60
+NOTHING = 1e-30
+"""A bound below this is written as 0; no claim is about so little."""
 
 
 def has_exact_law(mechanism: Any, adjacency: Adjacency, *, refuting: bool = False) -> bool:
@@ -184,11 +186,13 @@ def _value(loss: PairLoss, claim: Claim) -> str:
 
 
 def _number(value: arb, digits: int) -> str:
-    """Write the middle of a ball, or both ends where they are apart."""
+    """Write the middle of a ball, or its ends where they are apart."""
     low, high = max(0.0, below(value)), above(value)
     if low == high == math.inf:
         return "∞"
-    if high - low > 1e-6 * high and high > ROUNDING_TOLERANCE:
+    if low == 0.0 < high:
+        return "0" if high < NOTHING else f"at most {high:.{digits}g}"
+    if high - low > 1e-6 * high:
         return f"between {low:.{digits}g} and {high:.{digits}g}"
     return f"{float(value.mid()):.{digits}g}"
 

@@ -56,7 +56,8 @@ def asked_by(claim: Claim) -> dict[str, float]:
 def size(loss: PairLoss) -> tuple[float, float, float]:
     """Return what makes one loss larger than another."""
     main = loss.mu if loss.mu is not None else loss.delta
-    return (float(main.mid()) if main is not None else 0.0, loss.lower, loss.upper)
+    known = main is not None and not main.contains(0)  # else it is the width of the enclosure that would be compared
+    return (float(main.mid()) if main is not None and known else 0.0, loss.lower, loss.upper)
 
 
 def _once(function: Callable[[Any], Result], identity: Callable[[Any], Any]) -> Callable[[Any], Result]:
