@@ -77,7 +77,8 @@ def exact_evidence(
     """
     stated = stated_by(mechanism, claim)
     envelope: Envelope | None = None
-    if pairs is None and isinstance(adjacency, Box) and hasattr(mechanism, "envelope") and is_pure(claim):
+    enclosed = pairs is None and hasattr(mechanism, "envelope") and (stated is None or is_pure(claim))
+    if enclosed and isinstance(adjacency, Box):
         envelope = mechanism.envelope()
         compared = by_envelope(envelope, stated, adjacency, seed)
     elif stated is None:

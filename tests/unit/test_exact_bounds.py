@@ -188,6 +188,8 @@ def test_an_envelope_without_a_law_says_so():
     found = exact_evidence(Alone(2, 2), PureDP(2.5), Box(-1, 1, 2))
     assert found.verdict is Verdict.CERTIFIED
     assert any("no law was there to compare" in assumption for assumption in found.assumptions)
+    assert exact_evidence(Alone(2, 2), ApproxDP(2.5, 1e-9), Box(-1, 1, 2)).verdict is Verdict.CERTIFIED
+    assert exact_evidence(Alone(2, 2), ApproxDP(2.0, 1e-9), Box(-1, 1, 2)).verdict is Verdict.NOT_REFUTED
 
 
 # Probability that is missing.
