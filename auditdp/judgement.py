@@ -125,7 +125,7 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     left = settings.alpha if counted is None else settings.alpha * (1 - share)
     alpha = left / max(len(bets), 1)  # each kind that bets has its own share of the audit's alpha
     found: list[Evidence] = []
-    if "exact" in kinds and has_exact_law(mechanism, adjacency):
+    if "exact" in kinds and has_exact_law(mechanism, adjacency, refuting=control):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
         seed = int(streams("exact", 0).integers(2**32))
         found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited, seed=seed))

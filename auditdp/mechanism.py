@@ -10,12 +10,14 @@ like any other. A function ``f(data, rng)``, one output a call, may also return 
 
 Optional methods make audits stronger; the harness uses those it finds:
 
-- ``distribution(data) -> FiniteLaw``, ``StepLaw`` or ``GaussianLaw``: the exact law of the output (exact evidence, and the
-  best forecaster);
+- ``distribution(data) -> FiniteLaw``, ``StepLaw``, ``LaplaceLaw`` or ``GaussianLaw``: the exact law of the output itself
+  (exact evidence, and the best forecaster);
+- ``before_processing(data)``, the law of what is computed before post-processing, of any of these families: the output loses
+  at most what that law loses, so exact evidence can certify a claim by it and never refute one. ``laplace(data)`` is an
+  older name of it;
 - ``envelope() -> Envelope``: the least and the most probability of every output over all records of a ``Box`` (exact
   evidence about all pairs of them);
 - ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best forecaster);
-- ``laplace(data) -> LaplaceLaw``: independent Laplace coordinates before post-processing (exact evidence);
 - ``output_range(data) -> (low, high)``, or None: what every output, a number, lies between (estimation without asymptotics);
 - ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart;
 - ``query(data, rng) -> array``, what is computed before the noise, with its internal randomness from ``rng``;
@@ -162,9 +164,14 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
 
 
 def stated_law(mechanism: Any) -> Callable[[Any], Any] | None:
-    """Return what gives the law of the output for an input: ``distribution``, or else ``laplace``; None for neither."""
-    law: Callable[[Any], Any] | None = getattr(mechanism, "distribution", None) or getattr(mechanism, "laplace", None)
-    return law
+    """Return what gives the law of an input: of the output where that is stated, else before post-processing, else None."""
+    names = ("distribution", "before_processing", "laplace")
+    return next((law for name in names if (law := getattr(mechanism, name, None)) is not None), None)
+
+
+def law_is_of_output(mechanism: Any) -> bool:
+    """Return whether the stated law is that of the output itself, and not of something before post-processing."""
+    return getattr(mechanism, "distribution", None) is not None
 
 
 def name_of(mechanism: Any) -> str:

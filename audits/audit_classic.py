@@ -156,7 +156,7 @@ def one_time_rappor(hashes=2, bits=8, f=0.95, values=6):
     return Audit(
         mechanism=OneTimeRappor(hashes, bits, f),
         claim=PureDP(2 * hashes * math.log((1 - f / 2) / (f / 2)) * (1 + 1e-15)),
-        pairs=AnyValues([np.array([float(value)]) for value in range(values)]),
+        pairs=AnyValues([np.array([float(value)]) for value in range(values)], finite=True),
         controls=[OneTimeRappor(hashes, bits, 0.3)],
     )
 
@@ -185,7 +185,7 @@ def rappor(hashes=2, bits=8, f=0.75, p=0.45, q=0.55, values=6):
     return Audit(
         mechanism=mechanism,
         claim=PureDP(hashes * math.log(high * (1 - low) / (low * (1 - high))) * (1 + 1e-14)),
-        pairs=AnyValues([np.array([float(value)]) for value in range(values)]),
+        pairs=AnyValues([np.array([float(value)]) for value in range(values)], finite=True),
         controls=[Rappor(hashes, bits, 0.2, 0.1, 0.9)],
         calls=200_000,
     )

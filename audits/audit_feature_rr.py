@@ -34,6 +34,7 @@ def answers_on_scale(inputs):
     """Return any two records of answers on a three-point scale."""
     return AnyValues(
         [np.array(record) for record in product(THREE_POINTS, repeat=inputs)],
+        finite=True,
         label=f"value LDP (any two records of {inputs} answers of 0, 1/2, 1)",
     )
 

@@ -49,7 +49,7 @@ def features_and_label(epsilon_features=1.0, epsilon_label=1.0, dimension=1, cla
     return Audit(
         mechanism=mechanism,
         claim=PureDP(epsilon_features + epsilon_label),
-        pairs=AnyValues(records, label=f"value LDP (any two records of {dimension} words and a label)"),
+        pairs=AnyValues(records, finite=True, label=f"value LDP (any two records of {dimension} words and a label)"),
         controls=[
             FeaturesAndLabel(MultiBit(2 * epsilon_features, dimension), LabelRR(epsilon_label, classes)),
             FeaturesAndLabel(MultiBit(epsilon_features, dimension), LabelRR(2 * epsilon_label, classes)),
@@ -67,7 +67,7 @@ def label_beside_features(epsilon_features=1.0, epsilon_label=1.0, dimension=1, 
     return Audit(
         mechanism=FeaturesAndLabel(features, response),
         claim=PureDP(epsilon_label),
-        pairs=AnyValues(records, label="label LDP (any two labels of the same features)"),
+        pairs=AnyValues(records, finite=True, label="label LDP (any two labels of the same features)"),
         controls=[FeaturesAndLabel(features, LabelRR(1.5 * epsilon_label, classes))],
         calls=20_000,
         equivalent_mutants={

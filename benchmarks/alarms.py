@@ -30,6 +30,7 @@ from benchmarks import (
     false_alarms_bounds,
     false_alarms_counting,
     false_alarms_estimation,
+    false_alarms_exact,
     false_alarms_game,
     false_alarms_verdicts,
 )
@@ -167,6 +168,7 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
         "verdict": dict(false_alarms_verdicts.FALSE_ALARMS),
         "accounting": dict(false_alarms_accounting.FALSE_ALARMS),
         "counting": dict(false_alarms_counting.FALSE_ALARMS),
+        "exact": dict(false_alarms_exact.FALSE_ALARMS),
     }
 
 
@@ -217,8 +219,8 @@ def view(results: Results) -> View:
     if above:
         found += f"; above: {'; '.join(above)} (beyond chance: {'; '.join(certain) or 'none'})"
     bar = Bar(
-        f"Wrong verdicts ≤ α = {ALPHA:g} over ≥ {REPEATS:,} audits of tight claims ({REPEATS_OF_WHOLE_AUDITS:,} where these are "
-        "whole), every verdict that can be wrong",
+        f"Wrong verdicts ≤ α = {ALPHA:g} over ≥ {REPEATS:,} audits of tight claims, ≥ {REPEATS_OF_WHOLE_AUDITS:,} where they "
+        "are whole ones, for every verdict that can be wrong",
         not above if complete else None,
         found,
     )

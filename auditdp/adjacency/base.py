@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from hypothesis import strategies as st
 
 from auditdp.mechanism import brief
@@ -31,7 +32,12 @@ class Pair:
 
 
 class Adjacency(Protocol):
-    """A set of neighbouring pairs."""
+    """A set of neighbouring pairs.
+
+    It may also have ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates: evidence that rests on a
+    statement about all inputs looks there for one that contradicts it. And ``remedy``, what to declare so that its pairs
+    can be enumerated.
+    """
 
     @property
     def name(self) -> str:
@@ -48,6 +54,17 @@ class Adjacency(Protocol):
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return a Hypothesis strategy that generates pairs of the set."""
+
+
+@runtime_checkable
+class UpToOrder(Protocol):
+    """An adjacency that may enumerate one of all pairs that differ in the order of the nodes only."""
+
+    unlabelled: bool
+    """Whether it does."""
+
+    def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
+        """Return a pair with its nodes in another order; whatever changes is the ``number``-th that can."""
 
 
 def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:

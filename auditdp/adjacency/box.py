@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -106,6 +107,25 @@ class Box:
             if base == other:
                 other[0] = (other[0] + 1) % (STEPS + 1)
             return Pair(self._at(other), self._at(base))
+
+        return pairs()
+
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return two vectors of any numbers of the box, which differ in one coordinate or in all."""
+        number = st.floats(self.low, self.high)
+
+        @st.composite
+        def pairs(draw: st.DrawFn) -> Pair:
+            k = draw(st.integers(self._least, self.dimension))
+            base = (
+                np.full(k, draw(number))
+                if draw(st.booleans())
+                else np.array(draw(st.lists(number, min_size=k, max_size=k)))
+            )
+            other = base.copy()
+            other[draw(st.integers(0, k - 1)) if draw(st.booleans()) else slice(None)] = draw(number)
+            assume(bool((base != other).any()))
+            return Pair(other, base)
 
         return pairs()
 

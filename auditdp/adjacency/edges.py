@@ -97,6 +97,19 @@ class EdgeLDP:
 
         return st.builds(build, st.lists(st.integers(0, 1), min_size=bits, max_size=bits), st.integers(0, bits - 1))
 
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return pairs of every degree alike."""
+        bits = self.nodes - 1
+
+        def build(degree: int, start: int, flipped: int) -> Pair:
+            neighbour = np.zeros(bits, np.int8)
+            neighbour[(start + np.arange(degree)) % bits] = 1
+            data = neighbour.copy()
+            data[flipped] ^= 1
+            return Pair(data, neighbour)
+
+        return st.builds(build, st.integers(0, bits), st.integers(0, bits - 1), st.integers(0, bits - 1))
+
 
 @dataclass(frozen=True)
 class ListsLDP:
@@ -160,6 +173,10 @@ class ListsLDP:
         """Return pairs with any lists and any bit of a protected user flipped."""
         return self._flips.strategy()
 
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return pairs of lists with few ones, few zeros, or full lists beside empty ones."""
+        return self._flips.wide()
+
 
 @dataclass(frozen=True)
 class EdgeDP:
@@ -178,6 +195,7 @@ class EdgeDP:
         among: Only edges between these nodes change; any edge unless given.
         unlabelled: Whether ``exhaustive`` returns one of all pairs that differ in the order of the nodes only. That is for
             mechanisms that treat nodes alike (those of ``among``, and the others): they lose the same on all of these.
+            Exact evidence tries it on some and names it as an assumption.
     """
 
     nodes: int
@@ -233,9 +251,32 @@ class EdgeDP:
         """Return every pair of graphs that differ in one edge, labelled unless declared otherwise; None above the limit."""
         return self._flips.unlabelled("edges") if self.unlabelled else self._flips.exhaustive("edges")
 
+    def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
+        """Return the pair with its nodes in another order: the ``number``-th edge that may change is the one that does.
+
+        Nodes of ``among`` stay among themselves.
+        """
+        changing = self._flips.changing
+        target = np.array(changing[number % len(changing)])
+        inner = sorted({node for edge in changing for node in edge})
+        source = np.argwhere(np.triu(pair.data != pair.neighbour))[0]
+        everybody = np.arange(self.nodes)
+        place = everybody.copy()  # where each node goes
+        place[source] = rng.permutation(target)
+        for nodes in (np.array(inner), np.setdiff1d(everybody, inner)):
+            rest, places = (np.setdiff1d(nodes, ends) for ends in (source, target))
+            place[rest] = rng.permutation(places)
+        order = np.argsort(place)
+        data, neighbour = (np.asarray(matrix)[np.ix_(order, order)] for matrix in (pair.data, pair.neighbour))
+        return Pair(data, neighbour, pair.name)
+
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any graph and any edge added or removed."""
         return self._flips.strategy()
+
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return pairs of graphs with few edges, few that miss, or hubs."""
+        return self._flips.wide()
 
 
 def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> EdgeDP:  # noqa: N802 - reads as what it returns

@@ -97,3 +97,17 @@ class Flips:
 
         flags = st.lists(st.booleans(), min_size=len(self.places), max_size=len(self.places))
         return st.builds(build, flags, st.sampled_from(self.changing))
+
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return pairs of matrices with few ones, few zeros, or all ones of a few nodes, but for a few places."""
+        few = st.lists(st.sampled_from(self.places), max_size=4, unique=True)
+        hubs = st.lists(st.integers(0, self.nodes - 1), max_size=self.nodes, unique=True)
+
+        def build(hubs: list[int], others: list[Place], flipped: Place) -> Pair:
+            # A row of the matrix is a node's own, so that a place of a symmetric one belongs to two.
+            full = {place for place in self.places if place[0] in hubs or (self.symmetric and place[1] in hubs)}
+            ones = full ^ set(others)
+            pair = self.pair(sorted(ones - {flipped}), flipped)
+            return pair if flipped in ones else pair.swapped()
+
+        return st.builds(build, hubs, few, st.sampled_from(self.changing))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from auditdp.adjacency.base import Pair, sides
@@ -19,13 +20,15 @@ class AnyValues:
     """Local DP over a value: any two different values of a domain are neighbours.
 
     Args:
-        values: All values of a finite domain, or the grid of a continuous one that the audit plays.
-        finite: Whether ``values`` is the whole domain; then all pairs together are exhaustive.
+        values: The values that the audit plays: those of a finite domain, or a grid of a larger one.
+        finite: Whether ``values`` is the whole domain; only then are all of its pairs all neighbours. It has to be declared
+            where a value holds floating-point numbers, which are points of a continuum; labels, bits and the like are taken
+            to be all there are unless it is False.
         label: What reports call it, such as 'label LDP'.
     """
 
     values: Sequence[Any]
-    finite: bool = True
+    finite: bool | None = None
     label: str = "value LDP (any two values)"
     _by_key: dict[Any, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -37,7 +40,17 @@ class AnyValues:
     @property
     def name(self) -> str:
         """The adjacency and how many values there are."""
-        return f"{self.label}, {len(self.values)} values"
+        return f"{self.label}, {'' if self.whole else 'at '}{len(self.values)} values"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the values are the whole domain."""
+        return not any(map(_holds_floats, self.values)) if self.finite is None else self.finite
+
+    @property
+    def remedy(self) -> str:
+        """What to declare so that all pairs can be enumerated; empty where they can be."""
+        return "" if self.whole else "give AnyValues(..., finite=True) if these values are the whole domain"
 
     def check(self, pair: Pair) -> None:
         """Raise unless both are values of the domain and differ."""
@@ -61,13 +74,19 @@ class AnyValues:
 
     def exhaustive(self) -> list[Pair] | None:
         """Return all pairs where the values are the whole domain and not too many."""
-        return self._all() if self.finite and len(self._by_key) <= 200 else None
+        return self._all() if self.whole and len(self._by_key) <= 200 else None
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return any two different values."""
         values = list(self._by_key.values())
         index = st.lists(st.integers(0, len(values) - 1), min_size=2, max_size=2, unique=True)
         return index.map(lambda ij: Pair(values[ij[0]], values[ij[1]]))
+
+
+def _holds_floats(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(map(_holds_floats, value))
+    return np.asarray(value).dtype.kind in "fc" if isinstance(value, np.ndarray | np.generic | float) else False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
+from hypothesis import reject
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -156,5 +157,37 @@ class QueryAnswers:
             # A step out of the domain is turned round, which stays inside because the domain has two values or more.
             moved = [x + d if low <= x + d <= high else x - d for x, d in zip(base, step, strict=True)]
             return self._pair(moved, base)
+
+        return pairs()
+
+    def wide(self) -> st.SearchStrategy[Pair]:
+        """Return pairs of any counts of the domain; without ``largest``, of large numbers and fractions too.
+
+        The answers of a vector are any, or all the same but for one.
+        """
+        if self.largest is not None:
+            return self.strategy()
+        far = st.integers(-(2**40), 2**40).map(lambda x: x / 2**10)
+        number = st.one_of(st.integers(-REACH, REACH).map(float), st.integers(-(10**6), 10**6).map(float), far)
+        change = st.sampled_from((1.0, -1.0, 0.5, -0.5, 0.125))
+
+        @st.composite
+        def pairs(draw: st.DrawFn) -> Pair:
+            k = draw(st.integers(self.length if self.shortest is None else self.shortest, self.length))
+            base = (
+                np.full(k, draw(number))
+                if draw(st.booleans())
+                else np.array(draw(st.lists(number, min_size=k, max_size=k)))
+            )
+            base[draw(st.integers(0, k - 1))] = draw(number)
+            moved = base.copy()
+            which = draw(st.integers(0, k - 1)) if self.change == "one" or draw(st.booleans()) else slice(None)
+            moved[which] += draw(change)
+            pair = Pair(self.sensitivity * moved, self.sensitivity * base)
+            try:
+                self.check(pair)
+            except AdjacencyError:  # rounding made the change too large, or took it away
+                reject()
+            return pair
 
         return pairs()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -15,7 +15,7 @@ from flint import arb
 from auditdp.accountants.base import least
 from auditdp.errors import MechanismError
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
-from auditdp.laws.balls import above, below
+from auditdp.laws.balls import LeftOut, above, below
 from auditdp.laws.gaussian import gaussian_delta
 
 ROUNDING_TOLERANCE = 1e-12
@@ -23,6 +23,29 @@ ROUNDING_TOLERANCE = 1e-12
 
 Row = tuple[arb, arb, Any]
 """(P(y), Q(y), y) for an output y, or a class of outputs on which the ratio is constant."""
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Two laws side by side, row by row.
+
+    Attributes:
+        rows: (P(y), Q(y), y) for every output y that either law lists.
+        left_out: What each of the two laws leaves out.
+    """
+
+    rows: Sequence[Row]
+    left_out: tuple[LeftOut, LeftOut]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Iterate over the rows."""
+        return iter(self.rows)
+
+    @property
+    def filled(self) -> list[Row]:
+        """The rows, with what a law may give an output that it does not list in place of 0."""
+        p_left, q_left = (arb(0).union(side.most) if side.certain else arb(0) for side in self.left_out)
+        return [(p_left if p == 0 else p, q_left if q == 0 else q, output) for p, q, output in self.rows]
 
 
 @dataclass(frozen=True)
@@ -79,8 +102,8 @@ def pair_loss(p: Any, q: Any, *, epsilon: float | None = None, delta: float | No
     return rows_loss(aligned(p, q), epsilon=epsilon, delta=delta)
 
 
-def aligned(p: Any, q: Any) -> list[Row]:
-    """Return (P(y), Q(y), y) for every output y that either law can produce; for step laws, y may be an interval.
+def aligned(p: Any, q: Any) -> Aligned:
+    """Return (P(y), Q(y), y) for every output y that either law lists; for step laws, y may be an interval.
 
     Between consecutive breaks of either law both densities are constant, so the interval is as good as one output.
 
@@ -90,9 +113,10 @@ def aligned(p: Any, q: Any) -> list[Row]:
     if isinstance(p, FiniteLaw) and isinstance(q, FiniteLaw):
         zero = arb(0)
         rows = [(p.balls[i], q.balls[q.index[k]] if k in q.index else zero, p.outcomes[i]) for k, i in p.index.items()]
-        return rows + [(zero, q.balls[i], q.outcomes[i]) for k, i in q.index.items() if k not in p.index]
+        rows += [(zero, q.balls[i], q.outcomes[i]) for k, i in q.index.items() if k not in p.index]
+        return Aligned(rows, (p.left_out, q.left_out))
     if isinstance(p, StepLaw) and isinstance(q, StepLaw):
-        return _aligned_steps(p, q)
+        return Aligned(_aligned_steps(p, q), (p.left_out, q.left_out))
     raise MechanismError(
         f"expected two laws of one family, got {type(p).__name__} and {type(q).__name__}; which family it is must not "
         "depend on the data"
@@ -112,35 +136,51 @@ def _aligned_steps(p: StepLaw, q: StepLaw) -> list[Row]:
         return rows
 
 
-def rows_loss(rows: Sequence[Row], *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
+def rows_loss(laws: Aligned, *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
     """Return the loss between two aligned laws, δ(epsilon) where an epsilon is given, and the ε needed for a delta.
 
     Pure epsilon is the largest |ln P(y)/Q(y)|; δ(ε) = Σ_y (P(y) - e^ε Q(y))₊, the larger of the two orders. With
     P(y) in [a, b] and Q(y) in [c, d], the larger of P/Q and Q/P lies between max(a/d, c/b) and max(b/c, d/a): whatever
     law inside the balls is the true one, its loss lies between the bounds.
+
+    Outputs that are not listed. Let P give them at most m and Q at most n. For a set S of outputs, P(S) is at most what is
+    listed plus m, and Q(S) at least what is listed: so they add at most m to δ(ε), whoever lists them. That is added
+    always: it is 0 for Fractions, the width of rigorous balls, 1e-12 for floats. Balls that may sum to 1 are taken at
+    their word that the list is complete, and a pure ε rests on that. Where they certainly do not, probability is missing:
+    an output that Q does not list may have up to n there, which bounds P/Q by P/n from below and δ(ε) by e^ε n less; and
+    as an output that one law alone gives may be among those that neither lists, no upper bound on the pure ε is left.
     """
     with precision():
-        low, high = arb(1), arb(1)
-        for pp, qq, _ in rows:
+        missing = any(side.certain for side in laws.left_out)
+        low, high = arb(1), arb.pos_inf() if missing else arb(1)
+        for pp, qq, _ in laws.filled:
             smallest, largest = ratio(pp, qq)
             low, high = _larger(low, smallest), _larger(high, largest)
         found = beyond = None
         if epsilon is not None:
-            found = hockey_stick(rows, arb(epsilon))
-            beyond = hockey_stick(rows, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
-        needed = None if delta is None else _needed_of_rows(rows, delta)
+            found = hockey_stick(laws, arb(epsilon))
+            beyond = hockey_stick(laws, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
+        needed = None if delta is None else _needed_of_rows(laws, delta)
         return PairLoss(low.log().lower(), high.log().upper(), found, beyond, needed=needed)
 
 
-def _needed_of_rows(rows: Sequence[Row], delta: float) -> tuple[float, float]:
+def row_loss(p: arb, q: arb) -> PairLoss:
+    """Return the loss of one output."""
+    with precision():
+        smallest, largest = ratio(p, q)
+        return PairLoss(smallest.log().lower(), largest.log().upper())
+
+
+def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
     """Return bounds on the smallest epsilon at which ``delta`` holds.
 
     δ(ε) is the largest P(S) - e^ε Q(S) over sets S of outputs, so the smallest ε is the largest ln((P(S) - δ)/Q(S)), and the
     set that attains it is one of all outputs whose ratio P/Q is beyond some number: as many sets as there are outputs.
     That is computed in floating point, and then verified. Only outputs that are impossible under Q make it infinite.
     """
+    rows = laws.rows
     impossible = (sum((row[side] for row in rows if row[1 - side] == 0), arb(0)) for side in (0, 1))
-    if any(mass > arb(delta) for mass in impossible):
+    if not any(side.certain for side in laws.left_out) and any(mass > arb(delta) for mass in impossible):
         return math.inf, math.inf
     p, q = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
     guesses = []
@@ -149,7 +189,7 @@ def _needed_of_rows(rows: Sequence[Row], delta: float) -> tuple[float, float]:
             order = np.argsort(-np.divide(near, far))
             logs = np.log(np.cumsum(near[order]) - delta) - np.log(np.cumsum(far[order]))
         guesses.append(np.max(logs, where=np.isfinite(logs), initial=0.0))
-    return verified_epsilon(lambda epsilon: hockey_stick(rows, epsilon), delta, float(max(guesses)))
+    return verified_epsilon(lambda epsilon: hockey_stick(laws, epsilon), delta, float(max(guesses)))
 
 
 def verified_epsilon(delta_at: Callable[[arb], arb], delta: float, guess: float) -> tuple[float, float]:
@@ -175,20 +215,51 @@ def finite_loss(p: FiniteLaw, q: FiniteLaw, *, epsilon: float | None = None, del
 
 
 def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
-    """Return the exact loss between two laws of independent Laplace coordinates."""
+    """Return the exact loss between two laws of independent Laplace coordinates.
+
+    Where a coordinate has a larger scale under P, ln P/Q has no bound on its tail: the loss is infinite. It is left open,
+    with the loss of the other coordinates as a lower bound, where all scales agree to a relative 1e-12.
+
+    Raises:
+        MechanismError: If the numbers of coordinates differ.
+    """
+    if np.shape(p.scale) != np.shape(q.scale):
+        raise MechanismError(
+            f"LaplaceLaw: {np.size(p.scale)} coordinates and {np.size(q.scale)} on a neighbour; how many there are must not "
+            "depend on the data"
+        )
+    same = np.asarray(p.scale) == np.asarray(q.scale)
+    if not np.allclose(p.scale, q.scale, rtol=ROUNDING_TOLERANCE, atol=0):
+        return PairLoss(arb.pos_inf(), arb.pos_inf())
     with precision():
-        total = ball(p.epsilon_against(q))
-        return PairLoss(total.lower(), total.upper())
+        one, two = (LaplaceLaw(law.location[same], law.scale[same]) for law in (p, q))
+        total = ball(one.epsilon_against(two))
+        return PairLoss(total.lower(), total.upper() if same.all() else arb.pos_inf())
 
 
 def gaussian_loss(
     p: GaussianLaw, q: GaussianLaw, *, epsilon: float | None = None, delta: float | None = None
 ) -> PairLoss:
-    """Return the loss between two Gaussian laws: no pure epsilon unless they are equal, an exact μ, and its δ(ε)."""
+    """Return the loss between two Gaussian laws: no pure epsilon unless they are equal, an exact μ, and its δ(ε).
+
+    Where σ > σ′, the log ratio grows like the square of a coordinate, P(ln P/Q > ε) falls as a power of e^-ε only, and the
+    δ(ε) of every μ falls like e^-(ε/μ)²/2: no μ is large enough, and δ(ε) is left open. So is μ where σ and σ′ agree to a
+    relative 1e-12.
+
+    Raises:
+        MechanismError: If the numbers of coordinates differ.
+    """
     with precision():
+        found = beyond = needed = None
+        if p.sigma != q.sigma and len(p.location) == len(q.location):
+            mu = arb.pos_inf()
+            if math.isclose(p.sigma, q.sigma, rel_tol=ROUNDING_TOLERANCE):
+                mu = arb(0, math.inf)
+            if epsilon is not None:
+                found = beyond = arb(0.5, 0.5)
+            return PairLoss(arb.pos_inf(), arb.pos_inf(), found, beyond, mu, None if delta is None else (0.0, math.inf))
         mu = p.mu_against(q)
         pure = arb(0) if mu == 0 else arb.pos_inf()
-        found = beyond = needed = None
         if epsilon is not None:
             found = gaussian_delta(mu, arb(epsilon))
             beyond = gaussian_delta(mu, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
@@ -227,12 +298,16 @@ def _larger(a: arb, b: arb) -> arb:
     return a if a >= b else b
 
 
-def hockey_stick(rows: Sequence[Row], epsilon: arb) -> arb:
-    """Return δ(epsilon), the larger of the two orders."""
+def hockey_stick(laws: Aligned, epsilon: arb) -> arb:
+    """Return δ(epsilon), the larger of the two orders, outputs that are not listed included."""
     e, zero = epsilon.exp(), arb(0)
-    forward = sum(((pp - e * qq).max(zero) for pp, qq, _ in rows), zero)
-    backward = sum(((qq - e * pp).max(zero) for pp, qq, _ in rows), zero)
-    return forward.max(backward)
+    orders = []
+    for one, other in ((0, 1), (1, 0)):
+        listed = sum(((row[one] - e * row[other]).max(zero) for row in laws), zero)
+        more, less = laws.left_out[one].most, laws.left_out[other]
+        unlisted = (-e * less.most if less.certain else zero).union(more) if more > 0 or less.certain else zero
+        orders.append((listed + unlisted).max(zero))
+    return orders[0].max(orders[1])
 
 
 def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
@@ -243,7 +318,7 @@ def delta_curve(p: Any, q: Any, epsilons: Any) -> list[list[float]]:
     if isinstance(p, GaussianLaw):
         mu = p.mu_against(q)
         return [[float(e), float(gaussian_delta(mu, arb(float(e))).mid())] for e in epsilons]
-    rows = aligned(p, q)
+    rows = aligned(p, q).rows
     pp, qq = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
     curve = np.maximum(_one_sided(pp, qq, epsilons), _one_sided(qq, pp, epsilons))
     return [[float(e), float(d)] for e, d in zip(epsilons, curve, strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,8 @@ from flint import arb, ctx, fmpq
 
 PRECISION_BITS = 256
 FLOAT_RELATIVE_ERROR = 1e-12
+LARGEST_LACK = 1e-9
+"""Probability that a law of floats may lack; exact evidence counts it as delta."""
 
 
 @contextmanager
@@ -60,11 +63,35 @@ def middle(value: Any) -> float:
     return float(value.mid()) if isinstance(value, arb) else float(value)
 
 
-def can_sum_to_one(probabilities: Sequence[Any]) -> bool:
-    """Return whether probabilities may sum to 1: exactly for Fractions, balls if their sum contains 1, floats to 1e-9."""
-    if all(isinstance(p, Fraction | int) for p in probabilities):
-        return bool(sum(probabilities) == 1)
-    if any(isinstance(p, arb) for p in probabilities):
-        with precision():
-            return bool(sum((ball(p) for p in probabilities), arb(0)).contains(1))
-    return bool(abs(sum(map(float, probabilities)) - 1) <= 1e-9)
+@dataclass(frozen=True)
+class LeftOut:
+    """The probability that a list of probabilities leaves out.
+
+    Attributes:
+        certain: Whether some certainly is: whatever numbers are in the balls, they sum to less than 1.
+        most: The largest probability that may be left out, 1 less the smallest sum; an exact number, 0 for Fractions.
+    """
+
+    certain: bool
+    most: arb
+
+
+def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
+    """Return what probabilities leave out, or None if they are no probabilities of one law.
+
+    Fractions have to sum to 1 exactly, and balls to contain 1. Floats, which are balls of a relative 1e-12, may lack up to
+    1e-9, which is then certainly left out, and may not certainly sum to more than 1.
+    """
+    with precision():
+        total = sum((ball(p) for p in probabilities), arb(0))
+        rounded = any(is_float(p) for p in probabilities)
+        if not total.is_finite():
+            return None
+        if not total.contains(1) and not (rounded and 1 - arb(LARGEST_LACK) <= total and total < 1):
+            return None
+        return LeftOut(bool(total < 1), (1 - total.lower()).upper().max(arb(0)))
+
+
+def is_float(value: Any) -> bool:
+    """Return whether a probability is a plain float, whose error is assumed and not known."""
+    return not isinstance(value, arb | Fraction | int | np.integer)

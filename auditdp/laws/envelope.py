@@ -24,8 +24,9 @@ class Envelope:
 
     with no pair left out: whatever two inputs and whatever output, P(y) <= most and Q(y) >= least, and both are attained.
     ``uses`` independent uses on different coordinates of a product of domains multiply it: every coordinate reaches its own
-    worst case at once. A density is taken with respect to any measure that does not depend on the input; outputs on which
-    the law is constant may be listed as one.
+    worst case at once. Where the coordinates are tied to each other that is a bound only: exact evidence compares an
+    envelope with the law, where the mechanism states one, and takes what is attained from the law. A density is taken with
+    respect to any measure that does not depend on the input; outputs on which the law is constant may be listed as one.
 
     Args:
         outputs: The outputs, or words for classes of them, n of them.

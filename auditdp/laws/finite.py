@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws.balls import ball, can_sum_to_one, middle, precision
+from auditdp.laws.balls import LeftOut, ball, is_float, left_out, middle, precision
 from auditdp.mechanism import Array
 
 
@@ -27,7 +27,8 @@ class FiniteLaw:
 
     Args:
         outcomes: All outputs of positive probability, shape (m, ...), each once.
-        probabilities: Their m probabilities, as Fractions, arb balls, or floats.
+        probabilities: Their m probabilities, as Fractions, arb balls, or floats. Floats may lack up to 1e-9 of the mass;
+            exact evidence takes that for outputs that are not listed.
 
     Raises:
         MechanismError: If the lengths differ, a probability is negative, or they cannot sum to one.
@@ -41,10 +42,11 @@ class FiniteLaw:
             raise MechanismError(
                 f"FiniteLaw: {len(self.outcomes)} outcomes but {len(self.probabilities)} probabilities; give one each"
             )
-        if any(bool(p < 0) for p in self.probabilities) or not can_sum_to_one(self.probabilities):
+        if any(bool(p < 0) for p in self.probabilities) or left_out(self.probabilities) is None:
             raise MechanismError(
                 f"FiniteLaw: expected probabilities >= 0 that sum to 1, got minimum {self.floats.min():.3g} and "
-                f"sum {float(self.floats.sum()):.15g} (Fractions must sum to 1 exactly, balls must contain 1)"
+                f"sum {float(self.floats.sum()):.15g} (Fractions must sum to 1 exactly, balls must contain 1, floats may "
+                "lack 1e-9)"
             )
         if len(self.index) != len(self.outcomes):
             raise MechanismError("FiniteLaw: an outcome is listed twice; add its probabilities up")
@@ -59,6 +61,18 @@ class FiniteLaw:
         """The probabilities as balls."""
         with precision():
             return [ball(p) for p in self.probabilities]
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        """The probability of outputs that are not listed."""
+        found = left_out(self.probabilities)
+        assert found is not None  # checked when the law was made
+        return found
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether a probability is a float."""
+        return any(map(is_float, self.probabilities))
 
     @cached_property
     def index(self) -> dict[bytes, int]:

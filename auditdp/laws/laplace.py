@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism import Array
@@ -13,7 +14,7 @@ from auditdp.mechanism import Array
 
 @dataclass(frozen=True, eq=False)
 class LaplaceLaw:
-    """Independent Laplace coordinates: what a mechanism computes before it post-processes.
+    """Independent Laplace coordinates.
 
     Location and scale are read as the exact rationals that the floats are.
 
@@ -52,6 +53,11 @@ class LaplaceLaw:
             if a != b:
                 total += abs(Fraction(float(a)) - Fraction(float(b))) / Fraction(float(s))
         return total
+
+    def log_prob(self, outputs: Array) -> NDArray[np.float64]:
+        """Return the log density of each output, shape (size,)."""
+        distance = np.abs(np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1) - self.location)
+        return np.asarray(-(distance / self.scale + np.log(2 * self.scale)).sum(axis=1))
 
     def same_as(self, other: LaplaceLaw) -> bool:
         """Return whether two laws agree up to rounding."""

@@ -13,7 +13,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from auditdp.errors import MechanismError
-from auditdp.laws.balls import ball, can_sum_to_one, middle, precision
+from auditdp.laws.balls import LeftOut, ball, is_float, left_out, middle, precision
 from auditdp.mechanism import Array
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ class StepLaw:
                 f"{[float(x) for x in self.atoms]}"
             )
         masses = [*self.masses, *self.probabilities]
-        if any(bool(p < 0) for p in masses) or not can_sum_to_one(masses):
+        if any(bool(p < 0) for p in masses) or left_out(masses) is None:
             raise MechanismError(
                 f"StepLaw: expected densities and probabilities >= 0 of total mass 1, got masses "
                 f"{[middle(p) for p in masses]} of sum {sum(map(middle, masses)):.15g}"
@@ -81,6 +81,18 @@ class StepLaw:
                 else density * float(width)
                 for density, width in zip(self.densities, widths, strict=True)
             ]  # fmt: skip
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        """The probability of outputs outside the steps and atoms."""
+        found = left_out([*self.masses, *self.probabilities])
+        assert found is not None  # checked when the law was made
+        return found
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether a density or a probability is a float."""
+        return any(map(is_float, [*self.densities, *self.probabilities]))
 
     def density_between(self, start: Fraction, end: Fraction) -> Any:
         """Return the density on a stretch that no break divides; 0 outside the steps."""

@@ -93,7 +93,7 @@ class LaplaceMechanism:
         """Return the log density of each output."""
         return np.asarray(-np.abs(outputs - data) / self.scale - math.log(2 * self.scale))
 
-    def laplace(self, data: float) -> LaplaceLaw:
+    def distribution(self, data: float) -> LaplaceLaw:
         """Return the law as one Laplace coordinate."""
         return LaplaceLaw(np.array([float(data)]), np.array([self.scale]))
 

@@ -42,15 +42,14 @@ class LaplaceAnswers:
         noisy += location
         return noisy
 
-    def laplace(self, data: Array) -> LaplaceLaw:
+    def distribution(self, data: Array) -> LaplaceLaw:
         """Return location and scale of every coordinate."""
         location = self.query(data)
         return LaplaceLaw(location, np.full(len(location), self.scale))
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log density of each output, shape (size,)."""
-        location = self.query(data)
-        return -np.abs(outputs - location).sum(axis=1) / self.scale - len(location) * np.log(2 * self.scale)
+        return self.distribution(data).log_prob(outputs)
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ class NoisyHistogram2(LaplaceAnswers):
 
 
 @dataclass(frozen=True)
-class PrefixSum(LaplaceAnswers):
+class PrefixSum:
     """All prefix sums of the answers with Lap(1/ε) on each. Input shape (k,). Output: float64, shape (size, k).
 
     Claimed: ε-DP where one answer changes by one. True: exactly ε there, and kε where all k answers change, because
@@ -200,6 +199,7 @@ class PrefixSum(LaplaceAnswers):
 
     epsilon: float
     sensitivity: float = field(default=1.0, init=False)
+    norm = "l1"
 
     def __post_init__(self) -> None:
         check_positive("PrefixSum", "epsilon", self.epsilon)
@@ -209,11 +209,24 @@ class PrefixSum(LaplaceAnswers):
         """The mechanism and its budget."""
         return f"PrefixSum(epsilon={self.epsilon:g})"
 
+    @property
+    def _noisy(self) -> NoisyHistogram1:
+        """What is summed."""
+        return NoisyHistogram1(self.epsilon)
+
+    def query(self, data: Array, rng: Rng | None = None) -> Array:
+        """Return what is computed before the noise: the answers, shape (k,)."""
+        return answers("PrefixSum", data)
+
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent rows of noisy prefix sums, float64, shape (size, k)."""
-        noisy = super().__call__(data, size, rng=rng)
+        noisy = self._noisy(data, size, rng=rng)
         return np.cumsum(noisy, axis=1, out=noisy)
+
+    def before_processing(self, data: Array) -> LaplaceLaw:
+        """Return the law of the noisy answers, which are then summed."""
+        return self._noisy.distribution(data)
 
     def log_prob(self, outputs: Array, data: Array) -> Array:
         """Return the log density of each output: that of its first differences, shape (size,)."""
-        return super().log_prob(np.diff(outputs, axis=1, prepend=0.0), data)
+        return self._noisy.log_prob(np.diff(outputs, axis=1, prepend=0.0), data)

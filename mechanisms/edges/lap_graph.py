@@ -54,7 +54,7 @@ class LapGraphNoisy(SplitBudget, LaplaceMessage):
         """Laplace scale of the edge count (sensitivity 1)."""
         return laplace_scale(1, self.epsilon1)
 
-    def laplace(self, data: Array) -> LaplaceLaw:
+    def distribution(self, data: Array) -> LaplaceLaw:
         """Return the law: the noisy count first, then the cells."""
         cells = bit_matrix(self.name, data, self.nodes)[np.triu_indices(self.nodes, 1)]
         location = np.concatenate([[cells.sum(dtype=np.int64)], cells]).astype(float)

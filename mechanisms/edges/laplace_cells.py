@@ -40,28 +40,27 @@ class SplitBudget:
 
 
 class LaplaceMessage(ABC):
-    """A mechanism that releases independent Laplace coordinates; a subclass says which, by ``laplace(data)``.
+    """A mechanism that releases independent Laplace coordinates; a subclass says which, by ``distribution(data)``.
 
     The coordinates are those of real-valued Laplace noise: rounding of numpy's doubles is not part of the law.
     """
 
     @abstractmethod
-    def laplace(self, data: Any) -> LaplaceLaw:
+    def distribution(self, data: Any) -> LaplaceLaw:
         """Return location and scale of every coordinate."""
 
     def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent messages, float64, shape (size, coordinates)."""
-        law = self.laplace(data)
+        law = self.distribution(data)
         return law.location + rng.laplace(0.0, law.scale, (size, len(law.scale)))
 
     def log_prob(self, outputs: Array, data: Any) -> Array:
         """Return the log density of each message, shape (size,)."""
-        law = self.laplace(data)
-        return -(np.abs(outputs - law.location) / law.scale + np.log(2 * law.scale)).sum(axis=1)
+        return self.distribution(data).log_prob(outputs)
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the log likelihood ratio from the coordinates that differ, shape (size,)."""
-        a, b = self.laplace(pair.data), self.laplace(pair.neighbour)
+        a, b = self.distribution(pair.data), self.distribution(pair.neighbour)
         at = a.location != b.location
         outputs = np.asarray(outputs)[:, at]
         return ((np.abs(outputs - b.location[at]) - np.abs(outputs - a.location[at])) / a.scale[at]).sum(axis=1)
@@ -108,7 +107,7 @@ class LargestCells(ABC):
 
     def distribution(self, data: Array) -> FiniteLaw:
         """Return the law of the released bits, rigorously enclosed; at most 10 cells."""
-        law, k = self.message.laplace(data), self.counts
+        law, k = self.message.distribution(data), self.counts
         bits = law.location[k:].astype(np.int8)
         check_cells(name_of(self), len(bits))
         centre = int(Fraction(float(law.location[:k].sum())) * self.weight)

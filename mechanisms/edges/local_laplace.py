@@ -80,7 +80,7 @@ class LocalLaplaceMessage(LaplaceMessage):
         """The split of the budget."""
         return LocalLaplace(self.epsilon, self.share)
 
-    def laplace(self, data: Array) -> LaplaceLaw:
+    def distribution(self, data: Array) -> LaplaceLaw:
         """Return the law: the noisy degree first, then the cells."""
         bits = bit_list(self.name, data)
         if self.user > len(bits):
@@ -125,7 +125,7 @@ class LocalLaplaceMessages(LaplaceMessage):
         """The split of the budget."""
         return LocalLaplace(self.epsilon, self.share)
 
-    def laplace(self, data: Array) -> LaplaceLaw:
+    def distribution(self, data: Array) -> LaplaceLaw:
         """Return the law: the noisy degrees first, then the cells."""
         matrix = bit_matrix(self.name, data, self.nodes)
         cells = matrix[np.triu_indices(self.nodes, 1)]

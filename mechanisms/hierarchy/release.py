@@ -224,7 +224,7 @@ class NoisyCounts(LaplaceMessage):
         leaves = len(Dendrogram.of(self.dendrogram).children) // 2 + 1
         return DendrogramStep(1.0, leaves, steps=0, start=self.dendrogram)
 
-    def laplace(self, data: Array) -> LaplaceLaw:
+    def distribution(self, data: Array) -> LaplaceLaw:
         """Return the law: one coordinate per draw of noise."""
         placed = Dendrogram.of(self.dendrogram, self._step.layers(self._step.private_edges(data)))
         counts = noisy_counts(placed, self.thresholds)

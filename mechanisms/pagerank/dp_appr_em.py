@@ -243,7 +243,7 @@ class SelectedValues(LaplaceMessage):
         (row,) = self.rows.of(data, self.rows.seeds)
         return np.minimum(row[list(self.indices)], self.clip)
 
-    def laplace(self, data: Any) -> LaplaceLaw:
+    def distribution(self, data: Any) -> LaplaceLaw:
         """Return location and scale of every value."""
         entries = self.query(data)
         scale = laplace_scale(len(self.indices) * Fraction(self.clip), self.epsilon)

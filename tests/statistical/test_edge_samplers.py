@@ -123,7 +123,7 @@ def test_edge_rand_has_the_stated_law():
     ids=lambda x: getattr(x, "name", ""),
 )
 def test_laplace_messages_have_the_stated_coordinates(mechanism, data):
-    law, outputs = mechanism.laplace(data), mechanism(data, 20_000, rng=rng_of(6))
+    law, outputs = mechanism.distribution(data), mechanism(data, 20_000, rng=rng_of(6))
     for i, (centre, scale) in enumerate(zip(law.location, law.scale, strict=True)):
         p_value = stats.kstest(outputs[:, i], stats.laplace(centre, scale).cdf).pvalue
         check(p_value, f"coordinate {i} of {mechanism.name}")

@@ -163,9 +163,9 @@ def test_values_are_told_apart_however_long_they_are():
     base = np.zeros(30)
     middle, end = base.copy(), base.copy()
     middle[15], end[-1] = 1, 1
-    assert len(AnyValues((base, middle, end)).exhaustive()) == 3
+    assert len(AnyValues((base, middle, end), finite=True).exhaustive()) == 3
     AnyValues((base, middle)).check(Pair(base, middle))
-    close = AnyValues((np.array([0.1]), np.array([0.1 + 1e-12])))
+    close = AnyValues((np.array([0.1]), np.array([0.1 + 1e-12])), finite=True)
     assert len(close.exhaustive()) == 1
 
 

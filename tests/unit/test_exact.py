@@ -256,7 +256,10 @@ def test_a_gaussian_claim_is_refuted_by_an_impossible_output_and_never_certified
     assert evidence.verdict is Verdict.VIOLATED
     assert evidence.epsilon_lower is None, "the bounds are about mu"
     assert evidence.epsilon_upper is None
-    assert exact_evidence(LaplaceMechanism(1.0), GaussianDP(1.0), AnyValues((0.0, 1.0))).verdict is Verdict.NOT_REFUTED
+    assert (
+        exact_evidence(LaplaceMechanism(1.0), GaussianDP(1.0), AnyValues((0.0, 1.0), finite=True)).verdict
+        is Verdict.NOT_REFUTED
+    )
 
 
 HALF = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
@@ -385,7 +388,7 @@ def test_all_pairs_of_long_values_are_enumerated():
 
 
 def test_the_laplace_mechanism_is_certified_by_its_closed_form():
-    numbers = AnyValues((0.0, 1.0))
+    numbers = AnyValues((0.0, 1.0), finite=True)
     assert exact_evidence(LaplaceMechanism(1.0), PureDP(1.0), numbers).verdict is Verdict.CERTIFIED
     assert exact_evidence(LaplaceMechanism(1.0), PureDP(1.0 - 1e-9), numbers).verdict is Verdict.VIOLATED
     evidence = exact_evidence(LaplaceMechanism(0.3), PureDP(1.0 / 0.3), numbers)
@@ -397,7 +400,7 @@ def test_the_laplace_mechanism_is_certified_by_its_closed_form():
 @pytest.mark.parametrize("delta", [1e-6, 0.1])
 def test_a_laplace_law_under_an_approximate_claim_is_judged_and_does_not_crash(delta):
     """Pure ε-DP implies (ε, δ)-DP; beyond it the truth here is δ(ε) = 1 - e^((ε - ε')/2) for one coordinate."""
-    numbers = AnyValues((0.0, 1.0))
+    numbers = AnyValues((0.0, 1.0), finite=True)
     assert exact_evidence(LaplaceMechanism(1.0), ApproxDP(1.0, delta), numbers).verdict in (
         Verdict.CERTIFIED,
         Verdict.NOT_REFUTED,

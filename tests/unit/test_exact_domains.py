@@ -1,5 +1,6 @@
 """Exact evidence beyond enumeration: envelopes over a domain, noise of declared sensitivity, and the search for pairs."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,18 +19,30 @@ THIRD = Fraction(1, 3)
 
 @dataclass(frozen=True)
 class Coin:
-    """Answers 1 with probability (1 + x/3)/2 for x in [-1, 1]: exactly ln 2 in local DP, between the two ends."""
+    """Answers 1 with probability (1 + x/3)/2 for each x in [-1, 1]: exactly ln 2 in local DP, between the two ends.
+
+    ``uses`` is how many coordinates the envelope says there are, ``dimension`` how many there are.
+    """
 
     uses: int = 1
+    dimension: int = 1
     name = "coin"
 
     def distribution(self, data):
-        p = (1 + Fraction(float(data[0])) * THIRD) / 2
-        return FiniteLaw(np.array([0, 1]), [1 - p, p])
+        ps = [(1 + Fraction(float(x)) * THIRD) / 2 for x in data]
+        outcomes = list(itertools.product((0, 1), repeat=len(ps)))
+        chances = [math.prod(p if y else 1 - p for p, y in zip(ps, ys, strict=True)) for ys in outcomes]
+        return FiniteLaw(np.array(outcomes), chances)
 
     def envelope(self):
-        ends = np.array([1.0]), np.array([-1.0])
+        ends = np.full(self.dimension, 1.0), np.full(self.dimension, -1.0)
         return Envelope([0, 1], [THIRD, THIRD], [2 * THIRD, 2 * THIRD], [ends[::-1], ends], self.uses)
+
+
+class Unstated(Coin):
+    """The same, with no law beside its envelope."""
+
+    distribution = None
 
 
 def test_an_envelope_certifies_the_whole_domain():
@@ -40,11 +53,13 @@ def test_an_envelope_certifies_the_whole_domain():
 
 
 def test_an_envelope_refutes_with_its_two_inputs():
-    found = exact_evidence(Coin(uses=2), PureDP(1.0), Box(-1, 1))
-    assert found.verdict is Verdict.VIOLATED
-    assert found.epsilon_lower == pytest.approx(2 * math.log(2), rel=1e-15)
-    assert found.counterexample.pair == "[-1.] | [1.]"
-    assert "2 coordinates lose as much each" in found.counterexample.explanation
+    for kind in (Coin, Unstated):
+        found = exact_evidence(kind(uses=2, dimension=2), PureDP(1.0), Box(-1, 1, 2))
+        assert found.verdict is Verdict.VIOLATED
+        assert found.epsilon_lower == pytest.approx(2 * math.log(2), rel=1e-15)
+        assert found.counterexample.pair == "[-1.,-1.] | [1.,1.]"
+        loses = "2 coordinates lose as much each" if kind is Unstated else "a factor of 4 = e^1.386"
+        assert loses in found.counterexample.explanation
 
 
 def test_an_envelope_of_another_domain_is_an_error():

@@ -144,9 +144,29 @@ def test_gaussian_density_is_that_of_scipy():
     assert GaussianLaw(np.array([1.0, -1.0]), 0.7).log_prob(outputs) == pytest.approx(expected)
 
 
-def test_noise_that_depends_on_the_data_has_no_closed_form():
-    with pytest.raises(MechanismError, match="depends on the data"):
-        pair_loss(GaussianLaw(np.zeros(1), 1.0), GaussianLaw(np.zeros(1), 2.0))
+@pytest.mark.parametrize("sigma", [2.0, 1.0 + 1e-9])
+def test_a_deviation_that_depends_on_the_data_is_no_gaussian_dp_at_all(sigma):
+    """With σ = 2 against 1, P(ln P/Q > ε) is about e^(-ε/3): beyond every δ_μ(ε), which is below e^(-(ε/μ - μ/2)²/2)."""
+    loss = pair_loss(GaussianLaw(np.zeros(1), 1.0), GaussianLaw(np.zeros(1), sigma), epsilon=1.0, delta=0.1)
+    assert loss.lower == math.inf
+    assert float(loss.mu.lower()) == math.inf
+    assert (float(loss.delta.lower()), float(loss.delta.upper())) == pytest.approx((0.0, 1.0), abs=1e-8)
+    assert loss.needed == (0.0, math.inf)
+    loss = pair_loss(LaplaceLaw(np.zeros(2), np.ones(2)), LaplaceLaw(np.ones(2), np.array([1.0, sigma])))
+    assert loss.lower == math.inf
+
+
+def test_scales_that_agree_up_to_rounding_decide_nothing():
+    near = 1.0 + 1e-14
+    loss = pair_loss(LaplaceLaw(np.zeros(2), np.ones(2)), LaplaceLaw(np.ones(2), np.array([1.0, near])))
+    assert (loss.lower, loss.upper) == (1.0, math.inf)
+    loss = pair_loss(GaussianLaw(np.zeros(1), 1.0), GaussianLaw(np.zeros(1), near))
+    assert (max(0.0, float(loss.mu.lower())), float(loss.mu.upper())) == (0.0, math.inf)
+
+
+def test_laws_of_different_families_are_not_compared():
+    with pytest.raises(MechanismError, match="coordinates"):
+        pair_loss(LaplaceLaw(np.zeros(1), np.ones(1)), LaplaceLaw(np.zeros(2), np.ones(2)))
     with pytest.raises(MechanismError, match="one family"):
         pair_loss(GaussianLaw(np.zeros(1), 1.0), LaplaceLaw(np.zeros(1), np.ones(1)))
 

@@ -41,7 +41,7 @@ def test_an_audit_with_teeth_kills_all_that_count():
 
 
 def test_what_ignores_its_input_is_equivalent_and_what_crashes_is_invalid():
-    mutants, result = judged(Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0))))
+    mutants, result = judged(Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0), finite=True)))
     pure_noise = one(mutants, "→ rng.laplace(scale=self.scale, size=size)")
     assert pure_noise.fate is Fate.EQUIVALENT
     assert "does not depend on the input, in all 256 runs" in pure_noise.statement
@@ -136,7 +136,7 @@ class Generous:
     def __call__(self, data, size, *, rng):
         return data + rng.laplace(scale=self.scale, size=size)
 
-    def laplace(self, data):
+    def distribution(self, data):
         return LaplaceLaw(np.array([float(data)]), np.array([self.scale]))
 
 
@@ -158,7 +158,9 @@ def test_broken_code_that_states_a_certified_law_is_equivalent():
 
 def test_exact_evidence_kills_a_fault_that_the_law_shares_with_the_sampler():
     few = replace(SETTINGS, calls=16)
-    mutants, _ = judged(Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0))), exact=True, settings=few)
+    mutants, _ = judged(
+        Audit(LaplaceMechanism(1.0), PureDP(1.0), AnyValues((0.0, 1.0), finite=True)), exact=True, settings=few
+    )
     shared = one(mutants, "parameter halved: scale")
     assert (shared.fate, shared.calls) == (Fate.KILLED, 0)
     assert shared.statement.startswith("exact: Exact ε = 2 ")
@@ -181,7 +183,7 @@ def sharing(data, size, *, rng):
 
 
 def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
-    mutants, result = judged(Audit(sharing, PureDP(1.0), AnyValues((0.0, 1.0))))
+    mutants, result = judged(Audit(sharing, PureDP(1.0), AnyValues((0.0, 1.0), finite=True)))
     rejected = one(mutants, "condition ignored in sharing: size if fresh else 1 → 1")
     assert (rejected.fate, rejected.calls) == (Fate.REJECTED, 0)
     assert "must return independent runs" in rejected.statement

@@ -412,7 +412,7 @@ class Counting:
 class Stated(Counting):
     """The same with its law stated, as if there were no weight."""
 
-    def laplace(self, data):
+    def distribution(self, data):
         return LaplaceLaw(np.array([float(data.sum())]), np.array([self.sensitivity / self.epsilon]))
 
 

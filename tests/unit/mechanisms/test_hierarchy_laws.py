@@ -177,7 +177,10 @@ def test_nodes_without_private_nodes_on_both_sides_need_no_noise():
 def test_what_the_noisy_counts_of_a_ladder_of_four_cost(draws, thresholds, uses):
     """One draw: ε₂. Fresh draws: one for each internal node. Nested ones: one for each ancestor, at most the height."""
     mechanism = NoisyCounts((((0, 1), 2), 3), Thresholds(0.7, draws=draws, **thresholds))
-    losses = [mechanism.laplace(p.data).epsilon_against(mechanism.laplace(p.neighbour)) for p in EdgeDP(4).exhaustive()]
+    losses = [
+        mechanism.distribution(p.data).epsilon_against(mechanism.distribution(p.neighbour))
+        for p in EdgeDP(4).exhaustive()
+    ]
     assert float(max(losses)) == pytest.approx(uses * 0.7, rel=1e-12)
     assert max(losses) <= uses * Fraction(0.7)
 

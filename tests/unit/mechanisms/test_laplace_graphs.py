@@ -27,7 +27,7 @@ EPSILONS = [0.1, 0.7, 1.0, 3.0]
 
 
 def exact_losses(mechanism, pairs):
-    return [mechanism.laplace(p.data).epsilon_against(mechanism.laplace(p.neighbour)) for p in pairs]
+    return [mechanism.distribution(p.data).epsilon_against(mechanism.distribution(p.neighbour)) for p in pairs]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -50,12 +50,12 @@ def test_local_messages_cost_exactly_what_is_claimed(epsilon):
 
 
 def test_a_later_user_sends_the_cells_after_their_own_place():
-    law = LocalLaplaceMessage(1.0, user=2).laplace(np.array([1, 0, 1, 0]))  # user 2 of 5: places of 0, 1, 3, 4
+    law = LocalLaplaceMessage(1.0, user=2).distribution(np.array([1, 0, 1, 0]))  # user 2 of 5: places of 0, 1, 3, 4
     assert law.location.tolist() == [2, 1, 0]
     assert law.scale[0] == pytest.approx(10)
     assert law.scale[1:] == pytest.approx(1 / 0.9)
     with pytest.raises(MechanismError, match="users 0 to 4"):
-        LocalLaplaceMessage(1.0, user=5).laplace(np.array([1, 0, 1, 0]))
+        LocalLaplaceMessage(1.0, user=5).distribution(np.array([1, 0, 1, 0]))
 
 
 def test_one_edge_of_all_messages_costs_a_tenth_more_than_epsilon():
@@ -81,7 +81,7 @@ def test_lap_graph_costs_epsilon_exactly():
 )
 def test_log_prob_is_the_laplace_density_and_score_its_ratio(mechanism, pair):
     outputs = mechanism(pair.data, 50, rng=RNG(0))
-    law = mechanism.laplace(pair.data)
+    law = mechanism.distribution(pair.data)
     assert outputs.shape == (50, len(law.location))
     oracle = stats.laplace.logpdf(outputs, law.location, law.scale).sum(axis=1)
     np.testing.assert_allclose(mechanism.log_prob(outputs, pair.data), oracle, rtol=1e-12)
@@ -141,7 +141,7 @@ def test_bad_parameters_are_refused(factory):
 def test_messages_need_a_symmetric_matrix():
     pair = Pair(np.triu(np.ones((4, 4)), 1), np.zeros((4, 4)))
     with pytest.raises(MechanismError, match="symmetric"):
-        LocalLaplaceMessages(1.0, 4).laplace(pair.data)
+        LocalLaplaceMessages(1.0, 4).distribution(pair.data)
 
 
 def test_whole_rows_have_the_rounded_degree():

@@ -166,7 +166,10 @@ def test_values_of_padding_are_no_numbers():
 
 def test_given_values_spend_their_budget():
     mechanism, adjacency = SelectedValues(1.0, (1, 2), PublicRows(4)), NodeDP(4)
-    losses = [laplace_loss(mechanism.laplace(p.data), mechanism.laplace(p.neighbour)) for p in adjacency.exhaustive()]
+    losses = [
+        laplace_loss(mechanism.distribution(p.data), mechanism.distribution(p.neighbour))
+        for p in adjacency.exhaustive()
+    ]
     assert max(loss.lower for loss in losses) == pytest.approx(1.0)
     assert max(loss.upper for loss in losses) <= 1.0
 
