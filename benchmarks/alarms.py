@@ -219,8 +219,8 @@ def view(results: Results) -> View:
     if above:
         found += f"; above: {'; '.join(above)} (beyond chance: {'; '.join(certain) or 'none'})"
     bar = Bar(
-        f"Wrong verdicts ≤ α = {ALPHA:g} over ≥ {REPEATS:,} audits of tight claims, ≥ {REPEATS_OF_WHOLE_AUDITS:,} where they "
-        "are whole ones, for every verdict that can be wrong",
+        f"Wrong verdicts ≤ α = {ALPHA:g} over ≥ {REPEATS:,} audits of tight claims, ≥ {REPEATS_OF_WHOLE_AUDITS:,} where "
+        "they are whole ones, for every verdict that can be wrong",
         not above if complete else None,
         found,
     )
