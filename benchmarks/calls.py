@@ -24,7 +24,7 @@ from auditdp.betting.game import Game, Streams
 from auditdp.betting.pairs import can_search
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import level_grid, log_cap
-from auditdp.calls import call
+from auditdp.calls import Calls
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
 from auditdp.evidence.support import BitPatterns
@@ -120,7 +120,8 @@ def best_pair(case: Case, seed: int) -> Pair:
 
     def growth(k: int, pair: Pair) -> float:
         rng = stream(seed, case.name, "best pair", k)
-        outputs = np.concatenate([call(case.mechanism, x, SCORING_DRAWS, rng) for x in (pair.data, pair.neighbour)])
+        calls = Calls(case.mechanism)
+        outputs = np.concatenate([calls(x, SCORING_DRAWS, rng) for x in (pair.data, pair.neighbour)])
         odds = np.abs(LikelihoodRatio().bind(case.mechanism, pair).log_odds(outputs))
         return float(_growth(odds, case.claim.tangents()[0][0]).mean())
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from auditdp.calls.calls import MOST_PROBED, PROBES, Calls, SingleCalls, call
+from auditdp.calls.calls import MOST_PROBED, PROBES, Calls, SingleCalls
 
-__all__ = ["MOST_PROBED", "PROBES", "Calls", "SingleCalls", "call"]
+__all__ = ["MOST_PROBED", "PROBES", "Calls", "SingleCalls"]

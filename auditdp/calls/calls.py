@@ -174,10 +174,3 @@ def _copied(mechanism: Mechanism) -> Mechanism:
         return copy.deepcopy(mechanism)
     except Exception:  # whatever the objects of a user raise
         return mechanism
-
-
-def call(mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator, *, like: Array | None = None) -> Array:
-    """Return the outputs of one call as rows."""
-    if size == 0 and like is not None:
-        return like[:0]
-    return Calls(mechanism)(data, size, rng)

@@ -27,7 +27,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
-from auditdp.calls import call
+from auditdp.calls import Calls
 from auditdp.claims import ApproxDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
@@ -267,8 +267,8 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
     differs = depends = False
     for number, pair in enumerate(everything, start=1):
         inputs = (pair.data, pair.neighbour)
-        stated = [call(original, data, RUNS, np.random.default_rng(number)) for data in inputs]
-        broken = [call(mutant, data, RUNS, np.random.default_rng(number)) for data in inputs]
+        stated = [Calls(original)(data, RUNS, np.random.default_rng(number)) for data in inputs]
+        broken = [Calls(mutant)(data, RUNS, np.random.default_rng(number)) for data in inputs]
         unlike = not all(map(_same, stated, broken))
         dependent = promise or not _same(*broken)
         differs, depends = differs or unlike, depends or dependent
