@@ -168,7 +168,7 @@ def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: i
     count = f"all {_count(looked_at)}" if looked_at > 1 else "the only pair"
     scope = f"{count} of {adjacency.name}"
     if not isinstance(adjacency, UpToOrder) or not adjacency.unlabelled:
-        assumptions = ["these values are the whole domain"] if isinstance(adjacency, AnyValues) else []
+        assumptions = ["scope: these values are the whole domain"] if isinstance(adjacency, AnyValues) else []
         return Compared(pairs, losses, scope, assumptions=assumptions, looked_at=looked_at)
     rng = np.random.default_rng(seed)
     unlike: list[tuple[Pair, Pair]] = []

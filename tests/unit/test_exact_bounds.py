@@ -283,7 +283,7 @@ def test_floating_point_values_are_a_grid_unless_declared_to_be_all():
     assert "at 3 values" in found.statement
     whole = exact_evidence(Clip(), PureDP(1.0), AnyValues(grid, finite=True))
     assert whole.verdict is Verdict.CERTIFIED
-    assert "these values are the whole domain" in whole.assumptions
+    assert "scope: these values are the whole domain" in whole.assumptions
     for values in ([np.zeros(1), np.ones(1)], ((0, 0.5), (0, 1.0)), (np.float32(0), np.float32(1))):
         assert AnyValues(values).exhaustive() is None
     assert AnyValues((0, 1)).exhaustive() is not None

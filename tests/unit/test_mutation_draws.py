@@ -162,10 +162,10 @@ def test_a_function_of_one_run_is_spoiled_run_by_run():
 
     found = sites(one, [3.0])
     assert [(site.number, site.method) for site in found] == [(1, "laplace"), (2, "laplace"), (3, "normal")]
-    outputs = spoiled(one, "noise reused", 2)
+    outputs = np.array(spoiled(one, "noise reused", 2))
     assert (outputs[:, 0] == outputs[:, 1]).all()
     assert len(np.unique(outputs[:, 0])) == SIZE
-    outputs = spoiled(one, "one noise for all coordinates", 3)
+    outputs = np.array(spoiled(one, "one noise for all coordinates", 3))
     assert (outputs[:, 2] == outputs[:, 3]).all()
     assert len(np.unique(outputs[:, 2])) == SIZE
 

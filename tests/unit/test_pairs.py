@@ -9,6 +9,7 @@ from auditdp.betting import pairs as module
 from auditdp.betting.forecasters import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import CALLS_PER_PAIR, MOST_PROPOSED, can_search, propose, smaller
+from auditdp.calls import PROBES
 from auditdp.claims import PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.game import play_game
@@ -84,7 +85,8 @@ def test_what_is_spent_is_what_was_called():
     game = new_game(mechanism)
     before = mechanism.calls
     spent = propose(game, Numbers(), 20 * CALLS_PER_PAIR)
-    assert mechanism.calls - before == spent
+    shapes = 2 * PROBES * spent // CALLS_PER_PAIR
+    assert mechanism.calls - before == spent + shapes
 
 
 def test_proposals_are_determined_by_the_seed_and_are_no_evidence():

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from auditdp.calls import Calls
+from auditdp.calls.independence import check_batch
 from auditdp.errors import MechanismError
 from auditdp.evidence.losses import finite_loss
-from auditdp.mechanism import check_independence
 from mechanisms.edges.graph_pub import GraphPub, linear_scores, score_matrix
 
 torch = pytest.importorskip("torch")
@@ -216,7 +217,7 @@ def test_runs_share_nothing_and_agree_with_the_selection(arguments):
     outputs = mechanism(graph, 12, rng=RNG(0))
     assert outputs.shape == (12, 20)
     assert outputs.dtype == np.int8
-    check_independence(mechanism, graph, RNG(1), size=16)
+    check_batch(Calls(mechanism), graph, RNG(1), size=16)
     for scores, output in zip(training(graph, 12, rng=RNG(0)), outputs, strict=True):
         law = GraphPub(1.0, 5, scores, **arguments).distribution(graph)
         assert (law.outcomes == output).all(axis=1).any()
