@@ -67,7 +67,7 @@ def check_share(calls: Calls, data: Any, streams: Streams, budget: int) -> int:
 
 
 def check_finding(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> int:
-    """Look at the independence of calls on these inputs again, with as many as a finding is worth.
+    """Look at the independence of calls on these inputs again, with as many as an unconfirmed finding is worth.
 
     Returns:
         Outputs that were made.

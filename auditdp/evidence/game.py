@@ -2,7 +2,7 @@
 
 Null hypothesis: every pair that is played satisfies the claim. Guarantee: the verdict is VIOLATED, or ε_L exceeds the
 truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping. Assumes that
-calls are independent runs of the mechanism, which is looked at before a game and again where it found something.
+calls are independent runs of the mechanism, which is looked at before a game and again where a finding is not confirmed.
 
 A finding is confirmed on fresh randomness by calls that are made one by one, each by a copy of the mechanism that no call
 has changed: what outputs of one call share, or what an instance remembers, confirms nothing. The named pair, the best or
@@ -105,9 +105,6 @@ def play_game(
             calls=used,
             **common,
         )
-    checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
-    details["independence_calls"] += checked
-    used += checked
     fresh = _confirm(game, streams, "confirmation", alpha / 2)
     used += fresh.wealth.calls
     details["confirmation"] = _confirmation(fresh, alpha / 2)
@@ -115,6 +112,9 @@ def play_game(
         details["confirmation"]["outputs"] = fresh.calls.recorded()
     seen = f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show {bound}"
     if not fresh.wealth.refuted(alpha / 2):
+        checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
+        details["independence_calls"] += checked
+        used += checked
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
             statement=(

@@ -13,14 +13,14 @@ pytestmark = pytest.mark.statistical
 REPEATS = {
     "game": 250,
     "lower bound": 100,
-    "estimation": 100,
+    "estimation": 40,
     "recorded data": 500,
-    "order and dependence": 6,
-    "whole audits": 2,
-    "verdict": 60,
-    "accounting": 40,
-    "counting": 200,
-    "exact": 40,
+    "order and dependence": 2,
+    "whole audits": 1,
+    "verdict": 20,
+    "accounting": 20,
+    "counting": 100,
+    "exact": 20,
 }
 SLOW = ("watcher", "score", "classifier", "mixture")
 SLOW_REPEATS = 40
