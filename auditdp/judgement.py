@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
-from auditdp.betting.game import Streams
 from auditdp.claims import GaussianDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
@@ -26,7 +25,7 @@ from auditdp.evidence.query import declared_norm, has_query
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
 from auditdp.evidence.support import support_evidence
 from auditdp.mechanism import as_mechanism, name_of
-from auditdp.randomness import stream
+from auditdp.randomness import Streams, stream
 from auditdp.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, Evidence
 from auditdp.verdict import bounds, conclude, leading, without_fallen_certificates
 

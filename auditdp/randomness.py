@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import numpy as np
+
+Streams = Callable[[str, int], np.random.Generator]
+"""Gives a fresh generator for (purpose, number): the same one whenever it is asked for the same."""
 
 
 def stream(root: int, *key: str | int) -> np.random.Generator:

@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.adjacency import Adjacency, as_adjacency
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
-from auditdp.betting.game import Game, Streams
+from auditdp.betting.game import Game
 from auditdp.betting.pairs import can_search
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import level_grid, log_cap
@@ -29,7 +29,7 @@ from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
 from auditdp.evidence.support import BitPatterns
 from auditdp.mechanism import Mechanism
-from auditdp.randomness import stream
+from auditdp.randomness import Streams, stream
 from auditdp.report.numbers import as_float, number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from benchmarks import figures

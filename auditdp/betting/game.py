@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,9 +21,7 @@ from auditdp.calls.inputs import difference
 from auditdp.claims import Claim
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import Mechanism, brief
-
-Streams = Callable[[str, int], np.random.Generator]
-"""Gives the generator for (purpose, batch number)."""
+from auditdp.randomness import Streams
 
 FIRST_BATCH = 4
 BATCH_GROWTH = 0.1

@@ -14,7 +14,8 @@ import numpy as np
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.betting.cells import VARIANTS
 from auditdp.betting.forecasters import Single
-from auditdp.betting.game import Game, Streams
+from auditdp.betting.game import Game
+from auditdp.randomness import Streams
 from auditdp.search import key, maximise, smallest
 
 CALLS_PER_PAIR = 128

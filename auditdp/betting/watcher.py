@@ -176,9 +176,16 @@ class Watcher:
         self._looks += [_Look(learner.name, None, learner) for learner in learners_for(rows.shape[1])]
 
     def _rows(self, outputs: Array) -> Array:
-        if not len(outputs):
-            return self._nothing
-        return as_rows(outputs if self._prepare is None else self._prepared(outputs))
+        """Return the rows of some outputs, as they are looked at."""
+        return self._as_rows(outputs if self._prepare is None or not len(outputs) else self._prepared(outputs))
+
+    def _sides(self, batch: Batch) -> tuple[Array, Array]:
+        """Return the rows of a batch under coin 0 and under coin 1; what prepares them sees the batch in random order."""
+        ones, zeros = (batch.ones, batch.zeros) if self._prepare is None else batch.by_coin(self._prepared(batch.mixed))
+        return self._as_rows(zeros), self._as_rows(ones)
+
+    def _as_rows(self, side: Array) -> Array:
+        return as_rows(side) if len(side) else self._nothing
 
     def _prepared(self, outputs: Array) -> Array:
         assert self._prepare is not None  # asked where there is something to look through
@@ -188,13 +195,6 @@ class Watcher:
                 f"{self.prefix.strip(': ')}: expected one row for each of {len(outputs)} outputs, got shape {prepared.shape}"
             )
         return prepared
-
-    def _sides(self, batch: Batch) -> tuple[Array, Array]:
-        """Return the rows of a batch under coin 0 and under coin 1; what is prepared sees the batch in random order."""
-        ones, zeros = (batch.ones, batch.zeros)
-        if self._prepare is not None:
-            ones, zeros = batch.by_coin(self._prepared(batch.mixed))
-        return tuple(as_rows(side) if len(side) else self._nothing for side in (zeros, ones))  # type: ignore[return-value]
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
         """Count the batch in the cells of every view, and forecast from the counts of earlier ones."""

@@ -7,7 +7,7 @@ assumption, which evidence names.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.stats import rankdata
 from auditdp.calls.calls import PROBES, Calls
 from auditdp.calls.inputs import difference
 from auditdp.errors import MechanismError
+from auditdp.randomness import Streams
 
 FALSE_ALARM = 1e-6
 """Probability that a test here refuses a mechanism that is as assumed, at most."""
@@ -27,8 +28,6 @@ SHARE = 50
 FEWEST, MOST, OF_A_FINDING = 16, 1_024, 2_048
 """Outputs that are worth a test of independence; that are made for one before anything was found; and after that."""
 Floats = NDArray[np.float64]
-Streams = Callable[[str, int], np.random.Generator]
-"""Gives the generator for (purpose, number)."""
 
 
 def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> int:

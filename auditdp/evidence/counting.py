@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.game import Streams, checked_pairs
+from auditdp.betting.game import checked_pairs
 from auditdp.binomial import Floats
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_share
@@ -37,6 +37,7 @@ from auditdp.evidence.tally import Tally
 from auditdp.laws import FiniteLaw
 from auditdp.laws.finite import row_keys
 from auditdp.mechanism import Array, Mechanism, identity_key
+from auditdp.randomness import Streams
 from auditdp.results import Evidence, Verdict
 from auditdp.search import key
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from auditdp.betting.game import Streams
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
 from auditdp.errors import MechanismError
@@ -25,6 +24,7 @@ from auditdp.evidence import means
 from auditdp.evidence.means import Floats
 from auditdp.evidence.promises import Limits, Promise, Unbiased, VarianceAtMost, checked_range
 from auditdp.mechanism import Mechanism, brief, name_of
+from auditdp.randomness import Streams
 from auditdp.results import Counterexample, Evidence, Verdict
 
 LEAST_CALLS = 30

@@ -20,7 +20,7 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
-from auditdp.betting.game import Game, Streams, checked_pairs
+from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.power import detectable_level
 from auditdp.betting.wealth import level_grid
@@ -30,6 +30,7 @@ from auditdp.calls.recording import Playback, Recorder
 from auditdp.claims import Claim, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism import Mechanism
+from auditdp.randomness import Streams
 from auditdp.results import Counterexample, Evidence, Verdict
 
 CONFIRMATION_FACTOR = 8

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.game import Streams
 from auditdp.calls.inputs import Inputs
 from auditdp.errors import AuditError, MechanismError
 from auditdp.mechanism import Array, brief, name_of
+from auditdp.randomness import Streams
 
 DRAWS = 8
 """Draws of its internal randomness with which a random query is compared on each pair."""

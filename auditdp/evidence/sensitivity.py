@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.game import Streams
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.query import DRAWS, Comparison, Difference, minus, show
 from auditdp.mechanism import brief
+from auditdp.randomness import Streams
 from auditdp.results import Counterexample, Evidence, Verdict
 from auditdp.search import smallest
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import Labels, Player
-from auditdp.betting.game import Streams
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Floats
@@ -26,6 +25,7 @@ from auditdp.calls.inputs import Inputs
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
 from auditdp.mechanism import Array, Mechanism, name_of
+from auditdp.randomness import Streams
 from auditdp.results import Evidence
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.betting.game import Streams
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.calls import Calls
 from auditdp.evidence.events import Counts
 from auditdp.mechanism import Array
+from auditdp.randomness import Streams
 
 LARGEST_BATCH = 1 << 16
 LARGEST_ARRAY = 1 << 24

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.game import Streams
 from auditdp.binomial import lower_limit, upper_limit
 from auditdp.calls import Calls
 from auditdp.evidence.events import Counts, largest_losses, unseen
 from auditdp.evidence.tally import Tally
 from auditdp.mechanism import Mechanism, identity_key
+from auditdp.randomness import Streams
 
 FIRST_RUNS = 4096
 """Runs on every input that show which outputs the lower bound is about."""

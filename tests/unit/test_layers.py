@@ -46,7 +46,7 @@ ROOMS = {
     "verdict": {"results"},
     "threads": set(),
     "mechanism": GROUND,
-    "calls": {*GROUND, "mechanism"},
+    "calls": {*GROUND, "mechanism", "randomness"},
     "laws": {*GROUND, "mechanism"},
     "adjacency": {*GROUND, "mechanism"},
     "config": GROUND,
