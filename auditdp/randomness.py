@@ -11,6 +11,11 @@ Streams = Callable[[str, int], np.random.Generator]
 """Gives a fresh generator for (purpose, number): the same one whenever it is asked for the same."""
 
 
+def prefixed(streams: Streams, prefix: str) -> Streams:
+    """Return streams of their own for what has this prefix before its purpose."""
+    return lambda purpose, number: streams(f"{prefix} {purpose}", number)
+
+
 def stream(root: int, *key: str | int) -> np.random.Generator:
     """Return the generator that belongs to ``key`` under the root seed.
 

@@ -190,6 +190,11 @@ class Wealth:
         return forecaster, int(np.argmax(_log_mean_exp(self._log[forecaster])))
 
     @property
+    def record_of_best(self) -> tuple[int, int]:
+        """How often that forecaster bet against that statement and was right, and was wrong."""
+        return int(self.right[self.best]), int(self.wrong[self.best])
+
+    @property
     def log_by_forecaster(self) -> Floats:
         """Log wealth against the claim of each forecaster alone, shape (K,)."""
         return _log_mean_exp(self._log)

@@ -37,7 +37,7 @@ from auditdp.evidence.tally import Tally
 from auditdp.laws import FiniteLaw
 from auditdp.laws.finite import row_keys
 from auditdp.mechanism import Array, Mechanism, identity_key
-from auditdp.randomness import Streams
+from auditdp.randomness import Streams, prefixed
 from auditdp.results import Evidence, Verdict
 from auditdp.search import key
 
@@ -121,7 +121,7 @@ def counting_evidence(
     if runs < FIRST_RUNS:
         return None
     made, first = Calls(mechanism), list(inputs.values())[:2]
-    check_calls(made, first, own := partial(_purpose, streams), budget=0)
+    check_calls(made, first, own := prefixed(streams, "counting:"), budget=0)
     tally = Tally(made, list(inputs.values()), streams, most=MOST_OUTPUTS)
     rows = tally.add(FIRST_RUNS)
     few = not tally.full and len(tally.outputs) <= FEW and not isinstance(claim, GaussianDP)
@@ -138,10 +138,6 @@ def counting_evidence(
     if losses is None and followed is None:
         return None
     return _evidence(losses, followed, tally, played, adjacency, claim, alpha)
-
-
-def _purpose(streams: Streams, purpose: str, number: int) -> np.random.Generator:
-    return streams(f"counting: {purpose}", number)
 
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:

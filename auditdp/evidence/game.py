@@ -30,7 +30,7 @@ from auditdp.calls.recording import Playback, Recorder
 from auditdp.claims import Claim, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism import Mechanism
-from auditdp.randomness import Streams
+from auditdp.randomness import Streams, prefixed
 from auditdp.results import Counterexample, Evidence, Verdict
 
 CONFIRMATION_FACTOR = 8
@@ -134,7 +134,7 @@ def play_game(
             used += again.wealth.calls
             if again.wealth.refuted(alpha / 2):
                 fresh = again
-                details["smallest"] = {"pair": str(fresh.best.pair), "calls": spent} | _confirmation(fresh, alpha / 2)
+                details["smallest"] = {"calls": spent} | _confirmation(fresh, alpha / 2)
     return Evidence(
         verdict=Verdict.VIOLATED,
         statement=statement,
@@ -175,13 +175,9 @@ def play_again(
         )
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     recorded = Playback(Calls(mechanism), confirmation["outputs"])
-    game = Game(recorded, claim, listed[:1], templates, _purpose(streams, "confirmation"))
+    game = Game(recorded, claim, listed[:1], templates, prefixed(streams, "confirmation"))
     game.play(confirmation["calls"], alpha=confirmation["alpha"], stop_when_refuted=True)
     return game.wealth.log_wealth
-
-
-def _purpose(streams: Streams, purpose: str) -> Streams:
-    return lambda kind, batch: streams(f"{purpose} {kind}", batch)
 
 
 def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
@@ -237,10 +233,10 @@ def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
     depends on, so that it can be played again from the record.
     """
     if game.calls.seeded:
-        fresh = game.confirmation(_purpose(streams, purpose))
+        fresh = game.confirmation(prefixed(streams, purpose))
     else:
         calls = Recorder(game.calls.singly())
-        fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, _purpose(streams, purpose))
+        fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, prefixed(streams, purpose))
     budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
     fresh.play(budget, alpha=alpha, stop_when_refuted=True)
     return fresh
@@ -248,8 +244,7 @@ def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
 
 def _confirmation(fresh: Game, alpha: float) -> dict[str, Any]:
     """Return what happened on fresh randomness."""
-    forecaster, statement = fresh.wealth.best
-    right, wrong = (int(count[forecaster, statement]) for count in (fresh.wealth.right, fresh.wealth.wrong))
+    right, wrong = fresh.wealth.record_of_best
     return {
         "pair": str(fresh.best.pair),
         "calls": fresh.wealth.calls,
@@ -265,15 +260,14 @@ def _confirmation(fresh: Game, alpha: float) -> dict[str, Any]:
 def _counterexample(fresh: Game) -> Counterexample:
     """Spell the finding out: the pair, what all bets earned on fresh calls, and how often the best forecaster was right."""
     claim, wealth = fresh.claim, fresh.wealth
-    forecaster, statement = wealth.best
-    right, wrong = (int(count[forecaster, statement]) for count in (wealth.right, wealth.wrong))
+    right, wrong = wealth.record_of_best
     stake = f"{math.exp(min(wealth.log_wealth, 700.0)):,.3g}"
     explanation = (
         f"On {wealth.calls:,} fresh calls the bets on which of the two inputs was used multiplied their stake by {stake}, "
         f"which happens at most once in {stake} games where the claim is true"
     )
     if right + wrong:
-        epsilon, delta = claim.tangents()[statement]
+        epsilon, delta = claim.tangents()[wealth.best[1]]
         if isinstance(claim, GaussianDP):
             allowed = f"at most {(1 + claim.delta_at(0.0)) / 2:.2%} of all calls, and less among its surest"
         else:

@@ -25,7 +25,7 @@ from auditdp.calls.inputs import Inputs
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
 from auditdp.mechanism import Array, Mechanism, name_of
-from auditdp.randomness import Streams
+from auditdp.randomness import Streams, prefixed
 from auditdp.results import Evidence
 
 
@@ -51,7 +51,7 @@ def support_evidence(
         adjacency,
         alpha=alpha,
         calls=calls,
-        streams=lambda purpose, batch: streams(f"support {purpose}", batch),
+        streams=prefixed(streams, "support"),
         forecasters=[*forecasters, BitPatterns()],
         pairs=pairs,
         search=False,
