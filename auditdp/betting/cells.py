@@ -13,6 +13,8 @@ their own; few distinct values are each a cell. Per cell the odds of the coin ar
 - *curved*: a sum of the rank and of the logarithms of the shares of values below and above, which leaves three: odds that
   grow towards either end, as those of extremes do, are learned from a tenth of the calls that free cells need. What was
   fitted is shrunk as James & Stein (1961) shrink three means, so that nothing much is bet on what may be chance;
+- *normal*: proportional to the normal quantile of the cell: the odds of normal noise, whose excess over those of another
+  scale lies in the tails;
 - *nested*: the odds of a cell, drawn towards those of the whole tail around it, for rare events.
 
 Each is made at several resolutions, from the same counts: halves, quarters, and all cells. At the coarse ones there is
@@ -27,9 +29,10 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
-from auditdp.betting.wealth import Floats, Forecasts
+from auditdp.betting.forecasts import Forecasts
+from auditdp.dominating import Floats
 
 MAX_ATOMS = 64
 MOST_NAMES = 4096
@@ -38,17 +41,16 @@ FEWEST_IN_TAIL = 8
 CERTAIN = 0.02
 WARY = 2.5
 NESTED = 4.0
-RIDGE = 4.0
 NEWTON_STEPS = 3
 COARSE = {"halves": 2, "quarters": 4}
 VARIANTS = (
     *(f"{parts}{how}" for parts in COARSE for how in ("", ", cautious", ", mirrored")),
-    *(f"cells{how}" for how in ("", ", cautious", ", wary", ", certain", ", nested", ", sloped", ", curved")),
+    *(f"cells{how}" for how in ("", ", cautious", ", wary", ", certain", ", nested", ", sloped", ", curved", ", normal")),
 )
-WEIGHTS = {"cells, cautious": 2.0, "cells, sloped": 4.0, "cells, curved": 4.0}
+WEIGHTS = {"cells, cautious": 2.0, "cells, sloped": 4.0, "cells, curved": 4.0, "cells, normal": 4.0}
 """Prior weights of variants beside 1: more for those that have little to learn, and so are right when calls are few."""
-FITTED = {"cells, sloped": slice(0, 1), "cells, curved": slice(0, 3)}
-"""Which rows of ``Cells.shapes`` the log-odds of a variant are a sum of."""
+FITTED = {"cells, sloped": (slice(0, 1), 4.0), "cells, curved": (slice(0, 3), 4.0), "cells, normal": (slice(3, 4), 1.0)}
+"""Which rows of ``Cells.shapes`` the log-odds of a variant are a sum of, and the ridge of their weights."""
 
 
 class Cells:
@@ -62,8 +64,8 @@ class Cells:
     Attributes:
         size: How many cells there are.
         groups: For each resolution, coarse ones first, which of its parts every cell belongs to, shape (size,).
-        shapes: Functions of the share u of values below the middle of each cell: 2u-1, 1+ln u and 1+ln(1-u), each with a
-            mean of about 0 over the values; shape (3, size).
+        shapes: Functions of the share u of values below the middle of each cell: 2u-1, 1+ln u, 1+ln(1-u) and the normal
+            quantile of u, each with a mean of about 0 over the values; shape (4, size).
     """
 
     def __init__(self, values: Floats) -> None:
@@ -78,7 +80,7 @@ class Cells:
         below = (np.cumsum(counts) - counts / 2) / max(len(values), 1)
         rare = 0.5 / max(len(values), 1)
         u = np.clip(below, rare, 1 - rare)
-        self.shapes = np.stack([2 * u - 1, 1 + np.log(u), 1 + np.log1p(-u)])
+        self.shapes = np.stack([2 * u - 1, 1 + np.log(u), 1 + np.log1p(-u), ndtri(u)])
 
     def _parts(self, coarse: Floats) -> NDArray[np.intp]:
         """Return for every cell which of the coarser cells it belongs to."""
@@ -104,7 +106,7 @@ class Names(Cells):
         self.edges = np.sort(names[np.argsort(-counts, kind="stable")[:MOST_NAMES]])
         self.size = len(self.edges) + 1
         self.groups = [np.zeros(self.size, dtype=np.intp)] * len(COARSE) + [np.arange(self.size)]
-        self.shapes = np.zeros((3, self.size))
+        self.shapes = np.zeros((4, self.size))
 
     def index(self, values: Floats) -> NDArray[np.intp]:
         """Return the cell of each name."""
@@ -164,18 +166,20 @@ class Bank:
         zeros, ones = self.counts
         fine = self._part[-1]
         said += [plain[fine], cautious[fine], _cautious(ones, zeros, WARY), _certain(ones, zeros), self._nested()]
-        said += [self._shaped(rows) for rows in FITTED.values()]
+        said += [self._shaped(*fitted) for fitted in FITTED.values()]
         table = np.stack(said)
         table[:, self._silent] = 0.0
-        return [Forecasts(table[:, s], batch[1, s], batch[0, s]) for s in self.slices]
+        seen = self.counts.sum(axis=0)
+        return [Forecasts(table[:, s], batch[1, s], batch[0, s], (table[:, s], seen[s])) for s in self.slices]
 
-    def _fit(self, rows: slice, only: slice | None = None) -> tuple[Floats, Floats]:
+    def _fit(self, rows: slice, penalty: float, only: slice | None = None) -> tuple[Floats, Floats]:
         """Fit log-odds that are a sum of some shapes: a ridge logistic regression in every partition, by Newton's steps.
 
         More than two weights are shrunk by 1 - (d - 2)/χ², where χ² is how far they are from 0 in standard errors, squared.
 
         Args:
             rows: Which shapes.
+            penalty: The ridge.
             only: The cells of one partition, or None for all.
 
         Returns:
@@ -186,11 +190,11 @@ class Bank:
         starts, sizes = (self._starts, self._sizes) if only is None else ([0], [only.stop - only.start])
         shapes, (zeros, ones) = self._shapes[rows, cells], self.counts[:, cells]
         total, products = zeros + ones, shapes[:, None] * shapes[None]
-        ridge = RIDGE * np.eye(len(shapes))
+        ridge = penalty * np.eye(len(shapes))
         weights = np.zeros((len(starts), len(shapes)))
         for _ in range(NEWTON_STEPS):
             p = expit(_sum_of(shapes, weights, sizes))
-            push = np.add.reduceat(shapes * (ones - total * p), starts, axis=1).T - RIDGE * weights
+            push = np.add.reduceat(shapes * (ones - total * p), starts, axis=1).T - penalty * weights
             curvature = np.add.reduceat(products * (total * p * (1 - p)), starts, axis=2).transpose(2, 0, 1) + ridge
             weights = weights + np.linalg.solve(curvature, push[..., None])[..., 0]
         if (excess := len(shapes) - 2) > 0:
@@ -198,9 +202,9 @@ class Bank:
             weights = weights * np.maximum(chi_squared - excess, 0.0) / np.maximum(chi_squared, excess)
         return weights, curvature
 
-    def _shaped(self, rows: slice) -> Floats:
+    def _shaped(self, rows: slice, penalty: float) -> Floats:
         """Return log-odds that are a fitted sum of shapes, shape (cells,)."""
-        weights, _ = self._fit(rows)
+        weights, _ = self._fit(rows, penalty)
         return _sum_of(self._shapes[rows], weights, self._sizes)
 
     def _nested(self) -> Floats:
@@ -215,8 +219,9 @@ class Bank:
     def plausible(self, rng: np.random.Generator, partition: int, variant: int) -> tuple[Floats, Floats]:
         """Draw the probability of coin 1, in each part that a variant reads, from its posterior; return it with shares."""
         s = self.slices[partition]
-        if (rows := FITTED.get(VARIANTS[variant])) is not None:
-            (weights,), (curvature,) = self._fit(rows, s)
+        if (fitted := FITTED.get(VARIANTS[variant])) is not None:
+            (weights,), (curvature,) = self._fit(*fitted, s)
+            rows, _ = fitted
             weights = weights + np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal(len(weights)))
             total = self.counts[:, s].sum(axis=0)
             return expit(weights @ self._shapes[rows, s]), total / total.sum()

@@ -23,7 +23,9 @@ from auditdp.adjacency import Pair
 from auditdp.betting.batch import Batch
 from auditdp.betting.memory import Memory
 from auditdp.betting.watcher import Watching
-from auditdp.betting.wealth import Floats, Forecasts, log_cap
+from auditdp.betting.caps import log_cap
+from auditdp.betting.forecasts import Forecasts, Law
+from auditdp.dominating import Floats
 from auditdp.calls.inputs import Inputs
 from auditdp.errors import AuditError
 from auditdp.mechanism import Array, Mechanism, name_of
@@ -218,8 +220,18 @@ class Single:
                 f"forecaster {self.names[0]}: expected one log-odds for each of {len(batch)} outputs, got shape {odds.shape}"
             )
         odds, labels = np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf), batch.labels
+        expected = self._expected()
         self._recent = [*self._recent[-RECENT_BATCHES:], (odds[:RECENT_CALLS], labels[:RECENT_CALLS])]
-        return [Forecasts.of_calls(odds, labels) if len(odds) <= RECENT_CALLS else _counted(odds, labels)]
+        if len(odds) <= RECENT_CALLS:
+            return [Forecasts.of_calls(odds, labels, expected)]
+        return [_counted(odds, labels, expected)]
+
+    def _expected(self) -> Law:
+        """Return the law of the log-odds of earlier batches; as long as they are few, their mirror image counts as well."""
+        odds = np.concatenate([np.zeros(0), *(odds for odds, _ in self._recent)])
+        mirrored = min(1.0, FEW / max(len(odds), 1)) if len(odds) else 0.0
+        weights = np.repeat([1.0, mirrored], len(odds))
+        return Law(np.concatenate([odds, -odds]), weights)
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
         """Fit it on the calls that are kept."""
@@ -252,16 +264,19 @@ class Single:
 
 RECENT_BATCHES = 16
 RECENT_CALLS = 4096
+FEW = 50
 MANTISSA = np.int64(-1 << 43)
 """Keeps nine bits of the mantissa of a double."""
 LARGEST_FEATURE = 1e30
 
 
-def _counted(odds: Floats, labels: Labels) -> Forecasts:
+def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:
     """Return forecasts rounded towards 0, by at most 0.2 %, so that few different ones are left to be counted."""
     values, inverse = np.unique((odds.view(np.int64) & MANTISSA).view(np.float64), return_inverse=True)
     ones, zeros = (np.bincount(inverse, weights=side, minlength=len(values)) for side in (labels, 1 - labels))
-    return Forecasts(values[None], np.asarray(ones, dtype=np.float64), np.asarray(zeros, dtype=np.float64))
+    return Forecasts(
+        values[None], np.asarray(ones, dtype=np.float64), np.asarray(zeros, dtype=np.float64), (expected.log_odds[None], expected.weights)
+    )
 
 
 def _features(outputs: Array) -> Floats:

@@ -15,7 +15,8 @@ from auditdp.betting.batch import Batch
 from auditdp.betting.forecasters import Player, player
 from auditdp.betting.memory import Memory
 from auditdp.betting.watcher import Watcher
-from auditdp.betting.wealth import Floats, Wealth
+from auditdp.betting.wealth import Wealth
+from auditdp.dominating import Floats
 from auditdp.calls import Calls
 from auditdp.calls.inputs import difference
 from auditdp.claims import Claim
@@ -26,6 +27,7 @@ from auditdp.randomness import Streams
 FIRST_BATCH = 4
 BATCH_GROWTH = 0.1
 CATCHING_UP = 0.5
+LANDING = 0.25
 LARGEST_BATCH = 1 << 16
 LEADER = 1.0
 FIRST_RANKING = 20_000
@@ -46,6 +48,12 @@ class Table:
     memory: Memory = field(default_factory=Memory)
     won: Floats | None = None
     ranked: int = FIRST_RANKING
+
+    @property
+    def score(self) -> Floats:
+        """What each forecaster has lately earned at every anchor, by the way that suits it best, shape (K, anchors)."""
+        assert self.won is not None  # a batch has been played
+        return np.asarray(self.won.max(axis=2))
 
     @property
     def calls(self) -> int:
@@ -109,7 +117,7 @@ class Game:
 
     def play(self, calls: int, *, alpha: float, stop_when_refuted: bool = False) -> None:
         """Play until ``calls`` calls have been made, or until the claim is refuted at ``alpha``."""
-        self.alpha = alpha
+        self.alpha = self.wealth.alpha = alpha
         while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
             self._play_batch(calls - self.wealth.calls)
             if self.refuted_at is None and self.wealth.refuted(alpha):
@@ -122,11 +130,11 @@ class Game:
         fair = CATCHING_UP * self.wealth.calls / len(self.tables)
         # A confirmation starts small on a pair that is well known.
         calls = min(max(table.calls, fair), self.wealth.calls)
-        size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most)
+        size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most, self._nearly_there())
         batch = self.draw(table.pair, size, rng)
         forecasts = [said for p in table.players for said in p.forecast(batch)]
-        leaders = None if table.won is None else np.argmax(table.won + self._prior, axis=0)
-        won = self.wealth.bet(forecasts, size, leaders)
+        leaders = None if table.won is None else np.argmax(table.score + self._prior, axis=0)
+        won = self.wealth.bet(forecasts, size, leaders, pair=self.tables.index(table))
         table.memory.add(batch.ones, batch.zeros)
         # Lately earned: a call counts with the square of its age's share, so that the price of learning is forgotten.
         faded = 0.0 if table.won is None else table.won * (1 - size / table.calls) ** 2
@@ -137,6 +145,13 @@ class Game:
             self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
 
+    def _nearly_there(self) -> int:
+        """Return how many calls the next batch should not exceed, so that few are made beyond the verdict."""
+        won, needed = self.wealth.log_wealth, math.log(1 / self.alpha)
+        if self.refuted_at is not None or not 0 < won < needed:
+            return LARGEST_BATCH
+        return max(FIRST_BATCH, math.ceil(LANDING * (needed - won) / won * self.wealth.calls))
+
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
         """Flip ``size`` fair coins and run the mechanism on the inputs that they choose."""
         heads = int(rng.binomial(size, 0.5))
@@ -145,14 +160,12 @@ class Game:
 
     def _rank(self, table: Table) -> None:
         """Tell the players who of them earns, against the claim and against the levels that the bound may reach next."""
-        assert table.won is not None  # a batch has been played
-        table.ranked = 2 * table.calls
-        step = self.wealth.tangents
+        table.ranked, score = 2 * table.calls, table.score
         frontier = self.wealth.anchor(self._frontier)
-        live = [self._claim_anchor, *range(max(frontier - step, 0), len(self.wealth.anchors) * step, step)[:4]]
+        live = [self._claim_anchor, *range(max(frontier - 1, 0), len(self.wealth.anchors))[:4]]
         first = 0
         for p in table.players:
-            p.rank(table.won[first : first + len(p.names), live], table.calls)
+            p.rank(score[first : first + len(p.names), live], table.calls)
             first += len(p.names)
 
     def _choose(self, rng: np.random.Generator, remaining: int) -> Table:
@@ -203,10 +216,9 @@ class Game:
 
     def _plausible(self, table: Table, anchor: int, epsilon: float, believed: bool, rng: np.random.Generator) -> float:
         """Draw what a call of a pair may earn: by the first player, who knows the law if any does, or by the others."""
-        assert table.won is not None  # every pair has been played
-        draws, first = [], 0
+        draws, first, score = [], 0, table.score
         for p in table.players:
-            won = table.won[first : first + len(p.names), anchor]
+            won = score[first : first + len(p.names), anchor]
             first += len(p.names)
             leading = int(np.argmax(won)) if won.max() > 0 else None
             draws.append(p.plausible_growth(epsilon, rng, leading))
@@ -232,12 +244,12 @@ class Game:
         return self._earned(table, self._claim_anchor)
 
     def _earned(self, table: Table, anchor: int) -> float:
-        return -math.inf if table.won is None else float(table.won[:, anchor].max())
+        return -math.inf if table.won is None else float(table.score[:, anchor].max())
 
     @property
     def best_forecaster(self) -> str:
         """Name of the forecaster with the largest wealth against the claim."""
-        return str(self.names[self.wealth.best[0]])
+        return str(self.names[self.wealth.best])
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: calls one by one, new randomness, no wealth, and what was learned."""
@@ -245,7 +257,7 @@ class Game:
         fresh.calls = self.calls.singly()
         table = copy.copy(self.best)
         if table.won is not None:
-            table.won = table.won[:, self._claim_anchor : self._claim_anchor + self.wealth.tangents]
+            table.won = table.won[:, [self._claim_anchor]]
         fresh.tables = [table]
         fresh.streams, fresh._batch = streams, 0
         fresh.wealth = self.wealth.fresh()

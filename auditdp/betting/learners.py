@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.wealth import Floats
+from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 from auditdp.threads import one_thread
 

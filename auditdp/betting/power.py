@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
-from auditdp.betting.wealth import FRACTIONS, log_cap
-from auditdp.claims import Claim, GaussianDP
+from auditdp.betting.caps import log_cap
+from auditdp.betting.forecasts import Law
+from auditdp.betting.nearest import nearest_regions
+from auditdp.claims import Claim
+from auditdp.dominating import DominatingPair, lines
 
 POWER = 0.9
 HIGHEST_LEVEL = 64.0
+PRECISION = 1e-3
 
 
 def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, white_box: bool) -> tuple[float, str]:
@@ -42,13 +45,12 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
     needed = math.log(1 / alpha) - math.log(share)
     if not white_box:
         needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
-    gaussian = isinstance(claim, GaussianDP)
-    power = _gaussian_power if gaussian else _response_power
-    alternative = "the Gaussian mechanism at mu" if gaussian else "randomised response on one bit at epsilon"
+    power = _response_power if claim.delta == 0 else _curve_power
+    alternative = claim.alternative
     low, high = claim.level, HIGHEST_LEVEL
     if low >= high or power(claim, high, calls, needed) < POWER:
         return math.inf, alternative
-    while high - low > 1e-3 * low:
+    while high - low > PRECISION * low:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if power(claim, middle, calls, needed) >= POWER else (middle, high)
     return high, alternative
@@ -56,33 +58,18 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
 
 def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:
     """P(final log wealth >= needed) when randomised response at ``level`` is played by its true posterior."""
-    ((epsilon, delta),) = claim.tangents()
-    right, (log_q, log_1q), (log_p, log_1p) = np.arange(calls + 1), log_cap(epsilon), log_cap(level)
-    if delta == 0:
-        wealth = right * (log_p - log_q) + (calls - right) * (log_1p - log_1q)
-    else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bets = [
-                right * math.log1p(f * math.exp(-epsilon))
-                + np.where(right < calls, (calls - right) * np.log1p(-f), 0.0)
-                - calls * math.log1p(f * delta * math.exp(-epsilon))
-                for f in FRACTIONS
-            ]
-        wealth = logsumexp(bets, axis=0) - math.log(len(FRACTIONS))
-    enough = np.flatnonzero(wealth >= needed)
+    right, (log_q, log_1q), (log_p, log_1p) = np.arange(calls + 1), log_cap(claim.level), log_cap(level)
+    enough = np.flatnonzero(right * (log_p - log_q) + (calls - right) * (log_1p - log_1q) >= needed)
     return float(binom.sf(enough[0] - 1, calls, math.exp(log_p))) if enough.size else 0.0
 
 
-def _gaussian_power(claim: Claim, mu: float, calls: int, needed: float) -> float:
-    """Normal approximation of the same for the best single (tangent, fraction) against Gaussian noise."""
-    tangents = claim.tangents()
-    needed += math.log(len(FRACTIONS) * len(tangents))
-    best = 0.0
-    for epsilon, delta in tangents:
-        right, wrong = norm.cdf(mu / 2 - epsilon / mu), norm.cdf(-mu / 2 - epsilon / mu)
-        for fraction in FRACTIONS[:-1]:
-            gain, loss = math.log1p(fraction * math.exp(-epsilon)), math.log1p(-fraction)
-            mean = right * gain + wrong * loss - math.log1p(fraction * delta * math.exp(-epsilon))
-            spread = math.sqrt(max(right * gain**2 + wrong * loss**2 - mean**2, 1e-300) * calls)
-            best = max(best, float(norm.sf((needed - mean * calls) / spread)))
-    return best
+def _curve_power(claim: Claim, level: float, calls: int, needed: float) -> float:
+    """Normal approximation of the same for the dominating pair at ``level``, with the region that is best against it."""
+    claimed, truth = claim.statements(), DominatingPair.of(claim.at(level).statements())
+    zeros, ones = Law(truth.log_odds(), truth.p + truth.q).cells()
+    (region,) = nearest_regions(zeros[None], ones[None], lines(claimed)[None])
+    gains = region.choose(np.log(ones) - np.log(zeros)) - region.price(DominatingPair.of(claimed))
+    weights = np.stack([zeros, ones]) / 2
+    mean = float((weights * gains).sum())
+    spread = math.sqrt(max(float((weights * np.square(gains)).sum()) - mean**2, 1e-300) * calls)
+    return float(norm.sf((needed - mean * calls) / spread))

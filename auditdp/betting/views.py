@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.wealth import Floats
+from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 
 MOST_COORDINATES = 32

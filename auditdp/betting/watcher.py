@@ -20,7 +20,9 @@ from auditdp.betting.cells import MOST_NAMES, VARIANTS, WEIGHTS, Bank, Cells, Na
 from auditdp.betting.learners import Learner, learners_for
 from auditdp.betting.memory import Memory
 from auditdp.betting.views import as_rows, by_inputs, fingerprint, views_of
-from auditdp.betting.wealth import Floats, Forecasts, log_cap
+from auditdp.betting.caps import log_cap
+from auditdp.betting.forecasts import Forecasts
+from auditdp.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism import Array
 

@@ -23,7 +23,7 @@ from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.power import detectable_level
-from auditdp.betting.wealth import level_grid
+from auditdp.betting.levels import level_grid
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
 from auditdp.calls.recording import Playback, Recorder
@@ -267,7 +267,7 @@ def _counterexample(fresh: Game) -> Counterexample:
         f"which happens at most once in {stake} games where the claim is true"
     )
     if right + wrong:
-        epsilon, delta = claim.tangents()[wealth.best[1]]
+        epsilon, delta = claim.tangents()[0]
         if isinstance(claim, GaussianDP):
             allowed = f"at most {(1 + claim.delta_at(0.0)) / 2:.2%} of all calls, and less among its surest"
         else:

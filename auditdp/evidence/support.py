@@ -20,7 +20,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import Labels, Player
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.betting.watcher import Watching
-from auditdp.betting.wealth import Floats
+from auditdp.dominating import Floats
 from auditdp.calls.inputs import Inputs
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game

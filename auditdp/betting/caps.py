@@ -1,0 +1,96 @@
+"""Bets against pure claims: one region for each level, which needs nothing but the odds.
+
+For an ε-claim the dominating pair is randomised response, with q = e^ε/(1+e^ε). The region
+
+    R = {(e₀, e₁): (1-q) e₀ + q e₁ <= 1  and  q e₀ + (1-q) e₁ <= 1}
+
+has price 1 (`regions.py`), contains (1, 1), and holds the best bet at log-odds l = ln(r/(1-r)) in closed form: with r₀ the
+number of [1-q, q] that is nearest to r,
+
+    e₁ = r/r₀,   e₀ = (1-r)/(1-r₀).
+
+So within the cap nothing is bet, whatever the law of the log-odds is; all levels are bet on in one pass over the forecasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.betting.forecasts import Forecasts, Line
+from auditdp.betting.settled import Settled
+from auditdp.dominating import Floats
+
+
+def log_cap(epsilon: Any) -> tuple[Any, Any]:
+    """Return ln q and ln(1-q) for q = e^ε/(1+e^ε), without cancellation for large ε."""
+    log_q = -np.log1p(np.exp(-np.asarray(epsilon, dtype=float)))
+    return log_q, log_q - epsilon
+
+
+class Caps:
+    """Bets against a pure claim at every level.
+
+    Args:
+        levels: The levels, increasing.
+        position: Index of the claim's.
+        anchors: Indices of the levels at which leaders are chosen, increasing.
+        anchor: For every level the place, among the anchors, of the one that decides who leads there.
+    """
+
+    shares = (1.0,)
+
+    def __init__(self, levels: Floats, position: int, anchors: NDArray[np.intp], anchor: NDArray[np.intp]) -> None:
+        self._levels, self._at_anchors = levels, levels[anchors]
+        self._anchor, self._claim = anchor, int(anchor[position])
+
+    def settle(
+        self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
+    ) -> Settled:
+        """Bet on a batch, and return what that has come to; a call on which nothing is bet costs nothing.
+
+        Args:
+            forecasts: What all forecasters said, from earlier batches only.
+            leaders: Who leads at every anchor, chosen from earlier batches; None for nobody.
+            calls: Calls in the batch.
+            pair: Which pair of inputs the batch is of.
+            crossed: How many levels need no more bets.
+        """
+        line = Line(forecasts)
+        won, right, wrong = _factors(line.who, line.count, line.log_odds, line.ones, line.zeros, self._at_anchors)
+        led = np.zeros(len(self._levels))
+        if leaders is not None:
+            leading = leaders[self._anchor]
+            for k in np.unique(leading):
+                odds, ones, zeros = line.of(int(k))
+                own = np.flatnonzero(leading == k)
+                (led[own],), _, _ = _factors(np.zeros(len(odds), np.intp), 1, odds, ones, zeros, self._levels[own])
+        claim = self._claim
+        return Settled(won[:, claim, None], led, won[..., None], right[:, claim], wrong[:, claim])
+
+
+def _factors(
+    who: NDArray[np.intp], count: int, log_odds: Floats, ones: Floats, zeros: Floats, levels: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the log factors of forecasters at increasing levels, and how many calls beyond each cap were right and wrong.
+
+    Forecasts are counted by how many caps they exceed: a sum from the end on is then over all that exceed a cap.
+    """
+    far = np.abs(log_odds)
+    right, wrong = np.where(log_odds > 0, ones, zeros), np.where(log_odds > 0, zeros, ones)
+    unsure = np.log1p(np.exp(-far))  # -ln max(r, 1-r), and -ln min(r, 1-r) is more by the log-odds
+    with np.errstate(invalid="ignore"):
+        lost = np.where(wrong > 0, wrong * (far + unsure), 0.0)
+    size = len(levels) + 1
+    beyond = who * size + np.searchsorted(levels, far, side="left")
+
+    def summed(weights: Floats) -> Floats:
+        totals = np.bincount(beyond, weights=weights, minlength=count * size).reshape(count, size)
+        return np.asarray(np.cumsum(totals[:, ::-1], axis=1)[:, ::-1][:, 1:])
+
+    log_q, log_1q = log_cap(levels)
+    rights, wrongs = summed(right), summed(wrong)
+    return np.asarray(summed(-lost - right * unsure) - rights * log_q - wrongs * log_1q), rights, wrongs

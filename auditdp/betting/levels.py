@@ -1,0 +1,67 @@
+"""The lower bound: levels that are crossed one after the other.
+
+The forecasts are bet against the claim at every level of a grid (levels of ε, of μ, or of whatever a claim's family states).
+A level is *crossed* when the wealth against it has reached 1/α, and the bound is the largest level such that it and all below
+it are crossed. If the truth is at level ε*, the claims at all levels from ε* on are true, and a bound of ε* or more needs the
+smallest of them to be crossed, which has probability at most α. The claim is one of the levels, so "the bound reaches the
+claim" is the very event that makes a verdict VIOLATED, and one α covers both statements.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from auditdp.claims import Claim
+from auditdp.dominating import Floats
+
+ROUNDING_SLACK = 1e-9
+GRID_RATIO = 1.01
+GRID_LIMITS = (1e-3, 64.0)
+
+
+def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
+    """Return the levels that a lower bound can take, with the claim's own among them; increasing.
+
+    Levels are the claim times powers of ``ratio``, from 0.001 to 64, so a bound loses at most ``ratio`` to the grid.
+    """
+    low, high = GRID_LIMITS
+    down = max(0, math.ceil(math.log(claim.level / low) / math.log(ratio)))
+    up = max(0, math.ceil(math.log(high / claim.level) / math.log(ratio)))
+    steps = np.arange(-down, up + 1)
+    grid = claim.level * ratio ** steps.astype(float)
+    grid[down] = claim.level
+    return np.asarray(grid)
+
+
+class Levels:
+    """The highest wealth that there has been against each level.
+
+    Args:
+        values: The levels, increasing.
+
+    Attributes:
+        highest: The highest log wealth against each, shape (levels,).
+    """
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+        self.highest = np.zeros(len(values))
+
+    def reach(self, log_wealth: Floats) -> None:
+        """Remember what the wealth is now."""
+        self.highest = np.maximum(self.highest, log_wealth)
+
+    def crossed(self, alpha: float) -> int:
+        """Return how many levels, counted from the smallest, have been crossed without a gap.
+
+        Rounding goes towards "the claim looks true": a level counts as crossed only 1e-9 above ln(1/alpha).
+        """
+        crossed = self.highest >= math.log(1 / alpha) + ROUNDING_SLACK
+        return len(crossed) if crossed.all() else int(np.argmin(crossed))
+
+    def bound(self, alpha: float) -> float:
+        """Return the lower bound at confidence 1 - alpha: 0 where not even the smallest level is crossed."""
+        count = self.crossed(alpha)
+        return float(self.values[count - 1]) if count else 0.0
