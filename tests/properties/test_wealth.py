@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from auditdp.betting import wealth as module
-from auditdp.betting.wealth import FRACTIONS, Forecasts, Wealth, level_grid
+from auditdp.betting.forecasts import Forecasts
+from auditdp.betting.levels import level_grid
+from auditdp.betting.wealth import FRACTIONS, Wealth
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
 levels = st.floats(1e-3, 30.0)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logit
+from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 
 from auditdp.betting.cells import (
@@ -18,7 +19,6 @@ from auditdp.betting.cells import (
     MOST_NAMES,
     NESTED,
     NEWTON_STEPS,
-    RIDGE,
     VARIANTS,
     WARY,
     Bank,
@@ -137,11 +137,11 @@ def nested(ones, zeros):
     return odds
 
 
-def fitted(ones, zeros, shapes):
+def fitted(ones, zeros, shapes, ridge):
     """Newton's steps from 0 up Σ n₁ ln p + n₀ ln(1-p) - ridge |w|²/2, where p = expit(Σ w shape), and three are shrunk."""
     weights = np.zeros(len(shapes))
     for _ in range(NEWTON_STEPS):
-        gradient, curvature = -RIDGE * weights, RIDGE * np.eye(len(shapes))
+        gradient, curvature = -ridge * weights, ridge * np.eye(len(shapes))
         for one, zero, x in zip(ones, zeros, shapes.T, strict=True):
             p = 1 / (1 + math.exp(-weights @ x))
             gradient = gradient + x * (one * (1 - p) - zero * p)
@@ -157,7 +157,7 @@ def test_shapes_are_functions_of_the_share_below_the_middle_of_a_cell(values):
     cells = Cells(np.array(values))
     counts = cells.count(np.array(values))
     u = (np.cumsum(counts) - counts / 2) / len(values)
-    assert cells.shapes == pytest.approx(np.array([2 * u - 1, 1 + np.log(u), 1 + np.log(1 - u)]), abs=1e-12)
+    assert cells.shapes == pytest.approx(np.array([2 * u - 1, 1 + np.log(u), 1 + np.log(1 - u), norm.ppf(u)]), abs=1e-12)
 
 
 def test_shapes_are_finite_where_the_last_cell_is_empty():
@@ -198,13 +198,15 @@ def by_name(counts, group, shapes):
             ", nested": None,
             ", sloped": None,
             ", curved": None,
+            ", normal": None,
         }.items():
             if f"{resolution}{how}" not in VARIANTS:
                 continue
             if how == ", nested":
                 table = nested(ones, zeros)
-            elif how in (", sloped", ", curved"):
-                table = fitted(ones, zeros, shapes[FITTED[f"cells{how}"]])
+            elif how in (", sloped", ", curved", ", normal"):
+                rows, ridge = FITTED[f"cells{how}"]
+                table = fitted(ones, zeros, shapes[rows], ridge)
             elif estimate is None:
                 table = [plain(ones[c] + zeros[-1 - c], zeros[c] + ones[-1 - c]) for c in range(len(ones))]
             else:
@@ -295,7 +297,7 @@ def test_plausible_sums_of_shapes_are_drawn_around_what_was_fitted():
             assert (abs(draws.mean(axis=0) - said[k].log_odds[variant]) <= 6 * errors + 1e-3).all(), name
             if name == "cells, sloped":
                 rank = cells.shapes[0]
-                expected = abs(rank) / math.sqrt(RIDGE + bank.counts[:, bank.slices[k]].sum(axis=0) @ rank**2 / 4)
+                expected = abs(rank) / math.sqrt(FITTED["cells, sloped"][1] + bank.counts[:, bank.slices[k]].sum(axis=0) @ rank**2 / 4)
                 assert draws.std(axis=0) == pytest.approx(expected, rel=0.15)
 
 

@@ -9,16 +9,10 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from auditdp.betting import wealth as module
-from auditdp.betting.wealth import (
-    CLAIM_SHARE,
-    FRACTIONS,
-    GRID_LIMITS,
-    ROUNDING_SLACK,
-    Forecasts,
-    Wealth,
-    level_grid,
-    log_cap,
-)
+from auditdp.betting.caps import log_cap
+from auditdp.betting.forecasts import Forecasts
+from auditdp.betting.levels import GRID_LIMITS, ROUNDING_SLACK, level_grid
+from auditdp.betting.wealth import CLAIM_SHARE, FRACTIONS, Wealth
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
 CLAIMS = [
