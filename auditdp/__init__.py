@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from auditdp.assertion import assert_private
     from auditdp.claims import ApproxDP, GaussianDP, PureDP
+    from auditdp.curve_claims import AccountedDP, RenyiDP, ZeroConcentratedDP
     from auditdp.declaration import Audit, audit, data_file
     from auditdp.errors import AuditError, MiscalibrationWarning, PrivacyViolation, Skip
     from auditdp.evidence.promises import Unbiased, VarianceAtMost
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccountedDP",
     "AnyValues",
     "ApproxDP",
     "Audit",
@@ -58,11 +60,13 @@ __all__ = [
     "QueryAnswers",
     "Records",
     "Relationship",
+    "RenyiDP",
     "Skip",
     "StepLaw",
     "Unbiased",
     "VarianceAtMost",
     "Verdict",
+    "ZeroConcentratedDP",
     "assert_private",
     "audit",
     "data_file",
@@ -79,7 +83,10 @@ _HOMES = {
     "EdgeLDP": "auditdp.adjacency",
     "Envelope": "auditdp.laws",
     "FiniteLaw": "auditdp.laws",
+    "AccountedDP": "auditdp.curve_claims",
     "GaussianDP": "auditdp.claims",
+    "RenyiDP": "auditdp.curve_claims",
+    "ZeroConcentratedDP": "auditdp.curve_claims",
     "GaussianLaw": "auditdp.laws",
     "LaplaceLaw": "auditdp.laws",
     "ListsLDP": "auditdp.adjacency",

@@ -18,16 +18,12 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from auditdp.curve_claims import AccountedDP, RenyiDP, ZeroConcentratedDP, check_positive
 from auditdp.errors import ClaimError
 
 
 STEP = 0.05
 """Standard deviations of the privacy loss between two statements of a Gaussian curve."""
-
-
-def _check_positive(kind: str, name: str, value: float) -> None:
-    if not (isinstance(value, int | float | np.floating | np.integer) and value > 0 and math.isfinite(value)):
-        raise ClaimError(f"{kind}: expected finite {name} > 0, got {name}={value!r}")
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class PureDP:
     alternative: ClassVar[str] = "randomised response on one bit at epsilon"
 
     def __post_init__(self) -> None:
-        _check_positive("PureDP", "epsilon", self.epsilon)
+        check_positive("PureDP", "epsilon", self.epsilon)
 
     @property
     def level(self) -> float:
@@ -109,7 +105,7 @@ class ApproxDP:
     alternative: ClassVar[str] = "the hardest pair with that delta at epsilon"
 
     def __post_init__(self) -> None:
-        _check_positive("ApproxDP", "epsilon", self.epsilon)
+        check_positive("ApproxDP", "epsilon", self.epsilon)
         if not isinstance(self.delta, int | float | np.floating | np.integer) or not 0 <= self.delta <= 1:
             raise ClaimError(f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}")
         if self.delta == 1:
@@ -171,7 +167,7 @@ class GaussianDP:
     alternative: ClassVar[str] = "the Gaussian mechanism at mu"
 
     def __post_init__(self) -> None:
-        _check_positive("GaussianDP", "mu", self.mu)
+        check_positive("GaussianDP", "mu", self.mu)
 
     @property
     def level(self) -> float:
@@ -223,4 +219,4 @@ class GaussianDP:
         return f"{self.mu:.6g}-GDP"
 
 
-Claim = PureDP | ApproxDP | GaussianDP
+Claim = PureDP | ApproxDP | GaussianDP | AccountedDP | ZeroConcentratedDP | RenyiDP

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
-from auditdp.claims import GaussianDP
+from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
@@ -29,6 +29,7 @@ from auditdp.randomness import Streams, stream
 from auditdp.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, Evidence
 from auditdp.verdict import bounds, conclude, leading, without_fallen_certificates
 
+PLAYED = ("game", "support", "sensitivity")
 COUNTING_CALLS = 4
 """Counting has a quarter of the calls of the game, beside them."""
 COUNTING_ALPHA = 0.1
@@ -108,6 +109,8 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         ]
     adjacency = as_adjacency(built.pairs)
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
+    if not isinstance(built.claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built
+        kinds = [kind for kind in kinds if kind in PLAYED]
     bets = [kind for kind in kinds if kind in ("game", "support")]
     counted, share = None, COUNTING_ALPHA if bets else 1.0
     if "counting" in kinds and not control:
@@ -198,9 +201,10 @@ def _claim_record(built: Audit) -> ClaimRecord:
         adjacency=_described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name,
         source=claim.source,
         parameter=claim.parameter,
-        epsilon=None if isinstance(claim, GaussianDP) else claim.level,
+        epsilon=claim.level if claim.parameter == "epsilon" else None,
         delta=None if isinstance(claim, GaussianDP) else claim.delta,
-        mu=claim.mu if isinstance(claim, GaussianDP) else None,
+        mu=claim.level if claim.parameter == "mu" else None,
+        rho=claim.level if claim.parameter == "rho" else None,
     )
 
 

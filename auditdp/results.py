@@ -126,6 +126,7 @@ class ClaimRecord:
     epsilon: Number | None = None
     delta: Number | None = None
     mu: Number | None = None
+    rho: Number | None = None
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ class Caps:
 
         Args:
             forecasts: What all forecasters said, from earlier batches only.
-            leaders: Who leads at every anchor, chosen from earlier batches; None for nobody.
+            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
+                first one first, shape (ranks, anchors); None for nobody.
             calls: Calls in the batch.
             pair: Which pair of inputs the batch is of.
             crossed: How many levels need no more bets.
@@ -63,7 +64,7 @@ class Caps:
         won, right, wrong = _factors(line.who, line.count, line.log_odds, line.ones, line.zeros, self._at_anchors)
         led = np.zeros(len(self._levels))
         if leaders is not None:
-            leading = leaders[self._anchor]
+            leading = np.atleast_2d(leaders)[0][self._anchor]
             for k in np.unique(leading):
                 odds, ones, zeros = line.of(int(k))
                 own = np.flatnonzero(leading == k)

@@ -18,7 +18,7 @@ What all of them would have won at a few anchors decides who leads.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,10 @@ LEARNED_SHARE = 0.7
 GAPS = (1, 2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 256, 512)
 """Levels between the highest that a law exceeds and the posts below it."""
 MOST_JUDGED = 5
+UNTRIED = 0.25
+"""What a leader may bet that has not earned its rank, as a fraction of the whole."""
+MOST_ASKED = 48
+"""Forecasters, by rank, that are asked whether their law exceeds a claim."""
 RENEWED = 1.25
 LINES = 60
 """Statements of a curve that the nearest law is found with; all of them make the price."""
@@ -111,7 +115,8 @@ class Curves:
 
         Args:
             forecasts: What all forecasters said, from earlier batches only.
-            leaders: Who leads at every anchor, chosen from earlier batches; None for nobody.
+            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
+                first one first, shape (ranks, anchors); None for nobody.
             calls: Calls in the batch.
             pair: Which pair of inputs the batch is of.
             crossed: How many levels need no more bets.
@@ -148,37 +153,75 @@ class Curves:
         return Settled(won[:, self._anchor[self._position]], led, won, right, wrong)
 
     def _planned(self, line: Line, leaders: NDArray[np.intp] | None, calls: int, crossed: int) -> _Plan:
-        """Return what is bet from now on."""
+        """Return what is bet from now on.
+
+        Who expects to win nothing does not lead. Where that is the first in rank, another one leads whose law exceeds the
+        claim at its level or at the lowest open one, with a fraction of the stake until it has earned the rank.
+        """
         claim = int(self._anchor[self._position])
-        leading = np.zeros(len(self._anchors), np.intp) if leaders is None else leaders
+        if leaders is None:
+            ranks = np.repeat(np.arange(line.count)[:, None], len(self._anchors), axis=1)
+        else:
+            ranks = np.atleast_2d(leaders)
+        laws: dict[int, tuple[Floats, Floats]] = {}
+        tops: dict[int, int] = {}
+
+        def law(k: int) -> tuple[Floats, Floats]:
+            if k not in laws:
+                laws[k] = line.law(k).cells()
+            return laws[k]
+
+        def top(k: int) -> int:
+            if k not in tops:
+                tops[k] = self._top(law(k))
+            return tops[k]
+
+        first = int(self._anchor[min(crossed, len(self._levels) - 1)])
+        eager = [
+            k
+            for place in dict.fromkeys((claim, first))
+            for k in [self._first_beyond(ranks[:MOST_ASKED, place], place, law)]
+            if k is not None
+        ]
+        leading, untried = np.full(len(self._anchors), -1), np.zeros(len(self._anchors), bool)
+        for place in range(first, len(self._anchors)):
+            able = [k for k in (int(ranks[0, place]), *eager) if top(k) >= self._level(place)]
+            if able:
+                leading[place], untried[place] = able[0], able[0] != ranks[0, place]
         wanted: dict[int, tuple[Floats, Floats]] = {}  # posts, with the law that each is for
-        tops = []
-        for k in {int(k) for k in leading}:
-            cells = line.law(k).cells()
+        last = first
+        for k in {int(k) for k in leading if k >= 0}:
+            last = max(last, int(self._anchor[tops[k]]))
             own = np.flatnonzero(leading[self._anchor] == k)
-            own = own[own >= min(crossed, len(self._levels) - 1)]
-            top = self._top(cells)
-            tops.append(top)
-            if top < 0:
-                continue
-            posts = {top - gap for gap in GAPS} | {self._position}
-            for post in posts & set(own.tolist()):
-                if post <= top:
-                    wanted[post] = cells
-        regions = self._nearest(wanted)
+            for post in ({tops[k] - gap for gap in GAPS} | {self._position}) & set(own[own >= crossed].tolist()):
+                if post <= tops[k]:
+                    wanted[post] = laws[k]
+        regions = {
+            post: region.mixed(UNTRIED) if untried[self._anchor[post]] else region
+            for post, region in self._nearest(wanted).items()
+        }
         posts = self._posts(regions, wanted, leading, crossed) if leaders is not None else []
         # Who leads is judged at the claim's anchor, and at some between what is crossed and what may be reached.
-        first, last = self._anchor[min(crossed, len(self._levels) - 1)], self._anchor[max(max(tops), 0)]
-        places = [claim] + [
-            int(p) for p in np.unique(np.linspace(min(first, last), last, MOST_JUDGED).astype(int)) if p != claim
-        ]
+        judged = np.unique(np.linspace(first, last, MOST_JUDGED).astype(int))
+        places = [claim, *(int(place) for place in judged if place != claim)]
         ways = []
         for place in places:
-            level = int(self._anchors[place])
+            level = self._level(place)
             near = min(regions, key=lambda post: abs(post - level), default=None)
             learned = (NOTHING, 0.0) if near is None else (regions[near], regions[near].price(self._at(level).pair))
             ways.append([learned, *self._ready(level)])
         return _Plan(max(RENEWED * calls, 1), posts, places, ways)
+
+    def _first_beyond(
+        self, ranks: NDArray[np.intp], place: int, law: Callable[[int], tuple[Floats, Floats]]
+    ) -> int | None:
+        """Return the first of some forecasters whose law exceeds the claim at an anchor, if any does."""
+        bounds = self._at(self._level(place)).lines
+        return next((int(k) for k in ranks if excess(*law(int(k)), bounds) > TINY), None)
+
+    def _level(self, place: int) -> int:
+        """Return the level that an anchor stands for: the claim's anchor for the claim, every other one for its own."""
+        return self._position if place == self._anchor[self._position] else int(self._anchors[place])
 
     def _top(self, cells: tuple[Floats, Floats]) -> int:
         """Return the highest level that a law exceeds, -1 if it exceeds none."""

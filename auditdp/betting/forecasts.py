@@ -12,6 +12,8 @@ from scipy.special import expit
 from auditdp.dominating import Floats
 
 MOST_CELLS = 32
+NEVER = 1e-9
+"""Share of the calls below which a cell is left out of a law."""
 FARTHEST = 25.0
 """Log-odds beyond which cells count as equally certain in a law."""
 
@@ -33,7 +35,7 @@ class Law:
 
         Half of the cuts are quantiles and half are equally far apart, so that rare and telling cells stay apart.
         """
-        seen = self.weights > 0
+        seen = self.weights > NEVER * self.weights.sum()
         odds, weights = np.clip(self.log_odds[seen], -FARTHEST, FARTHEST), self.weights[seen]
         if not len(odds):
             return np.ones(1), np.ones(1)

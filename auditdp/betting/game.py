@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.batch import Batch
@@ -133,7 +134,7 @@ class Game:
         size = min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most, self._nearly_there())
         batch = self.draw(table.pair, size, rng)
         forecasts = [said for p in table.players for said in p.forecast(batch)]
-        leaders = None if table.won is None else np.argmax(table.score + self._prior, axis=0)
+        leaders = None if table.won is None else self._ranked(table)
         won = self.wealth.bet(forecasts, size, leaders, pair=self.tables.index(table))
         table.memory.add(batch.ones, batch.zeros)
         # Lately earned: a call counts with the square of its age's share, so that the price of learning is forgotten.
@@ -144,6 +145,13 @@ class Game:
         if table.calls >= table.ranked:
             self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
+
+    def _ranked(self, table: Table) -> NDArray[np.intp]:
+        """Return who is to lead on a pair, the first one first, at every anchor: who has lately earned most, by its prior."""
+        standing = table.score + self._prior
+        if self.claim.delta == 0:
+            return np.argmax(standing, axis=0)
+        return np.argsort(-standing, axis=0, kind="stable")
 
     def _nearly_there(self) -> int:
         """Return how many calls the next batch should not exceed, so that few are made beyond the verdict."""

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from auditdp.claims import Claim
+from auditdp.curve_claims import AccountedDP
 from auditdp.dominating import Floats
 
 ROUNDING_SLACK = 1e-9
@@ -24,8 +25,11 @@ GRID_LIMITS = (1e-3, 64.0)
 def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     """Return the levels that a lower bound can take, with the claim's own among them; increasing.
 
-    Levels are the claim times powers of ``ratio``, from 0.001 to 64, so a bound loses at most ``ratio`` to the grid.
+    Levels are the claim times powers of ``ratio``, from 0.001 to 64, so a bound loses at most ``ratio`` to the grid; those
+    of an accountant's curve are its family's.
     """
+    if isinstance(claim, AccountedDP):
+        return np.array([*claim.members])
     low, high = GRID_LIMITS
     down = max(0, math.ceil(math.log(claim.level / low) / math.log(ratio)))
     up = max(0, math.ceil(math.log(high / claim.level) / math.log(ratio)))

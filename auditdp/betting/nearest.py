@@ -45,11 +45,13 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
         ones: Q, of the same shape.
         lines: The lines of T of each problem's claim, sorted by slope, shape (problems, lines, 3).
     """
-    p, q = _nearest(zeros, ones, lines)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        p, q = _nearest(zeros, ones, lines)
+        factors = np.stack([zeros / p, ones / q], axis=2)
+    # Where rounding has spoilt a problem, nothing is bet.
+    factors[~(np.isfinite(factors) & (factors > 0)).all(axis=(1, 2))] = 1.0
     kept = zeros + ones > RAREST
-    return [
-        Region(np.stack([z / a, o / b], axis=1)[k]) for z, a, o, b, k in zip(zeros, p, ones, q, kept, strict=True)
-    ]
+    return [Region(each[k]) for each, k in zip(factors, kept, strict=True)]
 
 
 def _nearest(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats]:

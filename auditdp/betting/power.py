@@ -1,18 +1,22 @@
 """What a clean game would have found: the smallest violation that its budget refutes nine times in ten.
 
-No finite sample bounds every alternative, so the alternative is named: randomised response on one bit, at a larger
-epsilon, is the easiest violation to see; for a Gaussian DP claim it is the Gaussian mechanism at a larger mu.
+No finite sample bounds every alternative, so the alternative is named: the pair that the same kind of claim allows at a
+larger level, which is the easiest violation to see. It is randomised response on one bit for pure claims, the Gaussian
+mechanism for Gaussian DP, and for any claim the dominating pair, whose growth under the best bet (`regions.py`) is the limit
+for every sequential test.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 from scipy.stats import binom, norm
 
 from auditdp.betting.caps import log_cap
 from auditdp.betting.forecasts import Law
+from auditdp.betting.levels import level_grid
 from auditdp.betting.nearest import nearest_regions
 from auditdp.claims import Claim
 from auditdp.dominating import DominatingPair, lines
@@ -27,10 +31,10 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
 
     The calls are those that the best pair got: with several pairs, what was spent on the others shows nothing.
 
-    For (epsilon, delta) claims, with one exact forecaster that has a share of the wealth, the wealth after all calls is
-    at least what its bets make of that share, so the binomial tail below is a lower bound on the power. Without a
-    white-box forecaster, the price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky & Trofimov 1981), is
-    added; then, and for Gaussian DP (normal approximation), the level is an estimate.
+    For pure claims, with one exact forecaster that has a share of the wealth, the wealth after all calls is at least what
+    its bets make of that share, so the binomial tail below is a lower bound on the power. Without a white-box forecaster, the
+    price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky & Trofimov 1981), is added; then, and for all other
+    claims (normal approximation, and a region that is known from the start), the level is an estimate.
 
     Args:
         claim: The claim that was not refuted.
@@ -46,14 +50,10 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
     if not white_box:
         needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
     power = _response_power if claim.delta == 0 else _curve_power
-    alternative = claim.alternative
-    low, high = claim.level, HIGHEST_LEVEL
-    if low >= high or power(claim, high, calls, needed) < POWER:
-        return math.inf, alternative
-    while high - low > PRECISION * low:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if power(claim, middle, calls, needed) >= POWER else (middle, high)
-    return high, alternative
+    levels = level_grid(claim, ratio=1 + PRECISION)
+    levels = levels[(levels > claim.level) & (levels <= HIGHEST_LEVEL)]
+    enough = bisect_left(range(len(levels)), POWER, key=lambda k: power(claim, float(levels[k]), calls, needed))
+    return (float(levels[enough]), claim.alternative) if enough < len(levels) else (math.inf, claim.alternative)
 
 
 def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:

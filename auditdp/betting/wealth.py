@@ -123,7 +123,8 @@ class Wealth:
             forecasts: What all K forecasters said of the batch, in order, from earlier batches only. Each may leave calls
                 out, if which ones does not depend on their coins.
             calls: Calls in the batch.
-            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,).
+            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
+                first one first, shape (ranks, anchors); None for nobody.
             pair: Which pair of inputs the batch is of.
 
         Returns:

@@ -27,12 +27,13 @@ from auditdp.betting.levels import level_grid
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
 from auditdp.calls.recording import Playback, Recorder
-from auditdp.claims import Claim, GaussianDP, PureDP
+from auditdp.claims import ApproxDP, Claim, PureDP
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism import Mechanism
 from auditdp.randomness import Streams, prefixed
 from auditdp.results import Counterexample, Evidence, Verdict
 
+SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
 CONFIRMATION_FACTOR = 8
 CONFIRMATION_LEAST = 4_000
 SHRINKING_ALPHA = 0.05
@@ -91,7 +92,7 @@ def play_game(
         "log_e_value": game.wealth.log_wealth,
         "details": details,
     }
-    symbol = "μ" if isinstance(claim, GaussianDP) else "ε"
+    symbol = SYMBOLS[claim.parameter]
     bound = f"{symbol} ≥ {common['epsilon_lower']:.4g} with confidence {1 - alpha:.6g}"
     used = game.wealth.calls + spent
     if not game.wealth.refuted(alpha):
@@ -268,7 +269,7 @@ def _counterexample(fresh: Game) -> Counterexample:
     )
     if right + wrong:
         epsilon, delta = claim.tangents()[0]
-        if isinstance(claim, GaussianDP):
+        if not isinstance(claim, PureDP | ApproxDP):
             allowed = f"at most {(1 + claim.delta_at(0.0)) / 2:.2%} of all calls, and less among its surest"
         else:
             allowed = f"{PureDP(epsilon).posterior_cap():.2%}"

@@ -65,15 +65,15 @@ def bound(value: object, *, up: bool, against: float | None = None, digits: int 
 
 
 def level(claim: ClaimRecord | None) -> float | None:
-    """Return the claimed epsilon, or mu for a Gaussian claim; None where the claim is not about privacy."""
+    """Return the claimed epsilon, mu or rho; None where the claim is not about privacy."""
     if claim is None:
         return None
-    return as_float(claim.mu if claim.parameter == "mu" else claim.epsilon)
+    return as_float({"mu": claim.mu, "rho": claim.rho}.get(claim.parameter, claim.epsilon))
 
 
 def symbol(claim: ClaimRecord | None) -> str:
     """Return the letter that the bounds of an audit are about."""
-    return "μ" if claim is not None and claim.parameter == "mu" else "ε"
+    return {"mu": "μ", "rho": "ρ"}.get(claim.parameter, "ε") if claim is not None else "ε"
 
 
 def interval(lower: object, upper: object, claim: ClaimRecord | None = None) -> str:
