@@ -22,10 +22,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from auditdp.errors import ClaimError
 
 Floats = NDArray[np.float64]
+
+LARGEST_EPSILON = 700.0
+"""Statements at a larger epsilon are left out, which promises less: e^ε would overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,7 @@ class DominatingPair:
         """Return the pair that dominates all pairs for which some statements hold in both orders.
 
         Args:
-            statements: Their epsilon and delta, shape (statements, 2), with epsilon >= 0 and 0 <= delta < 1.
+            statements: Their epsilon and delta, shape (statements, 2), with epsilon >= 0 and 0 <= delta <= 1.
 
         Raises:
             ClaimError: If an epsilon or a delta is out of range.
@@ -74,9 +78,9 @@ class DominatingPair:
 def lines(statements: Floats) -> Floats:
     """Return T as linear bounds (u, v, w), which stand for u b <= v a + w, sorted by slope; shape (2 statements, 3)."""
     epsilon, delta = statements[:, 0], statements[:, 1]
-    share = 1 / (1 + np.exp(epsilon))
-    above = np.stack([share, 1 - share, delta * share], axis=1)
-    below = np.stack([1 - share, share, 1 - share + (delta - 1) * share], axis=1)
+    share, rest = expit(-epsilon), expit(epsilon)
+    above = np.stack([share, rest, delta * share], axis=1)
+    below = np.stack([rest, share, rest + (delta - 1) * share], axis=1)
     return np.concatenate([below[np.argsort(-epsilon)], above[np.argsort(epsilon)]])
 
 
@@ -86,12 +90,13 @@ def _corners(statements: Floats) -> Floats:
     if (
         points.ndim != 2
         or not len(points)
-        or not (np.isfinite(points).all() and (points[:, 0] >= 0).all() and ((0 <= points[:, 1]) & (points[:, 1] < 1)).all())
+        or not (np.isfinite(points).all() and (points[:, 0] >= 0).all() and ((0 <= points[:, 1]) & (points[:, 1] <= 1)).all())
     ):
         raise ClaimError(
-            "a curve: expected statements (epsilon, delta) with finite epsilon >= 0 and 0 <= delta < 1, got "
+            "a curve: expected statements (epsilon, delta) with finite epsilon >= 0 and 0 <= delta <= 1, got "
             f"{points.tolist()!r:.200}"
         )
+    points = np.append(points[points[:, 0] <= LARGEST_EPSILON], [[LARGEST_EPSILON, 1.0]], axis=0)
     chain: list[tuple[float, float, float]] = []
     for epsilon, delta in points[np.lexsort((points[:, 1], points[:, 0]))]:
         slope = float(np.exp(epsilon))

@@ -45,7 +45,7 @@ RENEWED = 1.25
 LINES = 60
 """Statements of a curve that the nearest law is found with; all of them make the price."""
 TINY = 1e-9
-BINS = np.sinh(np.linspace(-math.asinh(40.0), math.asinh(40.0), 400))
+BINS = np.sinh(np.arange(-200, 201) * (math.asinh(40.0) / 200))
 """Log-odds that forecasts are rounded to, towards 0, where all forecasters bet."""
 ROUNDED = np.where(BINS > 0, np.append(0.0, BINS[:-1]), BINS)
 

@@ -26,6 +26,8 @@ FIRST_BARRIER = 1e-2
 SHRINK = 0.03
 TOLERANCE = 1e-6
 RAREST = 1e-6
+LEAST = 1e-9
+"""Probabilities of cells below this are taken for it: smaller ones are lost in the rounding of the tails."""
 MOST_STEPS = 60
 
 
@@ -60,6 +62,8 @@ def _nearest(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats
     size = 2 * (cells - 1)
     if not size:
         return zeros, ones
+    zeros, ones = np.maximum(zeros, LEAST), np.maximum(ones, LEAST)
+    zeros, ones = zeros / zeros.sum(axis=1, keepdims=True), ones / ones.sum(axis=1, keepdims=True)
     u, v, w = (lines[:, None, :, j] for j in range(3))
     # Knowing nothing of the coin is strictly inside all bounds.
     a = np.cumsum(((zeros + ones) / 2)[:, ::-1], axis=1)[:, -2::-1].copy()
@@ -88,7 +92,7 @@ def _nearest(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats
         hessian[:, 0, 2::2], hessian[:, 0, 3::2] = -bend_a[:, 1:-1], -bend_b[:, 1:-1]
         for k in np.flatnonzero(live):
             _, solved, failed = dpbsv(hessian[k], gradient[k])
-            step[k] = 0.0 if failed else solved
+            step[k] = 0.0 if failed or not np.isfinite(solved).all() else solved
         step_a, step_b = step[:, 0::2], step[:, 1::2]
         length = np.minimum(1.0, 0.95 * _room(slack, v * step_a[..., None] - u * step_b[..., None]))
         length = np.minimum(length, 0.95 * _room(cell_a, _steps(step_a, 0.0)))
