@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from auditdp.curve_claims import AccountedDP, RenyiDP, ZeroConcentratedDP, check_positive
 from auditdp.errors import ClaimError
 
-
 STEP = 0.05
 """Standard deviations of the privacy loss between two statements of a Gaussian curve."""
 

@@ -1,7 +1,7 @@
 """Promises of a whole curve δ(ε): what an accountant computes for a mechanism, and what Rényi and concentrated DP imply.
 
-They are statements for the game, which bets against a whole curve at once (`auditdp/betting/regions.py`): what refutes such a
-claim refutes the curve, and not necessarily the one (ε, δ) that is quoted from it.
+They are statements for the game, which bets against a whole curve at once (`auditdp/betting/regions.py`): what refutes
+such a claim refutes the curve, and not necessarily the one (ε, δ) that is quoted from it.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ class AccountedDP(_Curve):
             ClaimError: If the family has no such level.
         """
         if level not in self.members:
-            raise ClaimError(f"AccountedDP: no member of the family has level {level!r}; known are {[*self.members]!r:.200}")
+            raise ClaimError(
+                f"AccountedDP: no member of the family has level {level!r}; known are {[*self.members]!r:.200}"
+            )
         return self.members[level]
 
     def __str__(self) -> str:
@@ -139,8 +141,9 @@ class AccountedDP(_Curve):
 class ZeroConcentratedDP(_Curve):
     """rho-zero-concentrated differential privacy, through the best known curve that it implies.
 
-    What is bet against is δ(ε) = inf over α > 1 of e^((α-1)(αρ-ε)) (1-1/α)^α/(α-1), Proposition 12 of Canonne, Kamath & Steinke
-    (2020, arXiv:2004.00010v5). A pair may satisfy it and not be rho-zCDP, so less is refuted than the claim says.
+    What is bet against is δ(ε) = inf over α > 1 of e^((α-1)(αρ-ε)) (1-1/α)^α/(α-1), Proposition 12 of Canonne, Kamath &
+    Steinke (2020, arXiv:2004.00010v5). A pair may satisfy it and not be rho-zCDP, so less is refuted than the claim
+    says.
 
     Args:
         rho: The claimed rho; finite and positive.
@@ -225,9 +228,9 @@ def _implied(
     epsilons: NDArray[np.float64], divergences: NDArray[np.float64], orders: NDArray[np.float64] = ORDERS
 ) -> NDArray[np.float64]:
     """Return the smallest δ over some orders at each ε, where it is below 1, with a last point of no promise left out."""
-    logs = (
-        (orders - 1) * (divergences - epsilons[:, None]) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
-    ).min(axis=1)
+    logs = ((orders - 1) * (divergences - epsilons[:, None]) + orders * np.log1p(-1 / orders) - np.log(orders - 1)).min(
+        axis=1
+    )
     kept = logs < -1e-9
     return np.stack([epsilons[kept], np.exp(logs[kept])], axis=1)
 

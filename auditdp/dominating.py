@@ -90,7 +90,11 @@ def _corners(statements: Floats) -> Floats:
     if (
         points.ndim != 2
         or not len(points)
-        or not (np.isfinite(points).all() and (points[:, 0] >= 0).all() and ((0 <= points[:, 1]) & (points[:, 1] <= 1)).all())
+        or not (
+            np.isfinite(points).all()
+            and (points[:, 0] >= 0).all()
+            and ((points[:, 1] >= 0) & (points[:, 1] <= 1)).all()
+        )
     ):
         raise ClaimError(
             "a curve: expected statements (epsilon, delta) with finite epsilon >= 0 and 0 <= delta <= 1, got "

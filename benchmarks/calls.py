@@ -19,12 +19,12 @@ from scipy.optimize import brentq
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.adjacency import Adjacency, as_adjacency
+from auditdp.betting.caps import log_cap
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
+from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search
 from auditdp.betting.watcher import Watching
-from auditdp.betting.caps import log_cap
-from auditdp.betting.levels import level_grid
 from auditdp.calls import Calls
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game

@@ -22,8 +22,8 @@ from scipy.stats import binomtest, laplace, norm
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.betting.levels import level_grid
+from auditdp.betting.watcher import Watching
 from auditdp.binomial import lower_limit, upper_limit
 from auditdp.bounds import from_outputs
 from auditdp.claims import Claim

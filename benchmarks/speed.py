@@ -16,8 +16,8 @@ import numpy as np
 from auditdp import PureDP
 from auditdp.adjacency import Pair
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.betting.levels import level_grid
+from auditdp.betting.watcher import Watching
 from auditdp.mechanism import Array
 from auditdp.randomness import stream
 from benchmarks import figures

@@ -11,8 +11,8 @@ from functools import partial
 
 from auditdp import PureDP
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.betting.levels import level_grid
+from auditdp.betting.watcher import Watching
 from auditdp.randomness import stream
 from auditdp.report.numbers import number
 from benchmarks import figures

@@ -45,7 +45,10 @@ NEWTON_STEPS = 3
 COARSE = {"halves": 2, "quarters": 4}
 VARIANTS = (
     *(f"{parts}{how}" for parts in COARSE for how in ("", ", cautious", ", mirrored")),
-    *(f"cells{how}" for how in ("", ", cautious", ", wary", ", certain", ", nested", ", sloped", ", curved", ", normal")),
+    *(
+        f"cells{how}"
+        for how in ("", ", cautious", ", wary", ", certain", ", nested", ", sloped", ", curved", ", normal")
+    ),
 )
 WEIGHTS = {"cells, cautious": 2.0, "cells, sloped": 4.0, "cells, curved": 4.0, "cells, normal": 4.0}
 """Prior weights of variants beside 1: more for those that have little to learn, and so are right when calls are few."""

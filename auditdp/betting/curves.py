@@ -1,9 +1,9 @@
 """Bets against claims with a delta and against curves: regions that are learned from what forecasters expect.
 
-At a few levels, the *posts*, the region is that of the law nearest to what the leader there expects (`nearest.py`). Posts lie
-ever denser below the highest level that the leader's law exceeds, since what can be won falls with the square of the
-distance to it. A level between two posts takes the region of the one from which it expects more, at its own price. All of it
-is renewed when the calls of a pair have grown by a quarter, from earlier batches only.
+At a few levels, the *posts*, the region is that of the law nearest to what the leader there expects (`nearest.py`).
+Posts lie ever denser below the highest level that the leader's law exceeds, since what can be won falls with the square
+of the distance to it. A level between two posts takes the region of the one from which it expects more, at its own
+price. All of it is renewed when the calls of a pair have grown by a quarter, from earlier batches only.
 
 Forecasters other than leaders bet on the claim alone, each by several *ways*, whose wealth is averaged: with the region of
 the claim's post, and with regions that need nothing to be learned:
@@ -137,8 +137,8 @@ class Curves:
         size = len(ROUNDED)
         where = line.who * size + np.searchsorted(BINS, line.log_odds).clip(0, size - 1)
         zeros, ones = (
-            np.bincount(where, weights=w, minlength=line.count * size).reshape(line.count, size)
-            for w in (line.zeros, line.ones)
+            np.asarray(np.bincount(where, weights=side, minlength=line.count * size), np.float64).reshape(-1, size)
+            for side in (line.zeros, line.ones)
         )
         seen = zeros.sum(axis=1) + ones.sum(axis=1)  # calls that are left out are not bet on, and cost nothing
         won = np.zeros((line.count, len(self._anchors), len(self.shares)))
@@ -159,10 +159,8 @@ class Curves:
         claim at its level or at the lowest open one, with a fraction of the stake until it has earned the rank.
         """
         claim = int(self._anchor[self._position])
-        if leaders is None:
-            ranks = np.repeat(np.arange(line.count)[:, None], len(self._anchors), axis=1)
-        else:
-            ranks = np.atleast_2d(leaders)
+        anybody = np.arange(line.count)[:, None]
+        ranks = np.tile(anybody, len(self._anchors)) if leaders is None else np.atleast_2d(leaders)
         laws: dict[int, tuple[Floats, Floats]] = {}
         tops: dict[int, int] = {}
 
@@ -240,7 +238,9 @@ class Curves:
         found = nearest_regions(
             np.stack([_split(zeros, most) for zeros, _ in wanted.values()]),
             np.stack([_split(ones, most) for _, ones in wanted.values()]),
-            np.stack([np.pad(at, ((0, few - len(at)), (0, 0)), mode="edge") for at in (self._at(p).lines for p in wanted)]),
+            np.stack(
+                [np.pad(at, ((0, few - len(at)), (0, 0)), mode="edge") for at in (self._at(p).lines for p in wanted)]
+            ),
         )
         return dict(zip(wanted, found, strict=True))
 

@@ -21,12 +21,12 @@ from scipy.special import logit
 
 from auditdp.adjacency import Pair
 from auditdp.betting.batch import Batch
-from auditdp.betting.memory import Memory
-from auditdp.betting.watcher import Watching
 from auditdp.betting.caps import log_cap
 from auditdp.betting.forecasts import Forecasts, Law
-from auditdp.dominating import Floats
+from auditdp.betting.memory import Memory
+from auditdp.betting.watcher import Watching
 from auditdp.calls.inputs import Inputs
+from auditdp.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism import Array, Mechanism, name_of
 
@@ -275,7 +275,10 @@ def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:
     values, inverse = np.unique((odds.view(np.int64) & MANTISSA).view(np.float64), return_inverse=True)
     ones, zeros = (np.bincount(inverse, weights=side, minlength=len(values)) for side in (labels, 1 - labels))
     return Forecasts(
-        values[None], np.asarray(ones, dtype=np.float64), np.asarray(zeros, dtype=np.float64), (expected.log_odds[None], expected.weights)
+        values[None],
+        np.asarray(ones, dtype=np.float64),
+        np.asarray(zeros, dtype=np.float64),
+        (expected.log_odds[None], expected.weights),
     )
 
 

@@ -17,10 +17,10 @@ from auditdp.betting.forecasters import Player, player
 from auditdp.betting.memory import Memory
 from auditdp.betting.watcher import Watcher
 from auditdp.betting.wealth import Wealth
-from auditdp.dominating import Floats
 from auditdp.calls import Calls
 from auditdp.calls.inputs import difference
 from auditdp.claims import Claim
+from auditdp.dominating import Floats
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import Mechanism, brief
 from auditdp.randomness import Streams
@@ -147,11 +147,11 @@ class Game:
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
 
     def _ranked(self, table: Table) -> NDArray[np.intp]:
-        """Return who is to lead on a pair, the first one first, at every anchor: who has lately earned most, by its prior."""
+        """Return who is to lead on a pair at every anchor, the first one first: who has lately earned most."""
         standing = table.score + self._prior
         if self.claim.delta == 0:
-            return np.argmax(standing, axis=0)
-        return np.argsort(-standing, axis=0, kind="stable")
+            return np.asarray(np.argmax(standing, axis=0))
+        return np.asarray(np.argsort(-standing, axis=0, kind="stable"))
 
     def _nearly_there(self) -> int:
         """Return how many calls the next batch should not exceed, so that few are made beyond the verdict."""

@@ -1,10 +1,10 @@
 """The lower bound: levels that are crossed one after the other.
 
-The forecasts are bet against the claim at every level of a grid (levels of ε, of μ, or of whatever a claim's family states).
-A level is *crossed* when the wealth against it has reached 1/α, and the bound is the largest level such that it and all below
-it are crossed. If the truth is at level ε*, the claims at all levels from ε* on are true, and a bound of ε* or more needs the
-smallest of them to be crossed, which has probability at most α. The claim is one of the levels, so "the bound reaches the
-claim" is the very event that makes a verdict VIOLATED, and one α covers both statements.
+The forecasts are bet against the claim at every level of a grid (levels of ε, of μ, or of whatever a claim's family
+states). A level is *crossed* when the wealth against it has reached 1/α, and the bound is the largest level such that
+it and all below it are crossed. If the truth is at level ε*, the claims at all levels from ε* on are true, and a bound
+of ε* or more needs the smallest of them to be crossed, which has probability at most α. The claim is one of the levels,
+so "the bound reaches the claim" is the very event that makes a verdict VIOLATED, and one α covers both statements.
 """
 
 from __future__ import annotations

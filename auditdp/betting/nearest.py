@@ -1,9 +1,9 @@
 """The law nearest to a forecast among all that a claim allows: the reverse information projection.
 
-A forecast gives cells c, sorted by their log-odds, the probabilities P(c) and Q(c) under the two coins. Of all laws (P₀, Q₀)
-that the claim allows we want the one that maximises Σ P ln P₀ + Q ln Q₀. With a_k and b_k the probabilities of the cells from
-the k-th on, a law whose likelihood ratio increases along the cells satisfies the claim exactly if b_k <= T(a_k) for all k
-(`auditdp/dominating.py`), since its most telling events are such tails. So the problem is
+A forecast gives cells c, sorted by their log-odds, the probabilities P(c) and Q(c) under the two coins. Of all laws
+(P₀, Q₀) that the claim allows we want the one that maximises Σ P ln P₀ + Q ln Q₀. With a_k and b_k the probabilities of
+the cells from the k-th on, a law whose likelihood ratio increases along the cells satisfies the claim exactly if b_k <=
+T(a_k) for all k (`auditdp/dominating.py`), since its most telling events are such tails. So the problem is
 
     maximise  Σ_c P(c) ln(a_c - a_{c+1}) + Q(c) ln(b_c - b_{c+1})   over  u b_k <= v a_k + w  for all k and all lines of T,
 
@@ -40,7 +40,8 @@ def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:
 def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
     """Return for each of several forecasts the region of the factors (P/P₀, Q/Q₀), but for cells that are too rare.
 
-    The factors of a cell whose probability is of the order of the barrier are not near their optimum, and would set the price.
+    The factors of a cell whose probability is of the order of the barrier are not near their optimum, and would set the
+    price.
 
     Args:
         zeros: P, shape (problems, cells), positive.

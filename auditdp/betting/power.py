@@ -31,10 +31,11 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
 
     The calls are those that the best pair got: with several pairs, what was spent on the others shows nothing.
 
-    For pure claims, with one exact forecaster that has a share of the wealth, the wealth after all calls is at least what
-    its bets make of that share, so the binomial tail below is a lower bound on the power. Without a white-box forecaster, the
-    price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky & Trofimov 1981), is added; then, and for all other
-    claims (normal approximation, and a region that is known from the start), the level is an estimate.
+    For pure claims, with one exact forecaster that has a share of the wealth, the wealth after all calls is at least
+    what its bets make of that share, so the binomial tail below is a lower bound on the power. Without a white-box
+    forecaster, the price of learning two atoms, 2 (ln(calls/2)/2 + ln 2) nats (Krichevsky & Trofimov 1981), is added;
+    then, and for all other claims (normal approximation, and a region that is known from the start), the level is an
+    estimate.
 
     Args:
         claim: The claim that was not refuted.

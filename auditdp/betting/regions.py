@@ -8,23 +8,23 @@ coin is, and the wealth is multiplied by e_b/S(R), where b is the coin and
 
 is the *price* of the region.
 
-*Theorem.* If the claim is true, the expected product of n such factors is at most 1, even if the bettor sees all n outputs
-before any bet is placed. *Proof.* By Blackwell's theorem the two laws of the output y are p₀ and q₀ sent through one channel:
-the coin b is thrown, z is drawn from p₀ or q₀, and y is drawn given z alone. So given all z and all y, the coins are
-independent and P(b = 1 | z, y) = q₀(z)/(p₀(z) + q₀(z)). With m(z) = ½ p₀(z) + ½ q₀(z), the law of z, the expected factor of
-one call given all z and y is [½ p₀(z) e₀ + ½ q₀(z) e₁]/(m(z) S(R)), at most the maximum over R, and the product over the
-calls has no larger expectation than the product of these maxima. These depend on the z alone, which are independent, and
-Σ_z m(z) max[...]/(m(z) S(R)) = 1. ∎
+*Theorem.* If the claim is true, the expected product of n such factors is at most 1, even if the bettor sees all n
+outputs before any bet is placed. *Proof.* By Blackwell's theorem the two laws of the output y are p₀ and q₀ sent
+through one channel: the coin b is thrown, z is drawn from p₀ or q₀, and y is drawn given z alone. So given all z and
+all y, the coins are independent and P(b = 1 | z, y) = q₀(z)/(p₀(z) + q₀(z)). With m(z) = ½ p₀(z) + ½ q₀(z), the law of
+z, the expected factor of one call given all z and y is [½ p₀(z) e₀ + ½ q₀(z) e₁]/(m(z) S(R)), at most the maximum over
+R, and the product over the calls has no larger expectation than the product of these maxima. These depend on the z
+alone, which are independent, and Σ_z m(z) max[...]/(m(z) S(R)) = 1. ∎
 
 So wealth is a non-negative supermartingale from batch to batch, for every region and every forecaster, and by Ville's
 inequality it ever reaches 1/α with probability at most α. Nothing in it depends on the kind of the claim. A dominating pair
 that allows more than the claim has a larger price; rounding is paid for by raising it (`ROUNDING`).
 
-*Which region.* Among all laws of (y, b) that the claim allows let (P₀, Q₀) be the one that the forecast's law (P, Q) has the
-smallest Kullback–Leibler divergence from. The factors (P/P₀, Q/Q₀) have price 1, and their growth, that divergence, is
-the largest of all bets (Grünwald, de Heide & Koolen 2024, arXiv:1906.07801v6, Theorem 1; Larsson, Ramdas & Ruf 2025,
-arXiv:2402.18810v3, Theorem 4.1). No sequential test of level α needs fewer than about ln(1/α)/growth calls. `nearest.py` finds
-that law; a bet that is only near it pays with its price, and stays valid.
+*Which region.* Among all laws of (y, b) that the claim allows let (P₀, Q₀) be the one that the forecast's law (P, Q)
+has the smallest Kullback–Leibler divergence from. The factors (P/P₀, Q/Q₀) have price 1, and their growth, that
+divergence, is the largest of all bets (Grünwald, de Heide & Koolen 2024, arXiv:1906.07801v6, Theorem 1; Larsson, Ramdas
+& Ruf 2025, arXiv:2402.18810v3, Theorem 4.1). No sequential test of level α needs fewer than about ln(1/α)/growth calls.
+`nearest.py` finds that law; a bet that is only near it pays with its price, and stays valid.
 
 *Which bet of the region.* For log-odds l, the pair that maximises (1-r) ln e₀ + r ln e₁ with r = e^l/(1+e^l).
 """
@@ -59,10 +59,8 @@ class Region:
         for k, (zero, one) in enumerate(logs.tolist()):
             while chain:
                 lost, gained = logs[chain[-1], 0] - zero, one - logs[chain[-1], 1]
-                if lost <= 0:  # the one before is worse under both coins
-                    level = -math.inf
-                else:
-                    level = math.log(lost / gained) if gained > 0 else math.inf
+                # -inf where the one before is no better under either coin, and inf where this one is not.
+                level = -math.inf if lost <= 0 else math.log(lost / gained) if gained > 0 else math.inf
                 if odds[-1] < level:
                     break
                 chain.pop()

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
 from auditdp.betting.batch import Batch
+from auditdp.betting.caps import log_cap
 from auditdp.betting.cells import MOST_NAMES, VARIANTS, WEIGHTS, Bank, Cells, Names
+from auditdp.betting.forecasts import Forecasts
 from auditdp.betting.learners import Learner, learners_for
 from auditdp.betting.memory import Memory
 from auditdp.betting.views import as_rows, by_inputs, fingerprint, views_of
-from auditdp.betting.caps import log_cap
-from auditdp.betting.forecasts import Forecasts
 from auditdp.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism import Array

@@ -4,10 +4,11 @@ The factor of one call, and why it cannot be expected to grow where the claim is
 bet on, in `caps.py` for pure claims and in `curves.py` for all others; and what it means that levels are crossed, in
 `levels.py`. This is what remains:
 
-**Mixtures.** An average of wealths, each with expected factors of at most 1, is again one. Wealth is averaged, with weights
-fixed beforehand, over forecasters, over ways of betting, and with *leaders*, who before every batch follow the forecaster
-that has lately earned most on the pair that is played (a choice made from the past, so their wealth is one more
-supermartingale). Leaders differ in when they start: what is lost while forecasters learn cannot weigh on those who come later.
+**Mixtures.** An average of wealths, each with expected factors of at most 1, is again one. Wealth is averaged, with
+weights fixed beforehand, over forecasters, over ways of betting, and with *leaders*, who before every batch follow the
+forecaster that has lately earned most on the pair that is played (a choice made from the past, so their wealth is one
+more supermartingale). Leaders differ in when they start: what is lost while forecasters learn cannot weigh on those who
+come later.
 
 **Batches.** Within a batch all forecasts come from earlier batches, so the wealth after it depends only on how many calls
 of either coin got each forecast. Bets are therefore counted, not listed, and the wealth is looked at between batches.

@@ -21,9 +21,9 @@ import numpy as np
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, checked_pairs
+from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.power import detectable_level
-from auditdp.betting.levels import level_grid
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
 from auditdp.calls.recording import Playback, Recorder

@@ -20,9 +20,9 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import Labels, Player
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.betting.watcher import Watching
-from auditdp.dominating import Floats
 from auditdp.calls.inputs import Inputs
 from auditdp.claims import Claim
+from auditdp.dominating import Floats
 from auditdp.evidence.game import play_game
 from auditdp.mechanism import Array, Mechanism, name_of
 from auditdp.randomness import Streams, prefixed

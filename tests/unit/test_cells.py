@@ -157,7 +157,9 @@ def test_shapes_are_functions_of_the_share_below_the_middle_of_a_cell(values):
     cells = Cells(np.array(values))
     counts = cells.count(np.array(values))
     u = (np.cumsum(counts) - counts / 2) / len(values)
-    assert cells.shapes == pytest.approx(np.array([2 * u - 1, 1 + np.log(u), 1 + np.log(1 - u), norm.ppf(u)]), abs=1e-12)
+    assert cells.shapes == pytest.approx(
+        np.array([2 * u - 1, 1 + np.log(u), 1 + np.log(1 - u), norm.ppf(u)]), abs=1e-12
+    )
 
 
 def test_shapes_are_finite_where_the_last_cell_is_empty():
@@ -297,7 +299,9 @@ def test_plausible_sums_of_shapes_are_drawn_around_what_was_fitted():
             assert (abs(draws.mean(axis=0) - said[k].log_odds[variant]) <= 6 * errors + 1e-3).all(), name
             if name == "cells, sloped":
                 rank = cells.shapes[0]
-                expected = abs(rank) / math.sqrt(FITTED["cells, sloped"][1] + bank.counts[:, bank.slices[k]].sum(axis=0) @ rank**2 / 4)
+                expected = abs(rank) / math.sqrt(
+                    FITTED["cells, sloped"][1] + bank.counts[:, bank.slices[k]].sum(axis=0) @ rank**2 / 4
+                )
                 assert draws.std(axis=0) == pytest.approx(expected, rel=0.15)
 
 

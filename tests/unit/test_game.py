@@ -15,8 +15,8 @@ from auditdp.betting import watcher as watcher_module
 from auditdp.betting.batch import Batch
 from auditdp.betting.forecasters import LikelihoodRatio, Single, default_forecasters
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, NEGLECT, Game
-from auditdp.betting.watcher import Watching
 from auditdp.betting.levels import level_grid
+from auditdp.betting.watcher import Watching
 from auditdp.betting.wealth import Wealth
 from auditdp.calls import MOST_PROBED, PROBES
 from auditdp.calls.independence import SHARE
