@@ -5,6 +5,7 @@ A fork leaves the loop and becomes the command, so that nothing of one command i
 """
 
 import atexit
+import contextlib
 import gc
 import json
 import os
@@ -13,6 +14,7 @@ import sys
 
 def preload() -> None:
     """Import what the commands import, so that every fork has it."""
+    import dp_accounting.pld.privacy_loss_distribution  # noqa: F401
     import joblib  # noqa: F401
     import rich.progress  # noqa: F401
     import sklearn.linear_model
@@ -21,10 +23,12 @@ def preload() -> None:
     import statsmodels.stats.weightstats  # noqa: F401
     import threadpoolctl  # noqa: F401
 
-    from auditdp.cli import inspect, replay, run, selftest  # noqa: F401
+    from auditdp.cli import account, inspect, replay, run, selftest  # noqa: F401
     from auditdp.report.formats import render
     from auditdp.results import RunRecord
 
+    with contextlib.suppress(ImportError):
+        import opacus.accountants  # noqa: F401
     render(RunRecord(0, "complete", {}, {}, "", "", [], []), "html")
 
 
