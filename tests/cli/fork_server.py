@@ -5,7 +5,6 @@ A fork leaves the loop and becomes the command, so that nothing of one command i
 """
 
 import atexit
-import contextlib
 import gc
 import json
 import os
@@ -27,8 +26,6 @@ def preload() -> None:
     from auditdp.report.formats import render
     from auditdp.results import RunRecord
 
-    with contextlib.suppress(ImportError):
-        import opacus.accountants  # noqa: F401
     render(RunRecord(0, "complete", {}, {}, "", "", [], []), "html")
 
 
