@@ -6,7 +6,7 @@ WORKERS ?= auto
 DATA ?= $(or $(AUDITDP_DATA),$(wildcard ../shared/data))
 BIN := .venv/bin
 
-.PHONY: audit mutate test lint format report bench selftest wheel clean
+.PHONY: audit mutate test statistics lint format report bench selftest wheel clean
 
 audit: .venv/ready  ## audit every mechanism; leaves the report, the record and the ledger of claims in reports/
 	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
@@ -21,6 +21,9 @@ mutate: .venv/ready  ## would the audits notice if their mechanisms were broken?
 
 test: .venv/ready  ## run the test suite
 	$(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) -q
+
+statistics: .venv/ready  ## the statistical tests with all their repetitions
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m statistical --full
 
 lint: .venv/ready  ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -44,6 +44,8 @@ class Settings:
     calls: int
     root_seed: int
     key: str = field(default="audit")
+    most: int | None = None
+    """Most calls of a game, also where an audit names its own number."""
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""
@@ -107,6 +109,7 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         return [
             estimation_evidence(adapted, built.claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)
         ]
+    calls = calls if settings.most is None else min(calls, settings.most)
     adjacency = as_adjacency(built.pairs)
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
     if not isinstance(built.claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built

@@ -1,7 +1,45 @@
-"""What all tests share."""
+"""What all tests share: one thread, and how often what is random is repeated."""
+
+from dataclasses import dataclass
 
 import pytest
+from scipy.stats import binom
 from threadpoolctl import threadpool_limits
+
+FALSE_FAILURE = 1e-6
+"""What an assertion about a count may fail with, where what it tests is true; it is computed from the repetitions run."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="repeat what is random in full, as `make statistics` does")
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """The number of repetitions of a test, and the limits on what is counted in them."""
+
+    full: bool
+
+    def __call__(self, in_full: int, *, least: int = 25) -> int:
+        """So many in full; else a tenth of them, but at least so many that the assertion can fail."""
+        return in_full if self.full else min(in_full, max(in_full // 10, least))
+
+    @staticmethod
+    def most(repeats: int, rate: float) -> int:
+        """More than this have a probability of at most FALSE_FAILURE where each has probability ``rate`` at most."""
+        return int(binom.isf(FALSE_FAILURE, repeats, rate))
+
+    @staticmethod
+    def fewest(repeats: int, rate: float) -> int:
+        """Fewer than this have a probability below FALSE_FAILURE where each has probability ``rate`` at least."""
+        least = int(binom.ppf(FALSE_FAILURE, repeats, rate))
+        assert least > 0, f"of {repeats} repetitions at a rate of {rate} none may be seen: the assertion could not fail"
+        return least
+
+
+@pytest.fixture(scope="session")
+def repeats(request) -> Repetitions:
+    return Repetitions(request.config.getoption("--full", default=False))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,6 +12,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from scipy.optimize import brentq
+
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon
 from auditdp.accountants.poisson import Poisson
 from auditdp.claims import GaussianDP
@@ -48,17 +50,21 @@ class Opacus(Poisson):
     def delta_at(self, epsilon: float) -> float:
         """Return a δ of at least 1e-12 at which Opacus' ε is at most ``epsilon``, within 1e-9 of the smallest; else 1."""
         check_epsilon(type(self).__name__, epsilon)
-        low, high = math.log(LEAST_DELTA), 0.0
-        while high - low > 1e-9:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._within(epsilon, math.exp(middle)) else (middle, high)
-        return math.exp(high)
+        low = math.log(LEAST_DELTA)
+        if self._excess(low, epsilon) <= 0:
+            return LEAST_DELTA
+        # Opacus takes a second for each question: interpolation asks a third as often as bisection.
+        found = brentq(self._excess, low, 0.0, args=(epsilon,), xtol=2e-10)
+        return math.exp(min(found + 5e-10, 0.0))
 
-    def _within(self, epsilon: float, delta: float) -> bool:
+    def _excess(self, log_delta: float, epsilon: float) -> float:
+        """How far Opacus' ε lies above ``epsilon``; -1 at δ = 1, where no ε is lost."""
+        if log_delta == 0:
+            return -1.0
         try:
-            return self.epsilon_at(delta) <= epsilon
+            return self.epsilon_at(math.exp(log_delta)) - epsilon
         except (ValueError, RuntimeError):  # Opacus refuses some δ that it takes for too small
-            return False
+            return 1.0
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,7 @@ def _straightened(points: list[complex]) -> list[complex]:
         farthest, distance = first, TOLERANCE
         for index in range(first + 1, last):
             offset = points[index] - points[first]
-            share = (offset * chord.conjugate()).real / abs(chord) ** 2 if chord else 0.0
+            share = (offset / chord).real if chord else 0.0  # the square of a tiny chord would be 0
             away = abs(offset - chord * min(max(share, 0.0), 1.0))
             if away > distance:
                 farthest, distance = index, away

@@ -13,6 +13,7 @@ import sys
 
 def preload() -> None:
     """Import what the commands import, so that every fork has it."""
+    import dp_accounting.pld.privacy_loss_distribution  # noqa: F401
     import joblib  # noqa: F401
     import rich.progress  # noqa: F401
     import sklearn.linear_model
@@ -21,7 +22,7 @@ def preload() -> None:
     import statsmodels.stats.weightstats  # noqa: F401
     import threadpoolctl  # noqa: F401
 
-    from auditdp.cli import inspect, replay, run, selftest  # noqa: F401
+    from auditdp.cli import account, inspect, replay, run, selftest  # noqa: F401
     from auditdp.report.formats import render
     from auditdp.results import RunRecord
 

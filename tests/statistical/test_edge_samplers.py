@@ -134,23 +134,23 @@ def test_laplace_messages_have_the_stated_coordinates(mechanism, data):
 
 
 @pytest.mark.parametrize("row", [RandomisedResponse(0.8), DPRR(0.5, 1.0), DPRR(2.0, 3.0, False)], ids=lambda m: m.name)
-def test_sparse_rows_have_the_exact_law(row):
+def test_sparse_rows_have_the_exact_law(row, repeats):
     """Three users, 64 outcomes: the sparse sampler against the exact law, not against another sampler."""
     path = Graph(3, np.array([[0], [2]]))
     law = PerUser(row, 3).distribution(path.to_matrix())
-    follows(sparse_outputs(row, path, 20_000, rng_of(7)), law, f"sparse {row.name}")
+    follows(sparse_outputs(row, path, repeats(20_000, least=4_000), rng_of(7)), law, f"sparse {row.name}")
 
 
-def test_sparse_edge_rand_has_the_exact_law():
+def test_sparse_edge_rand_has_the_exact_law(repeats):
     mechanism = EdgeRand(0.7, 4)
     law = mechanism.distribution(SMALL.to_matrix())
-    follows(sparse_outputs(mechanism, SMALL, 20_000, rng_of(8)), law, "sparse EdgeRand")
+    follows(sparse_outputs(mechanism, SMALL, repeats(20_000, least=4_000), rng_of(8)), law, "sparse EdgeRand")
 
 
-def test_sparse_customised_has_the_exact_law():
+def test_sparse_customised_has_the_exact_law(repeats):
     mechanism = Customised(DPRR(0.5, 1.0), 4, private=(1, 2))
     law = mechanism.distribution(SMALL.to_matrix())
-    outputs = sparse_outputs(mechanism, SMALL, 10_000, rng_of(9))
+    outputs = sparse_outputs(mechanism, SMALL, repeats(10_000, least=4_000), rng_of(9))
     follows(outputs, law, "sparse Customised")  # which lists no output in which a published row changed
 
 
@@ -163,18 +163,21 @@ DENSE_AND_SPARSE = [
 
 
 @pytest.mark.parametrize(("dense", "sparse"), DENSE_AND_SPARSE, ids=lambda m: m.name)
-def test_sparse_laplace_graphs_have_the_law_of_the_dense_ones(dense, sparse):
+def test_sparse_laplace_graphs_have_the_law_of_the_dense_ones(dense, sparse, repeats):
     """Whole outputs on four nodes, coded as integers."""
     a = dense(SMALL.to_matrix(), 20_000, rng=rng_of(10)).astype(np.int64)
-    b = sparse_outputs(sparse, SMALL, 20_000, rng_of(11)).astype(np.int64)
+    b = sparse_outputs(sparse, SMALL, repeats(20_000, least=4_000), rng_of(11)).astype(np.int64)
     weights = 1 << np.arange(a.shape[1])
     check(same_p(a @ weights, b @ weights), f"{dense.name}, all cells")
 
 
-def test_the_two_sample_test_sees_another_budget():
-    """The check above has teeth: a quarter more budget is seen."""
+def test_the_two_sample_test_sees_another_budget(repeats):
+    """The check above has teeth: a quarter more budget is seen, by the short form twice as much."""
     a = LapGraph(4.0, 4, share=0.5)(SMALL.to_matrix(), 20_000, rng=rng_of(12)) @ (1 << np.arange(6))
-    b = sparse_outputs(LapGraph(5.0, 4, share=0.5), SMALL, 20_000, rng_of(13)) @ (1 << np.arange(6))
+    budget = 5.0 if repeats.full else 8.0
+    b = sparse_outputs(LapGraph(budget, 4, share=0.5), SMALL, repeats(20_000, least=4_000), rng_of(13)) @ (
+        1 << np.arange(6)
+    )
     assert same_p(a, b) < ALPHA
 
 
@@ -194,10 +197,10 @@ LARGER = barabasi_albert(24, 2, np.random.default_rng(5))
     ],
     ids=lambda m: m.name,
 )
-def test_sparse_graphs_have_the_statistics_of_the_dense_ones(dense, sparse):
+def test_sparse_graphs_have_the_statistics_of_the_dense_ones(dense, sparse, repeats):
     """A graph of 24 nodes: number of ones, of true ones kept, in the hub's cells, one true edge, one non-edge."""
     a = dense(LARGER.to_matrix(), 6_000, rng=rng_of(14)).astype(np.int64)
-    b = sparse_outputs(sparse, LARGER, 6_000, rng_of(15)).astype(np.int64)
+    b = sparse_outputs(sparse, LARGER, repeats(6_000, least=1_500), rng_of(15)).astype(np.int64)
     truth = _bits(LARGER, LARGER) if a.shape[1] == 24 * 23 // 2 else rows_of(LARGER.to_matrix()).ravel()
     hub = slice(0, 23)
     statistics = {
@@ -222,16 +225,16 @@ def test_order_statistics_of_laplace_noise(population):
         check(stats.kstest(survival, stats.beta(j, population - j + 1).cdf).pvalue, f"rank {j} of {population}")
 
 
-def test_bernoulli_cells_hold_each_cell_independently():
+def test_bernoulli_cells_hold_each_cell_independently(repeats):
     p, rng = 0.3, rng_of(17)
-    codes = np.array([(1 << bernoulli_cells(5, p, rng)).sum() for _ in range(20_000)])
+    codes = np.array([(1 << bernoulli_cells(5, p, rng)).sum() for _ in range(repeats(20_000, least=5_000))])
     size = np.array([bin(code).count("1") for code in range(32)])
     check(chi_square_p(np.bincount(codes, minlength=32), p**size * (1 - p) ** (5 - size)), "subsets of five cells")
-    sizes = np.array([len(bernoulli_cells(10**9, 2e-8, rng)) for _ in range(10_000)])
+    sizes = np.array([len(bernoulli_cells(10**9, 2e-8, rng)) for _ in range(repeats(10_000, least=5_000))])
     check(chi_square_p(np.bincount(sizes, minlength=80)[:80], stats.poisson(20).pmf(np.arange(80))), "rare cells")
 
 
-def test_bernoulli_cells_drawn_in_several_batches_are_still_independent():
+def test_bernoulli_cells_drawn_in_several_batches_are_still_independent(repeats):
     """One batch is nearly always enough; here every batch has two gaps, so most sets need several."""
 
     class TwoAtATime:
@@ -242,18 +245,17 @@ def test_bernoulli_cells_drawn_in_several_batches_are_still_independent():
             return self.rng.geometric(p, min(size, 2))
 
     rng = TwoAtATime(rng_of(21))
-    codes = np.array([(1 << bernoulli_cells(6, 0.6, rng)).sum() for _ in range(20_000)])
+    codes = np.array([(1 << bernoulli_cells(6, 0.6, rng)).sum() for _ in range(repeats(20_000, least=5_000))])
     size = np.array([bin(code).count("1") for code in range(64)])
     check(chi_square_p(np.bincount(codes, minlength=64), 0.6**size * 0.4 ** (6 - size)), "subsets of six cells")
 
 
 @pytest.mark.parametrize(("sizes", "taken"), [((2, 1), (0, 7)), ((1, 3), (2, 8)), ((2, 2), ())])
-def test_distinct_cells_are_uniform_sets(sizes, taken):
+def test_distinct_cells_are_uniform_sets(sizes, taken, repeats):
     """Both branches: rows drawn by rejection (at most half full) and rows drawn from a list of the free cells."""
     rng, capacity, taken = rng_of(18), 6, np.array(taken, np.int64)
-    codes = np.array(
-        [(1 << distinct_cells(np.array(sizes), capacity, rng, taken=taken)).sum() for _ in range(20_000)], np.int64
-    )
+    drawn = repeats(20_000, least=5_000)
+    codes = [(1 << distinct_cells(np.array(sizes), capacity, rng, taken=taken)).sum() for _ in range(drawn)]
     free = [capacity - (taken // capacity == row).sum() for row in (0, 1)]
     possible = comb(free[0], sizes[0]) * comb(free[1], sizes[1])
     _, counts = np.unique(codes, return_counts=True)
@@ -261,9 +263,9 @@ def test_distinct_cells_are_uniform_sets(sizes, taken):
     check(chi_square_p(counts, np.full(possible, 1 / possible)), f"sets of sizes {sizes}")
 
 
-def test_erdos_renyi_edges_are_independent_coins():
+def test_erdos_renyi_edges_are_independent_coins(repeats):
     rng = rng_of(19)
-    outputs = np.stack([_bits(erdos_renyi(4, 0.4, rng), SMALL) for _ in range(20_000)])
+    outputs = np.stack([_bits(erdos_renyi(4, 0.4, rng), SMALL) for _ in range(repeats(20_000, least=5_000))])
     ones = np.array([bin(code).count("1") for code in range(64)])
     codes = outputs @ (1 << np.arange(6))
     check(chi_square_p(np.bincount(codes, minlength=64), 0.4**ones * 0.6 ** (6 - ones)), "graphs on four nodes")

@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from auditdp.evidence import means
 from auditdp.randomness import stream
@@ -19,7 +18,6 @@ pytestmark = pytest.mark.statistical
 
 ALPHA, SMALL = 0.05, 1e-3
 MARGIN = 0.2
-FALSE_FAILURE = 1e-6
 KURTOSIS = {"normal": 3.0, "Laplace": 6.0, "exponential": 9.0, "uniform": 1.8, "coin": 1.0, "rare": 99.0}
 
 
@@ -70,26 +68,26 @@ CASES = {
 }
 
 
-def wrong(name, alpha, calls, repeats):
+def wrong(name, alpha, calls, samples):
     """How many of so many samples refute what is exactly true."""
     kind, test = CASES[name]
     rng = stream(3, name, calls)
-    return sum(test(DRAWS[kind](rng, calls), alpha) >= math.log(1 / alpha) for _ in range(repeats))
+    return sum(test(DRAWS[kind](rng, calls), alpha) >= math.log(1 / alpha) for _ in range(samples))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_exactly_true_is_refuted_at_most_alpha_of_the_time(name):
-    calls, repeats = (100 if "variance" in name else 300), 2_000
-    found, most = wrong(name, ALPHA, calls, repeats), int(binom.isf(FALSE_FAILURE, repeats, ALPHA))
-    assert found <= most, f"{name}: {found} of {repeats} at alpha = {ALPHA}, at most {most} at {FALSE_FAILURE:g}"
+def test_what_is_exactly_true_is_refuted_at_most_alpha_of_the_time(name, repeats):
+    calls, samples = (100 if "variance" in name else 300), repeats(2_000, least=500)
+    found, most = wrong(name, ALPHA, calls, samples), repeats.most(samples, ALPHA)
+    assert found <= most, f"{name}: {found} of {samples} at alpha = {ALPHA}, at most {most} at 1e-6"
 
 
 @pytest.mark.parametrize("name", ["variance below, normal", "variance below, log-normal", "variance at most, Laplace"])
-def test_so_it_is_at_a_small_level(name):
-    """Twice the level would be 40 of 20,000, and is seen in one run of five; Student's test had some 300 for the first."""
-    repeats = 20_000
-    found, most = wrong(name, SMALL, 100, repeats), int(binom.isf(FALSE_FAILURE, repeats, SMALL))
-    assert found <= most, f"{name}: {found} of {repeats} at alpha = {SMALL}, at most {most} at {FALSE_FAILURE:g}"
+def test_so_it_is_at_a_small_level(name, repeats):
+    """In full twice the level is seen in one run of five; Student's test has 15 times the level for the first case."""
+    samples = repeats(20_000)
+    found, most = wrong(name, SMALL, 100, samples), repeats.most(samples, SMALL)
+    assert found <= most, f"{name}: {found} of {samples} at alpha = {SMALL}, at most {most} at 1e-6"
 
 
 @pytest.mark.parametrize("declared", [True, False])
@@ -120,15 +118,15 @@ def test_with_a_stated_kurtosis_no_factor_gains_on_average(scale, kurtosis):
 @pytest.mark.parametrize(
     ("kind", "declared"), [("coin", True), ("rare", True), ("normal", False), ("exponential", False)]
 )
-def test_a_bias_of_two_standard_errors_beyond_the_bet_is_found(kind, declared):
+def test_a_bias_of_two_standard_errors_beyond_the_bet_is_found(kind, declared, repeats):
     """√(2 ln(2/alpha)) + 2 standard errors with 2,000 calls: at least nine runs of ten should find it."""
-    calls, repeats, rng = 2_000, 300, stream(4, kind)
+    calls, samples, rng = 2_000, repeats(300, least=100), stream(4, kind)
     shift = (math.sqrt(2 * math.log(2 / SMALL)) + 2) / math.sqrt(calls)
     limits = shifted(kind, shift) if declared else None
-    drawn = [DRAWS[kind](rng, calls) + shift for _ in range(repeats)]
+    drawn = [DRAWS[kind](rng, calls) + shift for _ in range(samples)]
     found = sum(means.bias(x, 0, 0, SMALL, limits) >= math.log(1 / SMALL) for x in drawn)
-    least = int(binom.ppf(FALSE_FAILURE, repeats, 0.9))
-    assert found >= least, f"{found} of {repeats}, expected 90 %, at least {least} at {FALSE_FAILURE:g}"
+    least = repeats.fewest(samples, 0.9)
+    assert found >= least, f"{found} of {samples}, expected 90 %, at least {least} at 1e-6"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
-"""The benchmark's table of false alarms, with fewer repeats: no case alarms more often than alpha allows."""
+"""The benchmark's table of false alarms, with fewer repeats: no case alarms more often than alpha allows.
+
+More alarms than are allowed have probability below 1e-6 for a test of size alpha.
+"""
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from auditdp.randomness import stream
 from benchmarks.alarms import ALPHA, NULLS, Overconfident, cases, view
@@ -25,36 +27,29 @@ REPEATS = {
 SLOW = ("watcher", "score", "classifier", "mixture")
 SLOW_REPEATS = 40
 """Of games whose forecasters learn: they abstain for most of so short a game."""
-FALSE_FAILURE = 1e-6
 
 
-def repeats_of(kind, name):
+def audits_of(kind, name):
     return SLOW_REPEATS if kind == "game" and name.endswith(SLOW) else REPEATS[kind]
-
-
-def most(repeats):
-    """More alarms than this have probability below 1e-6 for a test of size alpha."""
-    return int(binom.isf(FALSE_FAILURE, repeats, ALPHA))
 
 
 CASES = [(kind, name) for kind, checks in cases().items() for name in checks]
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{kind}: {name}" for kind, name in CASES])
-def test_tight_true_claims_are_refuted_at_most_alpha_of_the_time(kind, name):
-    repeats = repeats_of(kind, name)
-    alarms = cases()[kind][name](repeats, stream(1, kind, name))
+def test_tight_true_claims_are_refuted_at_most_alpha_of_the_time(kind, name, repeats):
+    audits = repeats(audits_of(kind, name))
+    alarms = cases()[kind][name](audits, stream(1, kind, name))
     assert kind != "exact" or alarms == 0, f"{alarms} wrong verdicts of exact evidence, which has no error probability"
-    assert alarms <= most(repeats), (
-        f"{alarms} of {repeats} at alpha = {ALPHA}; by chance with probability {FALSE_FAILURE:g}"
-    )
+    assert alarms <= repeats.most(audits, ALPHA), f"{alarms} of {audits} at {ALPHA=}"
 
 
-def test_an_auditor_without_a_cap_would_be_caught(monkeypatch):
+def test_an_auditor_without_a_cap_would_be_caught(monkeypatch, repeats):
     """Guards the guard: the same overconfident bets against a claim that the mechanism breaks do refute."""
     null = NULLS["randomised response"]
     monkeypatch.setitem(NULLS, "false", type(null)(null.believed, null.claim, null.believed))
-    assert play("false", "overconfident", 200, np.random.default_rng(1)) > most(200)
+    games = repeats(200, least=50)
+    assert play("false", "overconfident", games, np.random.default_rng(1)) > repeats.most(games, ALPHA)
 
 
 def test_every_kind_of_statistical_evidence_is_there():

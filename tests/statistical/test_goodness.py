@@ -10,14 +10,14 @@ from tests.statistical.goodness import ALPHA, check, chi_square_p, follows
 pytestmark = pytest.mark.statistical
 
 
-def test_a_right_sampler_is_refused_as_often_as_stated():
-    """Twelve cells of which half are rare: at level .01 at most .0125 of 30,000 right samples are refused.
+def test_a_right_sampler_is_refused_as_often_as_stated(repeats):
+    """Twelve cells of which half are rare: at level .01 at most .0125 of right samples are refused.
 
     One assertion, alpha = 1e-6: the null hypothesis is that the level is at most .0125, which allows for chi-square being
     an approximation. It is not where cells of 1 expected stand alone: not pooled, .016 are refused here.
     """
     probabilities = 0.5 ** np.r_[1:12, 11]
-    samples = np.random.default_rng(31415).multinomial(2_000, probabilities, 30_000)
+    samples = np.random.default_rng(31415).multinomial(2_000, probabilities, repeats(30_000, least=6_000))
     refused = sum(chi_square_p(counts, probabilities) <= 0.01 for counts in samples)
     check(stats.binom.sf(refused - 1, len(samples), 0.0125), f"{refused} of {len(samples):,} refused")
 

@@ -54,12 +54,12 @@ def test_dendrograms_have_the_stated_law(readings):
 
 
 @pytest.mark.parametrize("readings", STEPS[1:4] + STEPS[5:], ids=str)
-def test_the_chain_with_incremental_counts_has_the_law_of_the_table(readings):
+def test_the_chain_with_incremental_counts_has_the_law_of_the_table(readings, repeats):
     """Large graphs run this chain; the table of all dendrograms serves the small ones."""
     step = DendrogramStep(3.0, 5, **readings)
     layers = step.layers(step.private_edges(HOUSE))
     rng, sizes = rng_of(2), []
-    for _ in range(6_000):
+    for _ in range(repeats(6_000, least=3_000)):
         children = uniform(5, rng) if step.start == "uniform" else step._start_children
         tree = Dendrogram(children, layers)
         run_chain(tree, step.stages(5 if step.private_nodes == "all" else len(layers[0].members)), step.steps, rng)
@@ -68,16 +68,16 @@ def test_the_chain_with_incremental_counts_has_the_law_of_the_table(readings):
 
 
 @pytest.mark.parametrize("readings", [{}, {"moves": "joint", "public": ((0, 4), (1, 3))}], ids=str)
-def test_exact_draws_have_the_stationary_law(readings):
+def test_exact_draws_have_the_stationary_law(readings, repeats):
     step = DendrogramStep(3.0, 5, **readings)
     layers, rng = step.layers(step.private_edges(HOUSE)), rng_of(3)
-    drawn = [exact_draw(5, layers, step.stages(5)[0], rng).pair_sizes() for _ in range(1_500)]
+    drawn = [exact_draw(5, layers, step.stages(5)[0], rng).pair_sizes() for _ in range(repeats(1_500, least=500))]
     follows(np.array(drawn), step.distribution(HOUSE), f"exact draws of {step.name}")
 
 
-def test_uniform_dendrograms_are_uniform():
+def test_uniform_dendrograms_are_uniform(repeats):
     rng, places = rng_of(4), states(5).pair_sizes
-    drawn = np.array([Dendrogram(uniform(5, rng)).pair_sizes() for _ in range(20_000)])
+    drawn = np.array([Dendrogram(uniform(5, rng)).pair_sizes() for _ in range(repeats(20_000, least=5_000))])
     law = DendrogramStep(1.0, 5, steps=0, start="uniform").distribution(HOUSE)
     np.testing.assert_allclose(law.floats, 1 / len(places))
     follows(drawn, law, "uniform dendrograms")
@@ -100,9 +100,11 @@ def test_released_graphs_have_the_stated_law(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", RELEASES[1:3] + RELEASES[4:5], ids=lambda m: m.name)
-def test_the_sparse_form_has_the_law_of_the_dense_one(mechanism):
+def test_the_sparse_form_has_the_law_of_the_dense_one(mechanism, repeats):
     rng, graph, above = rng_of(6), Graph.from_matrix(PAW), np.triu_indices(4, 1)
-    drawn = np.array([mechanism.whole_graph(graph, rng=rng).to_matrix()[above] for _ in range(4_000)])
+    drawn = np.array(
+        [mechanism.whole_graph(graph, rng=rng).to_matrix()[above] for _ in range(repeats(4_000, least=1_000))]
+    )
     follows(drawn, mechanism.distribution(PAW), f"whole_graph of {mechanism.name}")
 
 

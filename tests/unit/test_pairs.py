@@ -198,7 +198,7 @@ def test_a_list_of_neighbours_can_be_searched():
         CLAIM,
         EdgeLDP(nodes=12),
         alpha=1e-3,
-        calls=60_000,
+        calls=30_000,
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED

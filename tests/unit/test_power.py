@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from scipy.stats import binom
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
@@ -25,10 +24,10 @@ SHARE, SHARED = 1.0, 16 / 18
 """What the likelihood ratio begins with: everything alone, and 16 of 18 beside leaders and a watcher of weight 1 each."""
 
 
-def refutations(mechanism, claim, calls, alpha, key, *, watched=False):
-    """How many of 150 whole games refute, with the verdict that ``auditdp run`` would give."""
+def refutations(mechanism, claim, calls, alpha, key, games, *, watched=False):
+    """How many of so many whole games refute, with the verdict that ``auditdp run`` would give."""
     refuted = 0
-    for k in range(GAMES):
+    for k in range(games):
         game = Game(
             mechanism,
             claim,
@@ -46,27 +45,27 @@ def refutations(mechanism, claim, calls, alpha, key, *, watched=False):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("claim", "calls", "alpha", "watched"), CASES.values(), ids=CASES)
-def test_the_stated_level_is_refuted_nine_times_in_ten_and_a_smaller_one_is_not(claim, calls, alpha, watched):
-    share = SHARED if watched else SHARE
+def test_the_stated_level_is_refuted_nine_times_in_ten_and_a_smaller_one_is_not(claim, calls, alpha, watched, repeats):
+    games, share = repeats(GAMES, least=40), SHARED if watched else SHARE
     level, _ = detectable_level(claim, calls=calls, alpha=alpha, share=share, white_box=True)
     assert claim.level < level < HIGHEST_LEVEL
-    found = refutations(Response(level), claim, calls, alpha, "power", watched=watched)
-    least = int(binom.ppf(1e-6, GAMES, POWER))
-    assert found >= least, f"{found} of {GAMES} refuted at level {level:.4g}, expected >= {least} at alpha = 1e-6"
+    found = refutations(Response(level), claim, calls, alpha, "power", games, watched=watched)
+    least = repeats.fewest(games, POWER)
+    assert found >= least, f"{found} of {games} refuted at level {level:.4g}, expected >= {least} at alpha = 1e-6"
     smaller = claim.level + 0.6 * (level - claim.level)
-    found = refutations(Response(smaller), claim, calls, alpha, "less power", watched=watched)
-    assert found < POWER * GAMES, f"{found} of {GAMES} refuted at {smaller:.4g}: the stated level is not the smallest"
+    found = refutations(Response(smaller), claim, calls, alpha, "less power", games, watched=watched)
+    assert found < POWER * games, f"{found} of {games} refuted at {smaller:.4g}: the stated level is not the smallest"
 
 
 @pytest.mark.statistical
-def test_the_gaussian_level_is_about_right():
+def test_the_gaussian_level_is_about_right(repeats):
     """A normal approximation, so an estimate: at the stated mu most games refute, at the claim's own mu next to none."""
-    claim, calls, alpha = GaussianDP(1.0), 150, 0.05
+    claim, calls, alpha, games = GaussianDP(1.0), 150, 0.05, repeats(GAMES, least=40)
     level, alternative = detectable_level(claim, calls=calls, alpha=alpha, share=SHARE, white_box=True)
     assert "Gaussian" in alternative
-    found = refutations(GaussianMechanism(1 / level), claim, calls, alpha, "gaussian")
-    least = int(binom.ppf(1e-6, GAMES, 0.85))
-    assert found >= least, f"{found} of {GAMES} refuted at mu = {level:.4g}, expected >= {least} at alpha = 1e-6"
+    found = refutations(GaussianMechanism(1 / level), claim, calls, alpha, "gaussian", games)
+    least = repeats.fewest(games, 0.85)
+    assert found >= least, f"{found} of {games} refuted at mu = {level:.4g}, expected >= {least} at alpha = 1e-6"
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0)], ids=str)

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from auditdp.report.canvas import thin, thin_evenly
@@ -77,6 +77,8 @@ def points(path):
     st.lists(st.tuples(st.floats(-999, 999), st.floats(-999, 999)), min_size=2, max_size=30),
     st.sampled_from([0, 1, 2]),
 )
+@example([(0.0, 4.8e-185), (0.0, 0.0), (0.0, 0.0)], 0)
+@example([(0.0, 5e-324), (900.0, -900.0), (0.0, 0.0)], 2)
 def test_a_written_line_ends_where_it_should_and_passes_close_to_every_point(line, digits):
     written = points(_path("M " + " L ".join(f"{x!r} {y!r}" for x, y in line), digits))
     half = 0.5 * 10**-digits + 1e-6
