@@ -106,6 +106,8 @@ def _corners(statements: Floats) -> Floats:
         slope = float(np.exp(epsilon))
         if chain and delta >= chain[-1][2]:
             continue  # a smaller epsilon promises as small a delta
+        if chain and slope == chain[-1][1]:
+            chain.pop()  # equal but for rounding
         while len(chain) > 1:
             (_, s0, d0), (_, s1, d1) = chain[-2:]
             if (d1 - d0) * (slope - s0) < (delta - d0) * (s1 - s0):

@@ -161,9 +161,9 @@ def test_leaders_follow_who_has_won_most_on_this_pair_lately(monkeypatch):
     won, led = [], []
     bet = Wealth.bet
 
-    def spy(self, forecasts, calls, leaders=None):
+    def spy(self, forecasts, calls, leaders=None, *, pair=0):
         led.append(leaders)
-        won.append((bet(self, forecasts, calls, leaders), calls))
+        won.append((bet(self, forecasts, calls, leaders, pair=pair), calls))
         return won[-1][0]
 
     monkeypatch.setattr(Wealth, "bet", spy)

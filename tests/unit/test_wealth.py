@@ -1,4 +1,8 @@
-"""Wealth: the counting arithmetic against a slow and obvious reference, call by call and level by level."""
+"""Wealth: the counting arithmetic against a slow and obvious reference, call by call and level by level.
+
+What is written out here holds for every claim; the reference of single bets is that of pure claims, whose factors are known
+in closed form (for others, `test_curves.py` takes the regions and prices of the plan that was made).
+"""
 
 import itertools
 import math
@@ -6,32 +10,27 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import norm
 
 from auditdp.betting import wealth as module
 from auditdp.betting.caps import log_cap
-from auditdp.betting.forecasts import Forecasts
-from auditdp.betting.levels import GRID_LIMITS, ROUNDING_SLACK, level_grid
-from auditdp.betting.wealth import CLAIM_SHARE, FRACTIONS, Wealth
+from auditdp.betting.forecasts import Forecasts, Law
+from auditdp.betting.levels import ROUNDING_SLACK, level_grid
+from auditdp.betting.wealth import CLAIM_SHARE, Wealth
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
-CLAIMS = [
-    PureDP(1.0),
-    PureDP(0.05),
-    PureDP(9.0),
-    ApproxDP(1.0, 0.01),
-    ApproxDP(0.3, 0.2),
-    ApproxDP(2.0, 0.0),
-    GaussianDP(1.0),
-    GaussianDP(0.2),
-    GaussianDP(3.0),
-]
+PURE = [PureDP(1.0), PureDP(0.05), PureDP(9.0), ApproxDP(2.0, 0.0)]
+CLAIMS = [*PURE, ApproxDP(1.0, 0.01), ApproxDP(0.3, 0.2), GaussianDP(1.0), GaussianDP(0.2), GaussianDP(3.0)]
 ALPHAS = np.exp(-np.linspace(0.05, 30, 120))
 STARTS = {0: 0.5, 10: 0.3, 45: 0.2}
 
 
 def is_pure(claim):
-    return all(delta == 0 for _, delta in claim.tangents())
+    return claim.delta == 0
+
+
+def scale_of(claim):
+    """Log-odds at which a claim is about to be exceeded."""
+    return claim.level if claim.delta is not None else 1.5 * claim.level
 
 
 def soft(log_odds, coin, epsilon):
@@ -44,56 +43,34 @@ def soft(log_odds, coin, epsilon):
     return 1.0
 
 
-def hard(log_odds, coin, epsilon):
-    """The same with everything staked as soon as the forecast leaves the cap, which rounding alone does not do."""
-    if abs(log_odds) <= epsilon * (1 + 1e-9) + 1e-9:
-        return 1.0
-    return 1 + math.exp(-epsilon) if (log_odds > 0) == (coin == 1) else 0.0
-
-
-def bets_against(statement, log_odds, coin, *, pure):
-    """The factors of all bets of one forecaster against one statement, by λ."""
-    epsilon, delta = statement
-    if pure:
-        return [soft(log_odds, coin, epsilon)]
-    price = math.exp(-epsilon) * delta
-    return [(1 + c * (hard(log_odds, coin, epsilon) - 1)) / (1 + c * price) for c in FRACTIONS]
-
-
 class Slow:
-    """The wealth as its module's text defines it: every bet of every call is a product of its own.
+    """The wealth against a pure claim as its module's text defines it: every bet of every call is a product of its own.
 
-    ``leads`` says who leads at a level (by its position in the grid) and a tangent, or is None for nobody.
+    ``leads`` says who leads at a level (by its position in the grid), or is None for nobody.
     """
 
     def __init__(self, claim, shares, leader, levels):
-        self.claim, self.levels, self.pure = claim, list(levels), is_pure(claim)
+        self.claim, self.levels = claim, list(levels)
         total = sum(shares) + leader
         self.shares, self.leader = [share / total for share in shares], leader / total
-        self.own = np.ones((len(shares), len(claim.tangents()), 1 if self.pure else len(FRACTIONS)))
-        self.led = np.ones((len(STARTS), len(self.levels), *self.own.shape[1:]))
-        self.statements = [claim.at(float(level)).tangents() for level in self.levels]
+        self.own = np.ones(len(shares))
+        self.led = np.ones((len(STARTS), len(self.levels)))
         self.calls, self.highest = 0, np.ones(len(self.levels))
 
     def bet(self, log_odds, coins, leads=None):
         started = [self.calls >= start for start in STARTS]
         for said, coin in zip(log_odds.T, coins, strict=True):
             for k, one in enumerate(said):
-                for t, statement in enumerate(self.claim.tangents()):
-                    self.own[k, t] *= bets_against(statement, one, coin, pure=self.pure)
-            for position, statements in enumerate(self.statements):
-                for t, statement in enumerate(statements):
-                    if leads is not None:
-                        factors = bets_against(statement, said[leads(position, t)], coin, pure=self.pure)
-                        self.led[started, position, t] *= factors
+                self.own[k] *= soft(one, coin, self.claim.level)
+            for position, level in enumerate(self.levels):
+                if leads is not None:
+                    self.led[started, position] *= soft(said[leads(position)], coin, level)
         self.calls += len(coins)
         self.highest = np.maximum(self.highest, self.now())
 
     def now(self):
-        weights = np.array(list(STARTS.values()))
-        led = weights @ self.led.reshape(*self.led.shape[:2], -1).mean(axis=2)
-        by_forecaster = self.own.reshape(len(self.own), -1).mean(axis=1)
-        at_claim = float(self.shares @ by_forecaster) + self.leader * led[self.levels.index(self.claim.level)]
+        led = np.array(list(STARTS.values())) @ self.led
+        at_claim = float(self.shares @ self.own) + self.leader * led[self.levels.index(self.claim.level)]
         return np.array(
             [
                 at_claim
@@ -117,12 +94,22 @@ def some_forecasts(claim, forecasters, calls, seed, *, right=0.8):
     random = np.random.default_rng(seed)
     coins = random.integers(0, 2, calls, dtype=np.int8)
     sides = np.where(random.random((forecasters, calls)) < right, 1, -1) * np.where(coins == 1, 1, -1)
-    scale = max(epsilon for epsilon, _ in claim.tangents())
-    return sides * random.exponential(1.5 * scale, (forecasters, calls)), coins
+    return sides * random.exponential(1.5 * scale_of(claim), (forecasters, calls)), coins
+
+
+def expected(claim):
+    """The law of log-odds that forecasters here expect: three times what the claim allows."""
+    return Law(np.array([-3.0, 3.0]) * scale_of(claim), np.ones(2))
 
 
 def bet(wealth, log_odds, coins, leaders=None):
-    return wealth.bet([Forecasts.of_calls(log_odds, coins)], len(coins), leaders)
+    said = [Forecasts.of_calls(odds[None], coins, expected(wealth.claim)) for odds in np.atleast_2d(log_odds)]
+    return wealth.bet(said, len(coins), leaders)
+
+
+def first_leads(wealth):
+    """The first forecaster leads everywhere."""
+    return np.zeros(len(wealth.anchors), int)
 
 
 def anchors_of(levels, claim):
@@ -137,52 +124,47 @@ def _early_starts(monkeypatch):
 
 
 @pytest.mark.usefixtures("_early_starts")
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("claim", PURE, ids=str)
 def test_counting_is_the_products_call_by_call(claim):
-    """Forecasters, leaders from their start on, tangents, λ, and every level of the grid; the chain at 120 alphas."""
+    """Forecasters, leaders from their start on, and every level of the grid; the chain at 120 alphas."""
     levels, shares, leader = level_grid(claim, ratio=1.5), (3.0, 1.0, 1.0), 2.0
     fast, slow = Wealth(claim, shares=shares, leader=leader, levels=levels), Slow(claim, shares, leader, levels)
-    anchors, tangents = anchors_of(levels, claim), len(claim.tangents())
+    anchors = anchors_of(levels, claim)
     assert fast.anchors.tolist() == anchors
     random = np.random.default_rng(7)
     for batch, size in enumerate((4, 1, 9, 30, 20)):
         odds, coins = some_forecasts(claim, 3, size, seed=batch, right=0.995)
-        leaders = random.integers(0, 3, len(anchors) * tangents) if batch else None
+        leaders = random.integers(0, 3, len(anchors)) if batch else None
 
-        def leads(position, tangent, leaders=leaders):
+        def leads(position, leaders=leaders):
             below = sum(anchor <= position for anchor in anchors) - 1
-            return leaders[max(below, 0) * tangents + tangent]
+            return leaders[max(below, 0)]
 
         bet(fast, odds, coins, leaders)
         slow.bet(odds, coins, leads if batch else None)
         assert fast.calls == slow.calls
-        by_forecaster = slow.own.reshape(3, -1).mean(axis=1)
         with np.errstate(divide="ignore"):
-            assert fast.log_by_forecaster == pytest.approx(np.log(by_forecaster), abs=1e-8)
+            assert fast.log_by_forecaster == pytest.approx(np.log(slow.own), abs=1e-8)
         assert fast.log_wealth == pytest.approx(math.log(slow.now()[slow.levels.index(claim.level)]), abs=1e-8)
-    expected = [slow.bound(alpha) for alpha in ALPHAS]
-    assert [fast.lower_bound(alpha) for alpha in ALPHAS] == expected
-    assert [fast.refuted(alpha) for alpha in ALPHAS] == [bound >= claim.level for bound in expected]
-    assert len(set(expected)) > 1, "the example must distinguish levels"
+    bounds = [slow.bound(alpha) for alpha in ALPHAS]
+    assert [fast.lower_bound(alpha) for alpha in ALPHAS] == bounds
+    assert [fast.refuted(alpha) for alpha in ALPHAS] == [bound >= claim.level for bound in bounds]
+    assert len(set(bounds)) > 1, "the example must distinguish levels"
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("claim", PURE, ids=str)
 def test_what_leaders_are_chosen_from_is_what_one_would_have_won_at_the_anchors(claim):
     levels = level_grid(claim, ratio=1.5)
     wealth = Wealth(claim, shares=(1.0, 1.0), leader=1.0, levels=levels)
     odds, coins = some_forecasts(claim, 2, 25, seed=3, right=0.9)
     won = bet(wealth, odds, coins)
-    middle = 0 if is_pure(claim) else FRACTIONS.index(0.5)
-    statements = [s for i in anchors_of(levels, claim) for s in claim.at(float(levels[i])).tangents()]
+    assert won.shape == (2, len(wealth.anchors), 1)
     for k in range(2):
-        expected = [
-            sum(
-                math.log(bets_against(s, said, coin, pure=is_pure(claim))[middle])
-                for said, coin in zip(odds[k], coins, strict=True)
-            )
-            for s in statements
+        by_anchor = [
+            sum(math.log(soft(said, coin, levels[i])) for said, coin in zip(odds[k], coins, strict=True))
+            for i in anchors_of(levels, claim)
         ]
-        assert won[k] == pytest.approx(expected, abs=1e-8)
+        assert won[k, :, 0] == pytest.approx(by_anchor, abs=1e-8)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -190,20 +172,23 @@ def test_equal_forecasts_may_be_counted_and_forecasters_grouped(claim):
     odds, coins = some_forecasts(claim, 3, 40, seed=5)
     odds = np.round(odds, 1)
     listed, counted = (Wealth(claim, shares=(1, 1, 1), leader=1.0, levels=level_grid(claim, ratio=1.5)) for _ in "ab")
-    leaders = np.arange(len(listed.anchors) * listed.tangents) % 3
-    won = bet(listed, odds, coins, leaders)
+    leaders = np.arange(len(listed.anchors)) % 3
+    law = expected(claim)
     groups = []
     for rows in (odds[:2], odds[2:]):
         distinct, cell = np.unique(rows, axis=1, return_inverse=True)
         counts = [np.bincount(cell.ravel()[coins == c], minlength=distinct.shape[1]).astype(float) for c in (1, 0)]
-        groups.append(Forecasts(distinct, *counts))
-    assert counted.bet(groups, 40, leaders) == pytest.approx(won, abs=1e-9)
+        groups.append(Forecasts(distinct, *counts, (np.tile(law.log_odds, (len(rows), 1)), law.weights)))
+    for _ in range(2):
+        won = bet(listed, odds, coins, leaders)
+        assert counted.bet(groups, 40, leaders) == pytest.approx(won, abs=1e-9)
     assert counted.log_by_forecaster == pytest.approx(listed.log_by_forecaster, abs=1e-9)
     assert [counted.lower_bound(a) for a in ALPHAS] == [listed.lower_bound(a) for a in ALPHAS]
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("claim", PURE, ids=str)
 def test_how_calls_are_batched_does_not_matter_without_leaders(claim):
+    """For pure claims; for others it does, since what is bet is renewed between batches."""
     odds, coins = some_forecasts(claim, 2, 60, seed=2)
     whole, parts = Wealth(claim, shares=(1, 2)), Wealth(claim, shares=(1, 2))
     won = bet(whole, odds, coins)
@@ -216,7 +201,7 @@ def test_how_calls_are_batched_does_not_matter_without_leaders(claim):
 def test_calls_that_are_left_out_are_not_bet_on_and_not_paid_for_but_are_calls(claim):
     wealth = Wealth(claim, shares=(1.0, 1.0))
     odds, coins = some_forecasts(claim, 1, 10, seed=1)
-    wealth.bet([Forecasts.of_calls(odds, coins), Forecasts.abstaining(1)], 50)
+    wealth.bet([Forecasts.of_calls(odds, coins, expected(claim)), Forecasts.abstaining(1)], 50)
     alone = Wealth(claim)
     bet(alone, odds, coins)
     assert wealth.log_by_forecaster == pytest.approx([alone.log_wealth, 0.0], abs=1e-12)
@@ -267,7 +252,7 @@ def test_a_fresh_wealth_makes_the_same_bets_against_the_claim_alone(claim):
 def sure(wealth, calls, coin=1):
     """Bet on calls that were forecast with certainty, and led by whoever said so."""
     coins = np.full(calls, coin, np.int8)
-    bet(wealth, np.full((1, calls), np.inf), coins, np.zeros(len(wealth.anchors) * wealth.tangents, int))
+    bet(wealth, np.full((1, calls), np.inf), coins, first_leads(wealth))
 
 
 def test_the_bound_is_a_chain_and_not_the_largest_level_crossed():
@@ -305,7 +290,7 @@ def test_endless_certainty_stops_at_the_last_level():
 def test_the_bound_never_falls_when_more_is_seen():
     claim = ApproxDP(1.0, 0.01)
     wealth = Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=1.2))
-    leaders, bounds = np.zeros(len(wealth.anchors), int), []
+    leaders, bounds = first_leads(wealth), []
     for seed in range(30):
         bet(wealth, *some_forecasts(claim, 1, 20, seed=seed, right=0.95 if seed < 10 else 0.2), leaders)
         bounds.append(wealth.lower_bound(0.05))
@@ -316,19 +301,17 @@ def test_the_bound_never_falls_when_more_is_seen():
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_certain_and_right_earns_the_most_certain_and_wrong_loses_what_was_staked(claim):
     with np.errstate(all="raise", under="ignore", divide="ignore"):
-        wealth = Wealth(claim, shares=(1, 1), leader=1.0, levels=level_grid(claim, ratio=2.0))
-        leaders = np.zeros(len(wealth.anchors) * wealth.tangents, int)
-        bet(wealth, np.array([[np.inf, -np.inf], [0.0, 0.0]]), np.array([1, 0], np.int8), leaders)
-        bet(wealth, np.array([[np.inf], [0.0]]), np.array([0], np.int8), leaders)
-        bet(wealth, np.array([[np.inf], [0.0]]), np.array([1], np.int8), leaders)
-    slow = Slow(claim, (1, 1), 1.0, [claim.level])
-    slow.bet(np.array([[800.0, -800.0, 800.0, 800.0], [0.0] * 4]), [1, 0, 0, 1])
-    with np.errstate(divide="ignore"):
-        expected = np.log(slow.own.reshape(2, -1).mean(axis=1))
-    assert wealth.log_by_forecaster == pytest.approx(expected, abs=1e-9)
-    assert not np.isnan(wealth.lower_bound(0.05))
+        right, wrong = (Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=2.0)) for _ in "ab")
+        for wealth, coins in ((right, [1, 0]), (wrong, [0, 1])):
+            bet(wealth, np.array([[np.inf, -np.inf]]), np.array(coins, np.int8), first_leads(wealth))
+            bet(wealth, np.array([[np.inf]]), np.array(coins[:1], np.int8), first_leads(wealth))
+    assert right.log_by_forecaster[0] > max(0.0, wrong.log_by_forecaster[0])
+    assert not np.isnan(wrong.lower_bound(0.05))
     if is_pure(claim):
-        assert wealth.log_by_forecaster[0] == -np.inf
+        assert right.log_by_forecaster[0] == pytest.approx(3 * -log_cap(claim.level)[0])
+        assert wrong.log_by_forecaster[0] == -np.inf
+    else:
+        assert wrong.log_by_forecaster[0] > -np.inf, "what is averaged over is never lost altogether"
 
 
 def test_who_is_ruined_stays_ruined():
@@ -342,21 +325,16 @@ def test_who_is_ruined_stays_ruined():
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_abstaining_earns_nothing_and_pays_the_price_of_delta(claim):
-    wealth = Wealth(claim, levels=level_grid(claim, ratio=1.5), leader=1.0)
-    path = []
+def test_abstaining_earns_nothing_and_pays_the_price_of_its_regions(claim):
+    wealth, path = Wealth(claim, levels=level_grid(claim, ratio=1.5), leader=1.0), []
     for _ in range(10):
-        bet(
-            wealth,
-            np.zeros((1, 5)),
-            np.array([0, 1, 0, 1, 1], np.int8),
-            np.zeros(len(wealth.anchors) * wealth.tangents, int),
-        )
+        bet(wealth, np.zeros((1, 6)), np.array([0, 1, 0, 1, 1, 0], np.int8), first_leads(wealth))
         path.append(wealth.log_wealth)
     if is_pure(claim):
         assert path == pytest.approx([0.0] * 10, abs=1e-15)
     else:
-        assert (np.diff(path) < 0).all()
+        assert max(path) <= 1e-6
+        assert path[-1] < -1e-3
     assert wealth.lower_bound(0.5) == 0.0
 
 
@@ -366,18 +344,6 @@ def test_a_forecast_at_the_cap_is_no_bet():
     assert wealth.log_wealth == 0.0
     bet(wealth, np.array([[np.nextafter(1.0, 2.0)] * 2]), coins)
     assert wealth.log_wealth == pytest.approx(0.0, abs=1e-15)
-
-
-@pytest.mark.parametrize("claim", [ApproxDP(1.0, 0.01), ApproxDP(0.3, 0.2)], ids=str)
-def test_a_forecast_beyond_the_cap_by_rounding_alone_is_no_hard_bet(claim):
-    """Computed log-ratios of a tight law differ from ε in the last bit, one way or the other."""
-    results = []
-    for odds in (0.0, claim.epsilon, np.nextafter(claim.epsilon, 9), claim.epsilon * (1 + 1e-14)):
-        wealth = Wealth(claim)
-        bet(wealth, np.full((1, 2), odds), np.array([1, 0], np.int8))
-        results.append(wealth.log_wealth)
-    assert results[1:] == pytest.approx(results[:1] * 3, abs=1e-12)
-    assert results[0] < 0
 
 
 def test_known_factors():
@@ -419,50 +385,13 @@ def test_rounding_never_refutes():
 def test_a_refutation_is_a_bound_that_reached_the_claim(claim):
     for right in (0.4, 0.7, 0.9, 1.0):
         batch = some_forecasts(claim, 1, 150, seed=5, right=right)
-        wealth = Wealth(claim, leader=1.0, levels=level_grid(claim))
-        leaders = np.zeros(len(wealth.anchors) * wealth.tangents, int)
+        wealth = Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=1.1))
+        leaders = first_leads(wealth)
         bet(wealth, *batch, leaders)
         alone = Wealth(claim, leader=1.0)
-        bet(alone, *batch, leaders[: alone.tangents])
+        bet(alone, *batch, first_leads(alone))
         for alpha in (0.5, 0.05, 1e-6):
             assert wealth.refuted(alpha) == (wealth.lower_bound(alpha) >= claim.level)
             assert alone.refuted(alpha) or not wealth.refuted(alpha), (
                 "the grid must not refute what the wealth does not"
             )
-
-
-@pytest.mark.parametrize("level", [1e-5, 1e-3, 0.1, 1.0, 7.3, 64.0, 200.0])
-@pytest.mark.parametrize("kind", [PureDP, lambda v: ApproxDP(v, 0.1), GaussianDP], ids=["pure", "approx", "gaussian"])
-def test_the_grid_holds_the_claim_and_covers_its_range(kind, level):
-    claim = kind(level)
-    levels = level_grid(claim)
-    assert (levels == claim.level).sum() == 1
-    assert (np.diff(levels) > 0).all()
-    assert levels[1:] / levels[:-1] == pytest.approx(1.01, rel=1e-9)
-    assert levels[0] <= max(GRID_LIMITS[0], level)
-    assert levels[-1] >= min(GRID_LIMITS[1], level)
-    assert levels[-1] >= level
-
-
-@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
-@pytest.mark.parametrize("slope", [0.5, 1.0, 3.0, 1e6])
-def test_no_threshold_forecast_profits_from_a_true_gaussian_claim(mu, slope):
-    """One call's expected wealth under N(0, 1) and N(mu, 1), by Gauss-Legendre between the kinks, for any confidence.
-
-    The bound is 1 + 1e-7: 64 nodes a piece integrate the normal densities to about 1e-12, and nine standard deviations
-    leave out less than 1e-18.
-    """
-    epsilons = [epsilon for epsilon, _ in GaussianDP(mu).tangents()]
-    kinks = {mu / 2 + sign * (e * (1 + 1e-9) + 1e-9) / (slope * mu) for e in epsilons for sign in (-1, 1)}
-    edges = [-9.0, *sorted(k for k in kinks if -9 < k < 9 + mu), 9.0 + mu]
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    total = 0.0
-    for a, b in itertools.pairwise(edges):
-        y = (b - a) / 2 * nodes + (a + b) / 2
-        # Within a piece the bets do not change: one call with each coin is enough.
-        middle = slope * mu * ((a + b) / 2 - mu / 2)
-        for coin, centre in ((1, mu), (0, 0.0)):
-            wealth = Wealth(GaussianDP(mu))
-            bet(wealth, np.array([[middle]]), np.array([coin], np.int8))
-            total += 0.5 * (b - a) / 2 * float(weights @ norm.pdf(y - centre)) * math.exp(wealth.log_wealth)
-    assert total <= 1 + 1e-7
