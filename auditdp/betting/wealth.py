@@ -34,8 +34,8 @@ from auditdp.claims import Claim
 from auditdp.dominating import Floats
 
 ANCHORS = 8
-CLAIM_SHARE = 0.5
-STARTS = {0: 0.6, 1_000: 0.08, 10_000: 0.08, 100_000: 0.08, 1_000_000: 0.08, 10_000_000: 0.08}
+CLAIM_SHARE = 0.25
+STARTS = {0: 0.85, 1_000: 0.03, 10_000: 0.03, 100_000: 0.03, 1_000_000: 0.03, 10_000_000: 0.03}
 """After how many calls each leader starts, and its part of what all of them have."""
 
 
