@@ -17,8 +17,8 @@ from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.betting import watcher as watcher_module
 from auditdp.betting.forecasters import Classifier, LikelihoodRatio, Scored
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.betting.levels import level_grid
+from auditdp.betting.watcher import Watching
 from auditdp.randomness import stream
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 

@@ -30,7 +30,9 @@ def some_batch(claim, level, size, seed, forecasters=1):
 
 
 def bets_of(claim, *, ratio=1.3, levels=None):
-    wealth = Wealth(claim, shares=(1.0,), leader=1.0, levels=level_grid(claim, ratio=ratio) if levels is None else levels)
+    wealth = Wealth(
+        claim, shares=(1.0,), leader=1.0, levels=level_grid(claim, ratio=ratio) if levels is None else levels
+    )
     assert isinstance(wealth._bets, Curves)
     return wealth, wealth._bets
 
@@ -177,13 +179,21 @@ def test_forecasters_that_abstain_throughout_win_and_lose_nothing(claim):
 @pytest.mark.parametrize("claim", [ApproxDP(1.0, 0.01), GaussianDP(1.0)], ids=str)
 def test_saying_nothing_is_neither_right_nor_wrong(claim):
     _, bets = bets_of(claim, levels=np.array([claim.level]))
-    found = settle(bets, np.zeros((1, 6)), np.array([0, 1, 1, 0, 1, 1]), law_of(claim, 1.5 * claim.level), np.zeros(1, int))
+    found = settle(
+        bets, np.zeros((1, 6)), np.array([0, 1, 1, 0, 1, 1]), law_of(claim, 1.5 * claim.level), np.zeros(1, int)
+    )
     assert (found.right[0], found.wrong[0]) == (0, 0)
     found = settle(bets, np.full((1, 6), 30.0), np.array([0, 1, 1, 0, 1, 1]), law_of(claim, 1.5 * claim.level), None)
     assert (found.right[0], found.wrong[0]) == (4, 2)
 
 
-EXTREME = [ApproxDP(64.0, 1e-12), ApproxDP(700.0, 0.1), ApproxDP(1000.0, 0.01), ApproxDP(1.0, 0.9), ApproxDP(1e-3, 1e-12)]
+EXTREME = [
+    ApproxDP(64.0, 1e-12),
+    ApproxDP(700.0, 0.1),
+    ApproxDP(1000.0, 0.01),
+    ApproxDP(1.0, 0.9),
+    ApproxDP(1e-3, 1e-12),
+]
 
 
 @pytest.mark.parametrize("claim", [*EXTREME, *(GaussianDP(mu) for mu in (0.01, 1.0, 30.0, 64.0))], ids=str)

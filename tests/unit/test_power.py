@@ -8,8 +8,8 @@ from scipy.stats import binom
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.power import HIGHEST_LEVEL, POWER, detectable_level
 from auditdp.betting.levels import level_grid
+from auditdp.betting.power import HIGHEST_LEVEL, POWER, detectable_level
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.randomness import stream
 from auditdp.testing import GaussianMechanism, Response
