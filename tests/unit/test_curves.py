@@ -1,5 +1,6 @@
-"""Bets against claims with a delta and against curves: what is settled is the product, call by call, of the plan's factors."""
+"""Bets against claims with a delta and against curves: what is settled is the product of the plan's factors, call by call."""
 
+import itertools
 import math
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_a_plan_is_kept_until_the_calls_of_its_pair_have_grown_by_a_quarter(clai
         settle(bets, *some_batch(claim, 1.6 * claim.level, size, seed), law, leaders)
         plans.append(bets._plans[0])
         calls.append(size)
-    renewed = [a is not b for a, b in zip(plans, plans[1:], strict=False)]
+    renewed = [a is not b for a, b in itertools.pairwise(plans)]
     before = np.cumsum(calls)[:-1]
     expected, until = [], 1.0
     for played in before:
