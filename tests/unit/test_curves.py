@@ -1,4 +1,4 @@
-"""Bets against claims with a delta and against curves: what is settled is the product of the plan's factors, call by call."""
+"""Bets against claims with a delta and against curves: what is settled is the product of the factors of the plan."""
 
 import itertools
 import math
