@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.stats import laplace
+from scipy.stats import laplace, norm
 from sklearn.linear_model import LogisticRegression
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
@@ -105,6 +105,61 @@ class MostlyNew:
         return np.where(outputs[:, 1] == 1, 0.0, told)  # but for what is the same for both inputs
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """One of several tight mechanisms, chosen at random and revealed beside its output: as a whole what each of them is."""
+
+    parts: tuple
+
+    def __call__(self, data, size, *, rng):
+        chosen = rng.integers(len(self.parts), size=size)
+        drawn = [np.asarray(part(data, size, rng=rng), float).reshape(size) for part in self.parts]
+        return np.stack([chosen, np.choose(chosen, drawn)], axis=1)
+
+    def log_prob(self, outputs, data):
+        chosen, total = outputs[:, 0].astype(int), np.zeros(len(outputs))
+        for k, part in enumerate(self.parts):
+            values = outputs[chosen == k, 1]
+            if not len(values):
+                continue
+            if isinstance(part, LeakyResponse | Response):
+                total[chosen == k] = part.distribution(data).log_prob(values.astype(np.int8))
+            else:
+                total[chosen == k] = part.log_prob(values, data)
+        return total
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """Normal noise of which only the sign of y - 1/2 is told, or only whether it is far out: within the curve of 1/sigma."""
+
+    sigma: float
+    edges: tuple
+
+    def __call__(self, data, size, *, rng):
+        return np.searchsorted(self.edges, data + self.sigma * rng.standard_normal(size)).astype(float)
+
+    def log_prob(self, outputs, data):
+        ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
+        return np.log(np.diff(norm.cdf((ends - data) / self.sigma)))[np.asarray(outputs).astype(int)]
+
+
+class Threefold:
+    """Is told the true posterior, and says three times its log-odds."""
+
+    name = "threefold"
+
+    def bind(self, mechanism, pair):
+        self.known = LikelihoodRatio().bind(mechanism, pair)
+        return self
+
+    def fit(self, outputs, labels):
+        """Learn nothing."""
+
+    def log_odds(self, outputs):
+        return 3 * self.known.log_odds(outputs)
+
+
 NULLS = {
     "randomised response": (Response(1.0), PureDP(1.0), Response(1.4)),
     "Laplace": (LaplaceMechanism(1.0), PureDP(1.0), LaplaceMechanism(0.7)),
@@ -114,6 +169,16 @@ NULLS = {
     "(epsilon, delta)": (LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), LeakyResponse(1.4, 0.1)),
     "mostly new": (MostlyNew(0.2, 0.25), ApproxDP(0.2, 0.25), MostlyNew(1.0, 0.29)),
     "Gaussian": (GaussianMechanism(1.0), GaussianDP(1.0), GaussianMechanism(0.7)),
+    "mixture of (epsilon, delta)": (
+        Mixture((LeakyResponse(1.0, 0.05), LeakyResponse(1.0, 0.02), LaplaceMechanism(1.0), Response(1.0))),
+        ApproxDP(1.0, 0.05),
+        Mixture((LeakyResponse(1.4, 0.1), LeakyResponse(1.5, 0.1), LaplaceMechanism(0.7), Response(1.5))),
+    ),
+    "mixture of Gaussian": (
+        Mixture((GaussianMechanism(1.0), Coarse(1.0, (0.5,)), Coarse(1.0, (-0.5, 1.5)))),
+        GaussianDP(1.0),
+        Mixture((GaussianMechanism(0.7), Coarse(0.7, (0.5,)), Coarse(0.7, (-0.5, 1.5)))),
+    ),
 }
 """Mechanism, its tight true claim, and the mechanism that the overconfident forecaster takes it for."""
 
@@ -126,6 +191,7 @@ def forecasters(believed):
         "score": [Scored()],
         "classifier": [Classifier(LogisticRegression())],
         "mixture": [Overconfident(believed), Watching()],
+        "threefold": [Threefold()],
     }
 
 
@@ -141,6 +207,12 @@ CASES = {
     **{(null, "classifier"): 200 for null in ("randomised response", "(epsilon, delta)")},
     **{(null, "mixture"): 200 for null in ("randomised response", "(epsilon, delta)")},
     ("five Laplace", "mixture"): 60,
+    **{(null, "threefold"): 300 for null in ("(epsilon, delta)", "Gaussian")},
+    **{
+        (f"mixture of {null}", kind): repeats
+        for null in ("(epsilon, delta)", "Gaussian")
+        for kind, repeats in {"overconfident": 200, "threefold": 200, "likelihood ratio": 100, "black box": 60}.items()
+    },
 }
 """How many games of each null and kind of forecaster are played in full; at least 20: one refutation is within alpha."""
 

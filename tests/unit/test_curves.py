@@ -1,5 +1,6 @@
-"""Bets against claims with a delta and against curves: what is settled is the product, call by call, of the plan's factors."""
+"""Bets against claims with a delta and against curves: what is settled is the product of the factors of the plan."""
 
+import itertools
 import math
 
 import numpy as np
@@ -30,7 +31,9 @@ def some_batch(claim, level, size, seed, forecasters=1):
 
 
 def bets_of(claim, *, ratio=1.3, levels=None):
-    wealth = Wealth(claim, shares=(1.0,), leader=1.0, levels=level_grid(claim, ratio=ratio) if levels is None else levels)
+    wealth = Wealth(
+        claim, shares=(1.0,), leader=1.0, levels=level_grid(claim, ratio=ratio) if levels is None else levels
+    )
     assert isinstance(wealth._bets, Curves)
     return wealth, wealth._bets
 
@@ -109,7 +112,7 @@ def test_a_plan_is_kept_until_the_calls_of_its_pair_have_grown_by_a_quarter(clai
         settle(bets, *some_batch(claim, 1.6 * claim.level, size, seed), law, leaders)
         plans.append(bets._plans[0])
         calls.append(size)
-    renewed = [a is not b for a, b in zip(plans, plans[1:], strict=False)]
+    renewed = [a is not b for a, b in itertools.pairwise(plans)]
     before = np.cumsum(calls)[:-1]
     expected, until = [], 1.0
     for played in before:
@@ -177,13 +180,21 @@ def test_forecasters_that_abstain_throughout_win_and_lose_nothing(claim):
 @pytest.mark.parametrize("claim", [ApproxDP(1.0, 0.01), GaussianDP(1.0)], ids=str)
 def test_saying_nothing_is_neither_right_nor_wrong(claim):
     _, bets = bets_of(claim, levels=np.array([claim.level]))
-    found = settle(bets, np.zeros((1, 6)), np.array([0, 1, 1, 0, 1, 1]), law_of(claim, 1.5 * claim.level), np.zeros(1, int))
+    found = settle(
+        bets, np.zeros((1, 6)), np.array([0, 1, 1, 0, 1, 1]), law_of(claim, 1.5 * claim.level), np.zeros(1, int)
+    )
     assert (found.right[0], found.wrong[0]) == (0, 0)
     found = settle(bets, np.full((1, 6), 30.0), np.array([0, 1, 1, 0, 1, 1]), law_of(claim, 1.5 * claim.level), None)
     assert (found.right[0], found.wrong[0]) == (4, 2)
 
 
-EXTREME = [ApproxDP(64.0, 1e-12), ApproxDP(700.0, 0.1), ApproxDP(1000.0, 0.01), ApproxDP(1.0, 0.9), ApproxDP(1e-3, 1e-12)]
+EXTREME = [
+    ApproxDP(64.0, 1e-12),
+    ApproxDP(700.0, 0.1),
+    ApproxDP(1000.0, 0.01),
+    ApproxDP(1.0, 0.9),
+    ApproxDP(1e-3, 1e-12),
+]
 
 
 @pytest.mark.parametrize("claim", [*EXTREME, *(GaussianDP(mu) for mu in (0.01, 1.0, 30.0, 64.0))], ids=str)

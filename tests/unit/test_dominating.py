@@ -157,7 +157,9 @@ def test_little_of_a_gaussian_curve_is_lost(mu):
     pair = DominatingPair.of(GaussianDP(mu).statements())
     for epsilon in mu * np.arange(0.025, mu / 2 + 3, 0.1):
         allowed = pair.hockey_stick(epsilon)
-        equal = brentq(lambda m, e=epsilon, d=allowed: GaussianDP(m).delta_at(e) - d, 0.9 * mu, 1.1 * mu, xtol=1e-9 * mu)
+        equal = brentq(
+            lambda m, e=epsilon, d=allowed: GaussianDP(m).delta_at(e) - d, 0.9 * mu, 1.1 * mu, xtol=1e-9 * mu
+        )
         assert equal < 1.001 * mu
 
 

@@ -175,7 +175,7 @@ def test_leaders_follow_who_has_won_most_on_this_pair_lately(monkeypatch):
         seen += calls
         score = gained + score * (1 - calls / seen) ** 2
         if leaders is not None:
-            assert leaders.tolist() == np.argmax(score + prior, axis=0).tolist()
+            assert leaders.tolist() == np.argmax(score.max(axis=2) + prior, axis=0).tolist()
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_aver
         "draw",
         lambda pair, size, rng: sizes.append((pair.name, game.wealth.calls, size)) or draw(pair, size, rng),
     )
-    game.play(4_000, alpha=1e-9)
+    game.play(4_000, alpha=1e-300)  # no verdict is near, or batches would be smaller
     calls = dict.fromkeys(["", "late"], 0)
     for name, played, size in sizes[:-1]:
         share = max(calls[name], CATCHING_UP * played / 2)
