@@ -195,8 +195,8 @@ class GaussianDP:
     def statements(self) -> NDArray[np.float64]:
         """Return statements (epsilon, delta) so close to each other that next to nothing of the curve is lost.
 
-        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); from 0 up to six standard deviations beyond its mean, steps of
-        three hundredths of one cost .03 % of mu.
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); from 0 up to six standard deviations beyond its mean, steps of a
+        twentieth of one (``STEP``) cost less than .1 % of mu.
         """
         from scipy.special import log_ndtr  # slow to load: only where it is needed
 

@@ -25,7 +25,7 @@ FLOOR = 1e-12
 MOST_EPSILON = 700.0
 STRENGTHS = 1.04 ** np.arange(-48.0, 17.0)
 """Noise of the claim over noise of each member of a family of curves."""
-ORDERS = 1 + np.geomspace(1e-3, 1e4, 400)
+ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
 
 
 def check_positive(kind: str, name: str, value: float) -> None:
@@ -142,7 +142,7 @@ class ZeroConcentratedDP(_Curve):
     """rho-zero-concentrated differential privacy, through the best known curve that it implies.
 
     What is bet against is δ(ε) = inf over α > 1 of e^((α-1)(αρ-ε)) (1-1/α)^α/(α-1), Proposition 12 of Canonne, Kamath &
-    Steinke (2020, arXiv:2004.00010v5). A pair may satisfy it and not be rho-zCDP, so less is refuted than the claim
+    Steinke (2020, arXiv:2004.00010). A pair may satisfy it and not be rho-zCDP, so less is refuted than the claim
     says.
 
     Args:
@@ -185,7 +185,7 @@ class RenyiDP(_Curve):
     """(order, epsilon)-Rényi differential privacy, through the best known curve that it implies.
 
     What is bet against is δ(ε') = e^((α-1)(ε-ε')) (1-1/α)^α/(α-1) for this one order α (Canonne, Kamath & Steinke 2020,
-    arXiv:2004.00010v5, Proposition 12). A pair may satisfy it and not be (α, ε)-RDP, so less is refuted than the claim says.
+    arXiv:2004.00010, Proposition 12). A pair may satisfy it and not be (α, ε)-RDP, so less is refuted than the claim says.
 
     Args:
         order: The order alpha, above 1.

@@ -10,7 +10,7 @@ to its own mirror image in the line a + b = 1. Its segments, from the steepest t
 finitely many atoms: an atom has the width of its segment under p₀ and the height under q₀ (what T(0) leaves at a = 0 is an
 atom of q₀ alone). By construction the event "the k steepest atoms" attains T, so that (p₀, q₀) is the pair that the claim
 allows and that dominates all others: by Blackwell's theorem (for privacy: Dong, Roth & Su 2022, arXiv:1905.02383v3,
-Theorem 2.10; Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Definition 7) every pair that satisfies the claim is (p₀, q₀) sent
+Theorem 2.10; Zhu, Dong & Wang 2022, arXiv:2106.08567v3) every pair that satisfies the claim is (p₀, q₀) sent
 through one channel. For one statement (ε, 0) the atoms are randomised response, for (ε, δ) the four outputs of Kairouz, Oh
 & Viswanath (2015, arXiv:1311.0776v4, Theorem 3.3). A curve that is given by some of its points is replaced by what these
 points alone promise, which is less: whoever refutes that has refuted the curve.
@@ -101,8 +101,12 @@ def _corners(statements: Floats) -> Floats:
             f"{points.tolist()!r:.200}"
         )
     points = np.append(points[points[:, 0] <= LARGEST_EPSILON], [[LARGEST_EPSILON, 1.0]], axis=0)
+    points = points[np.lexsort((points[:, 1], points[:, 0]))]
+    falls, runs = np.diff(points[:-1, 1]), np.diff(np.exp(points[:-1, 0]))
+    if (falls < 0).all() and (runs > 0).all() and (np.diff(falls / runs) > 0).all():
+        return np.asarray(points[:-1])  # convex as it is, as points of a curve are
     chain: list[tuple[float, float, float]] = []
-    for epsilon, delta in points[np.lexsort((points[:, 1], points[:, 0]))]:
+    for epsilon, delta in points:
         slope = float(np.exp(epsilon))
         if chain and delta >= chain[-1][2]:
             continue  # a smaller epsilon promises as small a delta

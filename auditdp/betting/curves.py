@@ -45,9 +45,10 @@ RENEWED = 1.25
 LINES = 60
 """Statements of a curve that the nearest law is found with; all of them make the price."""
 TINY = 1e-9
-BINS = np.sinh(np.arange(-200, 201) * (math.asinh(40.0) / 200))
-"""Log-odds that forecasts are rounded to, towards 0, where all forecasters bet."""
-ROUNDED = np.where(BINS > 0, np.append(0.0, BINS[:-1]), BINS)
+BINS = 200
+"""Log-odds on either side that forecasts are rounded to, towards 0, where all forecasters bet."""
+LARGEST_BIN = 40.0
+FINEST_SCALE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,8 @@ class Curves:
         self._plans: dict[int, _Plan] = {}
         self._calls: dict[int, int] = {}
         self._cap = claim.tangents()[0][0]
+        self._bins = _bins(self._at(position).pair)
+        self._rounded = np.where(self._bins > 0, np.append(0.0, self._bins[:-1]), self._bins)
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
@@ -134,8 +137,8 @@ class Curves:
             on_zeros, on_ones = post.region.choose(odds)
             led[post.levels] = on_ones @ ones + on_zeros @ zeros - (ones.sum() + zeros.sum()) * post.prices
 
-        size = len(ROUNDED)
-        where = line.who * size + np.searchsorted(BINS, line.log_odds).clip(0, size - 1)
+        size = len(self._rounded)
+        where = line.who * size + np.searchsorted(self._bins, line.log_odds).clip(0, size - 1)
         zeros, ones = (
             np.asarray(np.bincount(where, weights=side, minlength=line.count * size), np.float64).reshape(-1, size)
             for side in (line.zeros, line.ones)
@@ -144,10 +147,10 @@ class Curves:
         won = np.zeros((line.count, len(self._anchors), len(self.shares)))
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
-                on_zeros, on_ones = region.choose(ROUNDED)
+                on_zeros, on_ones = region.choose(self._rounded)
                 won[:, place, way] = zeros @ on_zeros + ones @ on_ones - seen * price
-        beyond = np.abs(ROUNDED) > self._cap
-        up = ROUNDED > 0
+        beyond = np.abs(self._rounded) > self._cap
+        up = self._rounded > 0
         right = ones[:, beyond & up].sum(axis=1) + zeros[:, beyond & ~up].sum(axis=1)
         wrong = zeros[:, beyond & up].sum(axis=1) + ones[:, beyond & ~up].sum(axis=1)
         return Settled(won[:, self._anchor[self._position]], led, won, right, wrong)
@@ -206,7 +209,11 @@ class Curves:
         for place in places:
             level = self._level(place)
             near = min(regions, key=lambda post: abs(post - level), default=None)
-            learned = (NOTHING, 0.0) if near is None else (regions[near], regions[near].price(self._at(level).pair))
+            learned = NOTHING, 0.0
+            if near is not None:
+                price = regions[near].price(self._at(level).pair)
+                if _expected(regions[near], wanted[near]) > price:
+                    learned = regions[near], price
             ways.append([learned, *self._ready(level)])
         return _Plan(max(RENEWED * calls, 1), posts, places, ways)
 
@@ -260,9 +267,8 @@ class Curves:
         best, taken, priced = np.zeros(len(open_levels)), np.full(len(open_levels), -1), np.zeros(len(open_levels))
         for neighbour in (after - 1, after):
             for k in np.unique(neighbour[(neighbour >= 0) & (neighbour < len(posts))]):
-                region, (zeros, ones) = regions[posts[k]], laws[posts[k]]
-                on_zeros, on_ones = region.choose(np.log(ones) - np.log(zeros))
-                expects = (zeros @ on_zeros + ones @ on_ones) / 2
+                region = regions[posts[k]]
+                expects = _expected(region, laws[posts[k]])
                 for j in np.flatnonzero(neighbour == k):
                     price = region.price(self._at(int(open_levels[j])).pair)
                     if expects - price > best[j]:
@@ -307,6 +313,21 @@ class _Level:
 
 
 NOTHING = Region(np.ones((1, 2)))
+
+
+def _expected(region: Region, law: tuple[Floats, Floats]) -> float:
+    """Return what a law expects of a call, in nats, before the price."""
+    zeros, ones = law
+    on_zeros, on_ones = region.choose(np.log(ones) - np.log(zeros))
+    return float(zeros @ on_zeros + ones @ on_ones) / 2
+
+
+def _bins(pair: DominatingPair) -> Floats:
+    """Return increasing log-odds, symmetric and with 0, as fine as the odds that a claim allows ask for."""
+    with np.errstate(invalid="ignore"):
+        typical = float(np.abs(np.tanh(pair.log_odds() / 2)) @ (pair.p + pair.q))  # small log-odds are twice their tanh
+    scale = min(1.0, max(typical, FINEST_SCALE))
+    return np.asarray(scale * np.sinh(np.arange(-BINS, BINS + 1) * (math.asinh(LARGEST_BIN / scale) / BINS)))
 
 
 def _hard(epsilon: float, fraction: float) -> Region:

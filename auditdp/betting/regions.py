@@ -22,9 +22,10 @@ that allows more than the claim has a larger price; rounding is paid for by rais
 
 *Which region.* Among all laws of (y, b) that the claim allows let (P₀, Q₀) be the one that the forecast's law (P, Q)
 has the smallest Kullback–Leibler divergence from. The factors (P/P₀, Q/Q₀) have price 1, and their growth, that
-divergence, is the largest of all bets (Grünwald, de Heide & Koolen 2024, arXiv:1906.07801v6, Theorem 1; Larsson, Ramdas
-& Ruf 2025, arXiv:2402.18810v3, Theorem 4.1). No sequential test of level α needs fewer than about ln(1/α)/growth calls.
-`nearest.py` finds that law; a bet that is only near it pays with its price, and stays valid.
+divergence, is the largest of all bets (Grünwald, de Heide & Koolen 2024, "Safe Testing", arXiv:1906.07801; Larsson,
+Ramdas & Ruf 2025, "The numeraire e-variable and reverse information projection", arXiv:2402.18810). No sequential test
+of level α needs fewer than about ln(1/α)/growth calls. `nearest.py` finds that law; a bet that is only near it pays
+with its price, and stays valid.
 
 *Which bet of the region.* For log-odds l, the pair that maximises (1-r) ln e₀ + r ln e₁ with r = e^l/(1+e^l).
 """

@@ -122,7 +122,7 @@ class Wealth:
 
         Args:
             forecasts: What all K forecasters said of the batch, in order, from earlier batches only. Each may leave calls
-                out, if which ones does not depend on their coins.
+                out, if which ones depends neither on their coins nor on their outputs.
             calls: Calls in the batch.
             leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
                 first one first, shape (ranks, anchors); None for nobody.

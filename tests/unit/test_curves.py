@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auditdp.betting import curves as module
-from auditdp.betting.curves import BINS, ROUNDED, Curves
+from auditdp.betting.curves import Curves
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.levels import level_grid
 from auditdp.betting.wealth import Wealth
@@ -43,14 +43,20 @@ def settle(bets, odds, coins, law, leaders=None, *, pair=0, crossed=0):
     return bets.settle(forecasts, leaders, calls=len(coins), pair=pair, crossed=crossed)
 
 
-def test_rounding_is_towards_0_and_keeps_0():
+@pytest.mark.parametrize("claim", [*CLAIMS, GaussianDP(0.003), ApproxDP(1e-3, 1e-6)], ids=str)
+def test_rounding_is_towards_0_and_keeps_0_and_what_small_claims_need(claim):
     odds = np.concatenate([np.linspace(-45, 45, 2001), [0.0, 1e-9, -1e-9, math.inf, -math.inf]])
-    rounded = ROUNDED[np.searchsorted(BINS, odds).clip(0, len(ROUNDED) - 1)]
+    bets = bets_of(claim)[1]
+    rounded = bets._rounded[np.searchsorted(bets._bins, odds).clip(0, len(bets._bins) - 1)]
     assert (np.abs(rounded) <= np.abs(odds)).all()
     assert (rounded * odds >= 0)[np.isfinite(odds)].all()
     assert rounded[2001] == 0.0
     inside = np.abs(odds) < 39
-    assert (np.abs(rounded - odds)[inside] <= 0.022 * np.sqrt(1 + odds[inside] ** 2) + 1e-12).all()
+    assert (np.abs(rounded - odds)[inside] <= 0.08 * np.sqrt(1 + odds[inside] ** 2) + 1e-12).all()
+    own = DominatingPair.of(claim.statements()).log_odds()
+    seen = own[np.isfinite(own) & (np.abs(own) < 39)]
+    nearer = bets._rounded[np.searchsorted(bets._bins, seen)]
+    assert np.abs(nearer - seen).max() <= 0.08 * np.abs(seen).max(), "a claim's own odds are told apart"
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -77,7 +83,7 @@ def test_what_is_settled_is_the_product_of_the_factors_of_the_plan(claim):
             for way, (region, price) in enumerate(ways):
                 for k in range(2):
                     for said, coin in zip(odds[k], coins, strict=True):
-                        nearer = ROUNDED[min(np.searchsorted(BINS, said), len(ROUNDED) - 1)]
+                        nearer = bets._rounded[min(np.searchsorted(bets._bins, said), len(bets._bins) - 1)]
                         won[k, place, way] += region.choose(np.array([nearer]))[coin, 0] - price
         assert found.won == pytest.approx(won, abs=1e-9)
         claimed = int(np.searchsorted(wealth.anchors, wealth.position))
