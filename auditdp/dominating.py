@@ -103,7 +103,7 @@ def _corners(statements: Floats) -> Floats:
     points = np.append(points[points[:, 0] <= LARGEST_EPSILON], [[LARGEST_EPSILON, 1.0]], axis=0)
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     falls, runs = np.diff(points[:-1, 1]), np.diff(np.exp(points[:-1, 0]))
-    if (falls < 0).all() and (runs > 0).all() and (np.diff(falls / runs) > 0).all():
+    if len(points) > 1 and (falls < 0).all() and (runs > 0).all() and (np.diff(falls / runs) > 0).all():
         return np.asarray(points[:-1])  # convex as it is, as points of a curve are
     chain: list[tuple[float, float, float]] = []
     for epsilon, delta in points:
