@@ -35,7 +35,7 @@ from auditdp.dominating import Floats
 
 ANCHORS = 8
 CLAIM_SHARE = 0.25
-STARTS = {0: 0.85, 1_000: 0.03, 10_000: 0.03, 100_000: 0.03, 1_000_000: 0.03, 10_000_000: 0.03}
+STARTS = {0: 0.75, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05, 1_000_000: 0.05, 10_000_000: 0.05}
 """After how many calls each leader starts, and its part of what all of them have."""
 
 

@@ -37,11 +37,24 @@ NOT_FOR_MECHANISMS = {
 }
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 GROUND = {"errors"}
-CORE = {*GROUND, "claims", "adjacency", "calls", "mechanism", "laws", "randomness", "results"}
+CORE = {
+    *GROUND,
+    "claims",
+    "curve_claims",
+    "dominating",
+    "adjacency",
+    "calls",
+    "mechanism",
+    "laws",
+    "randomness",
+    "results",
+}
 ROOMS = {
     "errors": set(),
     "randomness": set(),
-    "claims": GROUND,
+    "dominating": {"errors"},
+    "curve_claims": {"errors", "dominating"},
+    "claims": {*GROUND, "curve_claims", "dominating"},
     "results": set(),
     "verdict": {"results"},
     "threads": set(),
