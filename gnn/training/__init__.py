@@ -1,0 +1,23 @@
+"""One loop that trains every model, with DP-SGD where it is asked for, and what is measured of a model."""
+
+from gnn.training.fit import fit
+from gnn.training.metrics import accuracy, area_under_roc, f1, macro_f1, micro_f1
+from gnn.training.prediction import evaluate, predict
+from gnn.training.record import Epoch, Record, Settings, higher_score, last, lower_loss
+
+__all__ = [
+    "Epoch",
+    "Record",
+    "Settings",
+    "accuracy",
+    "area_under_roc",
+    "evaluate",
+    "f1",
+    "fit",
+    "higher_score",
+    "last",
+    "lower_loss",
+    "macro_f1",
+    "micro_f1",
+    "predict",
+]
