@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import APPNP as Propagation  # noqa: N811 - the model is called so as well
 
 from gnn.models.mlp import MLP
+from gnn.models.propagation import propagation_edges
 from gnn.validation import check_count, check_number
 
 
@@ -60,7 +61,7 @@ class APPNP(nn.Module):
             activation=activation,
             generator=generator,
         )
-        self.propagation = Propagation(K=steps, alpha=alpha)
+        self.propagation = Propagation(K=steps, alpha=alpha, normalize=False)
         self.hops = steps
 
     @property
@@ -70,5 +71,6 @@ class APPNP(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logits Z, shape (nodes, classes); arguments as of ``Stack``."""
-        found: Tensor = self.propagation(self.mlp(x), edge_index, edge_weight)
+        outputs: Tensor = self.mlp(x)
+        found: Tensor = self.propagation(outputs, *propagation_edges(outputs, edge_index, edge_weight))
         return found

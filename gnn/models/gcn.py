@@ -7,22 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import add_self_loops
 
+from gnn.models.propagation import propagation_edges
 from gnn.models.stack import Stack, widths
 from gnn.randomness import seeded
-from gnn.sparse import is_sparse
 
 
 class GCN(Stack):
     """softmax(S σ(S X W₁ + b₁) W₂ + b₂) with S = D^-½(A+I)D^-½, D the row sums of A + I; here without the softmax.
 
     Source: Kipf & Welling (2017), arXiv:1609.02907v4, Equations 2 and 9; by torch-geometric's ``GCNConv``.
-
-    Note:
-        S is computed once in a call, for all layers, and holds under ``torch.func.vmap``, which ``GCNConv`` with its own
-        normalisation does not.
 
     Args:
         features: Width of x.
@@ -60,11 +54,7 @@ class GCN(Stack):
 
     def prepared(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> tuple[Any, Tensor | None]:
         """Return the entries of S: its edges, self-loops among them, and its weights."""
-        if edge_weight is None:
-            edge_weight = (x.values() if is_sparse(x) else x).new_ones(edge_index.shape[1])
-        looped, weights = add_self_loops(edge_index, edge_weight, fill_value=1.0, num_nodes=x.shape[0])
-        found: tuple[Any, Tensor] = gcn_norm(looped, weights, x.shape[0], add_self_loops=False)
-        return found
+        return propagation_edges(x, edge_index, edge_weight)
 
     def apply_layer(self, layer: nn.Module, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
         """Return S x W + b."""

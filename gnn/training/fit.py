@@ -16,7 +16,7 @@ from gnn.datasets.splits import Split
 from gnn.randomness import deterministic, device_of, seeded
 from gnn.sparse import rows
 from gnn.training.checks import check_data, check_logits, untrained_classes
-from gnn.training.loop import run_epochs, weighted_mean
+from gnn.training.loop import check_finite, run_epochs, weighted_mean
 from gnn.training.metrics import accuracy
 from gnn.training.prediction import GRAPHS_AT_ONCE, batches, logits_of
 from gnn.training.record import Criterion, Epoch, Hook, Loss, Record, Score, Settings, lower_loss
@@ -117,16 +117,18 @@ class _Task:
         """Use these targets from now on."""
         raise NotImplementedError
 
-    def train(self) -> tuple[float, float]:
+    def train(self, number: int) -> tuple[float, float]:
         """Train an epoch."""
         self.model.train()
         losses, scores = [], []
         for logits, targets in self.training_batches():
             loss = self.loss(logits, targets)
+            value = loss.item()
+            check_finite(value, f"training loss of epoch {number}", self.settings.learning_rate)
             self.optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step()
-            losses.append((loss.item(), len(targets)))
+            losses.append((value, len(targets)))
             scores.append((self.score(logits.detach(), targets), len(targets)))
         return weighted_mean(losses), weighted_mean(scores)
 

@@ -37,7 +37,7 @@ def run_epochs(
     epochs: int,
     learning_rate: float,
     patience: int | None,
-    train: Callable[[], tuple[float, float]],
+    train: Callable[[int], tuple[float, float]],
     assess: Callable[[], tuple[float, float]] | None,
     better: Criterion,
     after: Callable[[Epoch], None],
@@ -50,7 +50,7 @@ def run_epochs(
         epochs: The most epochs.
         learning_rate: For the message of an error.
         patience: As of ``Settings``.
-        train: Trains an epoch, and returns loss and score.
+        train: Trains the epoch of a number, and returns loss and score; raises where the loss is no number.
         assess: Returns loss and score on what the model is validated on.
         better: Which epoch is kept.
         after: Called after each epoch.
@@ -69,9 +69,7 @@ def run_epochs(
     best: Epoch | None = None
     weights: dict[str, Tensor] = {}
     for number in range(1, epochs + 1):
-        loss, score = train()
-        check_finite(loss, f"training loss of epoch {number}", learning_rate)
-        epoch = Epoch(number, loss, score)
+        epoch = Epoch(number, *train(number))
         if assess is not None:
             loss, score = assess()
             check_finite(loss, f"validation loss of epoch {number}", learning_rate)
