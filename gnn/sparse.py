@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
+
+# Products and rows are all that is used here, and tests compare them with dense matrices.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+
+
+def csr(
+    values: NDArray[np.generic], indices: NDArray[np.generic], pointers: NDArray[np.generic], shape: tuple[int, int]
+) -> Tensor:
+    """Return a sparse matrix as a float32 tensor of torch's CSR layout, after a check of its indices.
+
+    Raises:
+        RuntimeError: If these are not the parts of a CSR matrix of this shape.
+    """
+    return torch.sparse_csr_tensor(
+        torch.from_numpy(pointers.astype(np.int64)),
+        torch.from_numpy(indices.astype(np.int64)),
+        torch.from_numpy(values.astype(np.float32)),
+        size=shape,
+        check_invariants=True,
+    )
 
 
 def is_sparse(x: Tensor) -> bool:
@@ -14,7 +38,7 @@ def is_sparse(x: Tensor) -> bool:
 
 def with_values(x: Tensor, values: Tensor) -> Tensor:
     """Return a sparse matrix with the places of x and other values."""
-    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, size=x.shape)
+    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, size=x.shape, check_invariants=False)
 
 
 def rows(x: Tensor, index: Tensor) -> Tensor:
@@ -32,7 +56,9 @@ def rows(x: Tensor, index: Tensor) -> Tensor:
     shift = pointers[index] - (ends - counts)
     places = torch.repeat_interleave(shift, counts) + torch.arange(int(counts.sum()), device=x.device)
     starts = torch.cat([ends.new_zeros(1), ends])
-    return torch.sparse_csr_tensor(starts, x.col_indices()[places], x.values()[places], size=(len(index), x.shape[1]))
+    return torch.sparse_csr_tensor(
+        starts, x.col_indices()[places], x.values()[places], size=(len(index), x.shape[1]), check_invariants=False
+    )
 
 
 def dropout(x: Tensor, p: float, *, training: bool) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -56,13 +55,3 @@ def restricted(data: Data, mask: Tensor) -> Data:
     if data.x is not None:
         found.x = rows(data.x, mask.nonzero().squeeze(1))
     return found
-
-
-def csr(values: np.ndarray, indices: np.ndarray, pointers: np.ndarray, shape: tuple[int, int]) -> Tensor:
-    """Return a sparse matrix as a float32 tensor of torch's CSR layout."""
-    return torch.sparse_csr_tensor(
-        torch.from_numpy(pointers.astype(np.int64)),
-        torch.from_numpy(indices.astype(np.int64)),
-        torch.from_numpy(values.astype(np.float32)),
-        size=shape,
-    )

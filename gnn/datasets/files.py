@@ -12,7 +12,8 @@ from torch_geometric.data import Data
 
 from auditdp.declaration import DATA_VARIABLE
 from auditdp.errors import ConfigurationError, MechanismError, did_you_mean
-from gnn.datasets.conversion import csr, to_data
+from gnn.datasets.conversion import to_data
+from gnn.sparse import csr
 from gnn.validation import DataError, check_choice
 from mechanisms import graphs
 
@@ -99,7 +100,10 @@ def load(
                 data[key] = torch.from_numpy(archive[key])
         if features != "none" and "x_data" in archive.files:
             parts = [_key(archive, path, f"x_{part}") for part in ("data", "indices", "indptr", "shape")]
-            x = csr(parts[0], parts[1], parts[2], (int(parts[3][0]), int(parts[3][1])))
+            try:
+                x = csr(parts[0], parts[1], parts[2], (int(parts[3][0]), int(parts[3][1])))
+            except RuntimeError as error:
+                raise DataError(f"{path}: the features are no CSR matrix: {error}") from None
             data.x = x.to_dense() if features == "dense" else x
     return data
 

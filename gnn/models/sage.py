@@ -10,18 +10,19 @@ from torch_geometric.nn import SAGEConv
 
 from gnn.models.stack import Stack, widths
 from gnn.randomness import seeded
+from gnn.sparse import is_sparse
 
 
 class NarrowSAGEConv(SAGEConv):  # type: ignore[misc]
     """torch-geometric's ``SAGEConv``, which takes means on the narrower side of its weights.
 
-    The mean is linear, so W₁ mean(x_j) = mean(W₁ x_j): the same function of the same weights. Where x is wider than the
-    output, the right-hand side moves fewer numbers along the edges, and x may be sparse.
+    The mean is linear, so W₁ mean(x_j) = mean(W₁ x_j): the same function of the same weights. Where x is sparse or wider
+    than the output, the right-hand side is taken, which moves fewer numbers along the edges.
     """
 
     def forward(self, x: Any, edge_index: Any, size: Any = None) -> Tensor:
         """Return W₁ mean(x_j) + b + W₂ x_i, shape (nodes, out)."""
-        if not isinstance(x, Tensor) or x.shape[-1] <= self.out_channels:
+        if not isinstance(x, Tensor) or (x.shape[-1] <= self.out_channels and not is_sparse(x)):
             found: Tensor = super().forward(x, edge_index, size)
             return found
         narrow = x @ self.lin_l.weight.t()

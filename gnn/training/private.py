@@ -174,7 +174,8 @@ def fit_private(
         device: Where to train.
 
     Returns:
-        The model, and the record, in which an epoch is as many steps as take each example once on average; NaN where all its batches were empty.
+        The model, and the record, in which an epoch is as many steps as take each example once on average; one
+        without any example has NaN.
 
     Raises:
         ConfigurationError: If the device does not exist, or the model has no gradients of single examples.
