@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TypeAlias
 
 import torch
@@ -81,7 +82,9 @@ def by_opacus(
         raise ConfigurationError(f"Opacus refuses {type(model).__name__}: {error}; use gradients='functorch'") from None
     try:
         logits = wrapped(*inputs)
-        loss(logits, targets).backward()  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():  # inputs are data and need no gradients
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            loss(logits, targets).backward()  # type: ignore[no-untyped-call]
         gradients = {name: weight.grad_sample.detach() for name, weight in weights_of(model).items()}  # type: ignore[attr-defined]
     finally:
         wrapped.zero_grad(set_to_none=True)
@@ -102,7 +105,7 @@ def clipped_sum(gradients: Gradients, clipping_norm: float) -> Gradients:
     """
     if math.isinf(clipping_norm):
         return {name: each.sum(dim=0) for name, each in gradients.items()}
-    norms = torch.stack([each.flatten(start_dim=1).norm(dim=1) for each in gradients.values()]).norm(dim=0)
+    norms = torch.stack([each.reshape(len(each), -1).norm(dim=1) for each in gradients.values()]).norm(dim=0)
     scale = (clipping_norm / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(max=1.0)
     return {name: torch.tensordot(scale, each, dims=1) for name, each in gradients.items()}
 
