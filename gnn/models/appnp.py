@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import APPNP as Propagation  # noqa: N811 - the model is called so as well
 
 from gnn.models.mlp import MLP
 from gnn.models.propagation import propagation_edges
+from gnn.models.stack import Edges
 from gnn.validation import check_count, check_number
 
 
@@ -69,8 +68,12 @@ class APPNP(nn.Module):
         """The layers of f."""
         return self.mlp.layers
 
-    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
+        """Return the entries of S, as of ``GCN``."""
+        return Edges(*propagation_edges(x, edge_index, edge_weight))
+
+    def forward(self, x: Tensor, edge_index: Tensor | Edges, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logits Z, shape (nodes, classes); arguments as of ``Stack``."""
-        outputs: Tensor = self.mlp(x)
-        found: Tensor = self.propagation(outputs, *propagation_edges(outputs, edge_index, edge_weight))
+        edges = edge_index if isinstance(edge_index, Edges) else self.edges(x, edge_index, edge_weight)
+        found: Tensor = self.propagation(self.mlp(x), edges.arcs, edges.weights)
         return found

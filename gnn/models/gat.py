@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_self_loops
 
-from gnn.models.stack import Stack
+from gnn.models.stack import Edges, Stack
 from gnn.randomness import seeded
 from gnn.validation import check_count, check_number
 
@@ -61,7 +59,8 @@ class GAT(Stack):
             convolutions.append(GATConv(inputs[-1], classes, dropout=attention_dropout, add_self_loops=False))
         super().__init__(convolutions, hops=layers, dropout=dropout, input_dropout=input_dropout, activation=activation)
 
-    def prepared(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> tuple[Any, Tensor | None]:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
         """Return the edges with a self-loop at every node: a node attends to itself too."""
-        looped, _ = add_self_loops(edge_index, num_nodes=x.shape[0])
-        return looped, None
+        given = super().edges(x, edge_index, edge_weight)
+        looped, _ = add_self_loops(given.arcs, num_nodes=x.shape[0])
+        return Edges(looped, None)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from gnn.models.propagation import propagation_edges
-from gnn.models.stack import Stack, widths
+from gnn.models.stack import Edges, Stack, widths
 from gnn.randomness import seeded
 
 
@@ -52,11 +50,11 @@ class GCN(Stack):
             ]
         super().__init__(convolutions, hops=layers, dropout=dropout, input_dropout=input_dropout, activation=activation)
 
-    def prepared(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> tuple[Any, Tensor | None]:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
         """Return the entries of S: its edges, self-loops among them, and its weights."""
-        return propagation_edges(x, edge_index, edge_weight)
+        return Edges(*propagation_edges(x, edge_index, edge_weight))
 
-    def apply_layer(self, layer: nn.Module, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
+    def apply_layer(self, layer: nn.Module, x: Tensor, edges: Edges) -> Tensor:
         """Return S x W + b."""
-        found: Tensor = layer(x, edge_index, edge_weight)
+        found: Tensor = layer(x, edges.arcs, edges.weights)
         return found

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from gnn.models.stack import Stack, widths
+from gnn.models.stack import Edges, Stack, widths
 from gnn.randomness import seeded
 
 
@@ -44,7 +42,7 @@ class MLP(Stack):
             linear = [nn.Linear(*each) for each in widths("MLP", features, hidden, classes, layers)]
         super().__init__(linear, hops=0, dropout=dropout, input_dropout=input_dropout, activation=activation)
 
-    def apply_layer(self, layer: nn.Module, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
+    def apply_layer(self, layer: nn.Module, x: Tensor, edges: Edges) -> Tensor:
         """Return W x + b."""
         found: Tensor = layer(x)
         return found

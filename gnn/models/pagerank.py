@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import SimpleConv
@@ -75,7 +73,7 @@ class DecoupledPageRank(nn.Module):
         outputs: Tensor = self.mlp(x)
         return (weights.unsqueeze(-1) * outputs).sum(dim=-2)
 
-    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Return Q after ``steps`` times Q ← (1 − α) D⁻¹A Q + α f(X) from Q = f(X), shape (nodes, classes).
 
         Arguments as of ``Stack``; weights are not read. At a node without neighbours D⁻¹A is 0.

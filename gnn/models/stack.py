@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,18 @@ def widths(owner: str, features: int, hidden: int, classes: int, layers: int) ->
         check_count(owner, name, value)
     sizes = [features, *[hidden] * (layers - 1), classes]
     return list(itertools.pairwise(sizes))
+
+
+class Edges(NamedTuple):
+    """Edges as a model's layers are given them; a model takes them in place of ``edge_index``, to make them once.
+
+    Attributes:
+        arcs: (source, target), int64, shape (2, arcs).
+        weights: Of each arc, where layers read weights.
+    """
+
+    arcs: Tensor
+    weights: Tensor | None
 
 
 class Stack(nn.Module):
@@ -65,37 +77,40 @@ class Stack(nn.Module):
         self.dropout, self.input_dropout = dropout, input_dropout
         self.activation = activation
 
-    def prepared(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> tuple[Any, Tensor | None]:
-        """Return the edges and weights that every layer is given; by default those of the input."""
-        return edge_index, edge_weight
-
-    def apply_layer(self, layer: nn.Module, x: Tensor, edge_index: Any, edge_weight: Tensor | None) -> Tensor:
-        """Return a layer's output; by default without weights."""
-        found: Tensor = layer(x, edge_index)
-        return found
-
-    def _run(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None, layers: int) -> Tensor:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
+        """Return the edges that every layer is given, by default those of the input; arguments as of ``forward``."""
         if edge_weight is not None and not self.weighted:
             raise ConfigurationError(f"{type(self).__name__}: reads no edge weights; leave edge_weight out, or use GCN")
-        edge_index, edge_weight = self.prepared(x, edge_index, edge_weight)
+        return Edges(edge_index, edge_weight)
+
+    def apply_layer(self, layer: nn.Module, x: Tensor, edges: Edges) -> Tensor:
+        """Return a layer's output; by default without weights."""
+        found: Tensor = layer(x, edges.arcs)
+        return found
+
+    def _run(self, x: Tensor, edge_index: Tensor | Edges | None, edge_weight: Tensor | None, layers: int) -> Tensor:
+        if edge_index is None:
+            edge_index = torch.empty(2, 0, dtype=torch.long, device=x.device)
+        edges = edge_index if isinstance(edge_index, Edges) else self.edges(x, edge_index, edge_weight)
         sigma = ACTIVATIONS[self.activation]
         x = dropout(x, self.input_dropout, training=self.training)
         for number, layer in enumerate(self.layers[:layers], start=1):
-            x = self.apply_layer(layer, x, edge_index, edge_weight)
+            x = self.apply_layer(layer, x, edges)
             if number < len(self.layers):
                 x = dropout(sigma(x), self.dropout, training=self.training)
         return x
 
-    def hidden(self, x: Tensor, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
+    def hidden(self, x: Tensor, edge_index: Tensor | Edges | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Return the last hidden layer after its activation, shape (nodes, hidden)."""
         return self._run(x, edge_index, edge_weight, len(self.layers) - 1)
 
-    def forward(self, x: Tensor, edge_index: Any = None, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor | Edges | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logits.
 
         Args:
             x: Features, dense or sparse CSR, shape (nodes, features).
-            edge_index: Arcs (source, target) without self-loops, int64, shape (2, arcs).
+            edge_index: Arcs (source, target) without self-loops, int64, shape (2, arcs), by default none; or what
+                ``edges`` returned.
             edge_weight: Of each arc, shape (arcs,), where the model reads weights.
 
         Returns:

@@ -13,6 +13,8 @@ from torch_geometric.loader import DataLoader
 from torch_geometric.utils import k_hop_subgraph
 
 from gnn.datasets.splits import Split
+from gnn.models.appnp import APPNP
+from gnn.models.stack import Stack
 from gnn.randomness import deterministic, device_of, seeded
 from gnn.sparse import rows
 from gnn.training.checks import check_data, check_logits, untrained_classes
@@ -20,6 +22,7 @@ from gnn.training.loop import check_finite, run_epochs, weighted_mean
 from gnn.training.metrics import accuracy
 from gnn.training.prediction import GRAPHS_AT_ONCE, batches, logits_of
 from gnn.training.record import Criterion, Epoch, Hook, Loss, Record, Score, Settings, lower_loss
+from gnn.validation import DataError
 
 
 def fit(
@@ -151,26 +154,41 @@ class _Nodes(_Task):
             self.data.edge_weight = data.edge_weight.to(self.place)
         self.targets = data.y.to(self.place)
         self.training, self.validated = split.training.to(self.place), split.validation.to(self.place)
-        with torch.no_grad():
-            check_logits(logits_of(model.eval(), self.data), self.targets, len(self.targets))
+        # What layers are given does not change from epoch to epoch.
+        given = self.data.x, self.data.edge_index, self.data.edge_weight
+        self.edges = model.edges(*given) if isinstance(model, Stack | APPNP) else None
+
+    def logits(self) -> Tensor:
+        """Return the logits of all nodes."""
+        if self.edges is None:
+            return logits_of(self.model, self.data)
+        found: Tensor = self.model(self.data.x, self.edges)
+        return found
 
     def training_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield all training nodes, or batches of them in random order."""
         if self.settings.batch is None:
-            yield logits_of(self.model, self.data)[self.training], self.targets[self.training]
+            logits = self.logits()
+            check_logits(logits, self.targets, len(self.targets))
+            yield logits[self.training], self.targets[self.training]
             return
         order = torch.randperm(len(self.training), generator=self.generator).to(self.place)
         for nodes in torch.split(self.training[order], self.settings.batch):
             part, at = neighbourhood(self.data, nodes, int(self.model.hops))  # type: ignore[arg-type]
-            yield logits_of(self.model, part)[at], self.targets[nodes]
+            logits = logits_of(self.model, part)
+            check_logits(logits, self.targets, int(part.num_nodes or 0))
+            yield logits[at], self.targets[nodes]
 
     def validation(self) -> tuple[Tensor, Tensor]:
         """Return logits and targets of the validation nodes."""
-        return logits_of(self.model, self.data)[self.validated], self.targets[self.validated]
+        return self.logits()[self.validated], self.targets[self.validated]
 
     def replace_targets(self, targets: Tensor) -> None:
         """Use these targets from now on."""
-        check_logits(logits_of(self.model, self.data), targets, len(self.targets))
+        if targets.shape != self.targets.shape:
+            raise DataError(
+                f"the hook returned targets of shape {tuple(targets.shape)}, expected {tuple(self.targets.shape)}"
+            )
         self.targets = targets.to(self.place)
 
 
@@ -183,16 +201,15 @@ class _Graphs(_Task):
         size = self.settings.batch or GRAPHS_AT_ONCE
         self.loader = DataLoader(chosen, batch_size=size, shuffle=True, generator=self.generator)
         self.validated = list(batches([data[i] for i in split.validation.tolist()], size, self.place))
-        targets = torch.cat([data[i].y for i in torch.cat([split.training, split.validation]).tolist()])
-        with torch.no_grad():
-            first = next(batches(chosen[:1], 1, self.place))
-            check_logits(logits_of(model.eval(), first), targets, 1)
+        self.targets = torch.cat([data[i].y for i in torch.cat([split.training, split.validation]).tolist()])
 
     def training_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield batches in random order."""
         for batch in self.loader:
             on_device = batch.to(self.place)
-            yield logits_of(self.model, on_device), on_device.y
+            logits = logits_of(self.model, on_device)
+            check_logits(logits, self.targets, on_device.num_graphs)
+            yield logits, on_device.y
 
     def validation(self) -> tuple[Tensor, Tensor]:
         """Return logits and targets of the validation graphs."""

@@ -75,6 +75,6 @@ def evaluate(
     if not len(items):
         raise DataError("evaluate: expected at least one node or graph to score, got none")
     if isinstance(data, Data):
-        return score(predict(model, data, device=device)[items], data.y[items].cpu())
+        return score(predict(model, data, device=device)[items.cpu()], data.y.cpu()[items.cpu()])
     chosen = [data[i] for i in items.tolist()]
     return score(predict(model, chosen, device=device), torch.cat([graph.y for graph in chosen]))

@@ -355,6 +355,7 @@ EMPTY = Data(x=torch.empty(0, 5), edge_index=torch.empty(2, 0, dtype=torch.long)
         ),
         (lambda: fitted(device="tpu9"), ConfigurationError, "no device 'tpu9'.*use 'cpu' or 'cuda'"),
         (lambda: fitted(hook=lambda epoch, model: 5 * DATA.y), DataError, "labels go up to 5"),
+        (lambda: fitted(hook=lambda epoch, model: DATA.y[:3]), DataError, r"targets of shape \(3,\), expected \(80,\)"),
         (lambda: evaluate(fitted()[0], DATA, NOTHING), DataError, "at least one node"),
         (lambda: Settings(epochs=0), ConfigurationError, "epochs, an integer >= 1, got 0"),
         (lambda: Settings(learning_rate=0.0), ConfigurationError, "learning_rate, a finite number > 0"),
