@@ -1,4 +1,4 @@
-"""``python -m benchmarks.gnn_epoch``: an epoch of GCN on Cora by the trainer against torch-geometric's plain loop.
+"""``python -m gnn.speed``: an epoch of GCN on Cora by the trainer against torch-geometric's plain loop.
 
 Both train on the same graph, features and split, and measure training, validation and, in the plain loop, test accuracy
 after every step, as torch-geometric's example does. Times are of the processor, set-up included; rounds alternate, so
