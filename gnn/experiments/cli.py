@@ -96,6 +96,8 @@ def run(
     chosen = _profile(profile)
     _known_device(device)
     if data:
+        if not Path(data).is_dir():
+            raise ConfigurationError(f"--data {data}: no such folder")
         os.environ[DATA_VARIABLE] = str(Path(data).resolve())
     plans = [(each, cells(each, profile=chosen, root_seed=seed, only=only or ())) for each in experiments]
     for experiment, grid in plans:

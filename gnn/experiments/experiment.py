@@ -157,6 +157,8 @@ class Experiment:
         repetitions: How often each setting is run, by profile.
         version: To be raised whenever the cell computes something else; older records then no longer count.
         keep: Which combinations of the factors are settings of the grid.
+        common: Factors, or "form", that leave the seed alone: their values are compared on the same random draws, such as
+            splits.
         repaired: Which settings have a second row. Where this is given, every setting has a parameter "form":
             "published", or "repaired" for the repaired mechanism at the printed ε.
         files: Files of the data folder that a setting reads.
@@ -178,6 +180,7 @@ class Experiment:
     repetitions: Mapping[Profile, int]
     version: int = 1
     keep: Callable[[Parameters], bool] = field(default=_always)
+    common: tuple[str, ...] = ()
     repaired: Callable[[Parameters], bool] = field(default=_never)
     files: Callable[[Parameters], Sequence[str]] = field(default=_no_files)
     published: Callable[[Parameters, str], Published | None] = field(default=_no_published)
@@ -205,6 +208,8 @@ class Experiment:
             self._check("metric", plot.metric, metrics)
             for name in filter(None, (plot.x, plot.lines, *plot.panels)):
                 self._check("factor", name, known)
+        for name in self.common:
+            self._check("factor", name, known)
         for comparison in self.comparisons:
             self._check("metric", comparison.metric, metrics)
             self._check("factor", comparison.factor, known)

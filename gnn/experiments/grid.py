@@ -24,6 +24,7 @@ class GridCell:
         parameters: The setting.
         repetition: Which repetition, from 0.
         root_seed: The seed of the run.
+        common: Parameters that the cell's seed does not depend on.
     """
 
     experiment: str
@@ -31,19 +32,19 @@ class GridCell:
     parameters: Parameters
     repetition: int
     root_seed: int
+    common: tuple[str, ...] = ()
 
     @property
     def seed(self) -> int:
         """The cell's seed, below 2^63: of the root seed, the experiment, the setting and the repetition alone."""
-        generator = stream(
-            self.root_seed, "experiment", self.experiment, canonical(self.parameters), "repetition", self.repetition
-        )
+        own = {name: value for name, value in self.parameters.items() if name not in self.common}
+        generator = stream(self.root_seed, "experiment", self.experiment, canonical(own), "repetition", self.repetition)
         return int(generator.integers(2**63))
 
     @property
     def key(self) -> str:
         """What a record of this cell is found by."""
-        whole = [self.experiment, self.version, canonical(self.parameters), self.repetition, self.root_seed]
+        whole = [self.experiment, self.version, canonical(self.parameters), self.repetition, self.seed]
         return hashlib.blake2b(json.dumps(whole).encode(), digest_size=12).hexdigest()
 
 
@@ -92,7 +93,7 @@ def cells(experiment: Experiment, *, profile: Profile, root_seed: int, only: Seq
     """
     chosen = restricted(experiment, settings(experiment, profile), only)
     return [
-        GridCell(experiment.name, experiment.version, setting, repetition, root_seed)
+        GridCell(experiment.name, experiment.version, setting, repetition, root_seed, experiment.common)
         for repetition in range(experiment.repetitions[profile])
         for setting in chosen
     ]

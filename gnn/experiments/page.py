@@ -59,7 +59,7 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
     experiment = content.experiment
     names = [*(factor.name for factor in experiment.factors), *([FORM] if experiment.has_repairs else [])]
     varying = [n for n in names if len({plain(row.parameters[n]) for row in content.rows}) > 1] or names[:1]
-    metrics = [metric for metric in experiment.metrics if not metric.curve]
+    metrics = [m for m in experiment.metrics if not m.curve and any(m.name in row.measured for row in content.rows)]
     with_paper = {m.name for m in metrics if any(_published(row.measured.get(m.name)) for row in content.rows)}
     columns = list(varying)
     for metric in metrics:

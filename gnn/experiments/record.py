@@ -32,7 +32,7 @@ class CellRecord:
     """A finished cell.
 
     Attributes:
-        key: What it is found by: experiment, version, parameters, repetition, root seed.
+        key: What it is found by: experiment, version, parameters, repetition, seed.
         experiment: The experiment's name.
         version: The experiment's version.
         parameters: The setting, as ``gnn.experiments.grid.plain`` writes values.

@@ -30,12 +30,17 @@ class Measured:
     """A metric of one setting over its repetitions.
 
     Attributes:
-        values: One of each repetition.
+        by_repetition: One value of each repetition that did not fail.
         published: What the source prints.
     """
 
-    values: Sequence[float]
+    by_repetition: Mapping[int, float]
     published: Published | None = None
+
+    @property
+    def values(self) -> list[float]:
+        """One value of each repetition."""
+        return list(self.by_repetition.values())
 
     @property
     def mean(self) -> float:
@@ -142,7 +147,9 @@ def summary(
         rows=rows,
         done=sum(not record.error for record in mine),
         planned=len(grids[chosen]),
-        tests=[_test(rows, comparison) for comparison in experiment.comparisons] if rows else [],
+        tests=[_test(rows, each, common=each.factor in experiment.common) for each in experiment.comparisons]
+        if rows
+        else [],
         seconds=sum(record.seconds for record in mine),
         stamps=list(dict.fromkeys((record.revision, record.environment, record.device) for record in mine)),
     )
@@ -153,15 +160,14 @@ def _row(experiment: Experiment, setting: Parameters, records: Sequence[CellReco
     measured: dict[str, Measured] = {}
     curves: dict[str, Curve] = {}
     for metric in experiment.metrics:
-        values = [record.metrics[metric.name] for record in fine if metric.name in record.metrics]
+        values = {record.repetition: record.metrics[metric.name] for record in fine if metric.name in record.metrics}
         if metric.curve and values:
-            curves[metric.name] = _mean_curve([value for value in values if not isinstance(value, int | float)])
+            curves[metric.name] = _mean_curve(value for value in values.values() if not isinstance(value, int | float))
         elif values:
             known = setting.get(FORM, PUBLISHED) == PUBLISHED
             published = experiment.published(setting, metric.name) if known else None
-            measured[metric.name] = Measured(
-                [float(value) for value in values if isinstance(value, int | float)], published
-            )
+            numbers = {k: float(value) for k, value in values.items() if isinstance(value, int | float)}
+            measured[metric.name] = Measured(numbers, published)
     return Row(
         parameters=setting,
         measured=measured,
@@ -180,39 +186,47 @@ def _mean_curve(curves: Iterable[Curve]) -> Curve:
     return [(x, float(np.mean(heights[x]))) for x in sorted(heights)]
 
 
-def _test(rows: Sequence[Row], comparison: Comparison) -> Test:
-    """Pair the settings that differ in the factor alone; of a single pair, compare the repetitions by Welch's test."""
-    sides: list[dict[str, Sequence[float]]] = []
-    for value in (comparison.first, comparison.second):
-        sides.append(
-            {
-                _without(row.parameters, comparison.factor): row.measured[comparison.metric].values
-                for row in rows
-                if plain(row.parameters[comparison.factor]) == plain(value) and comparison.metric in row.measured
-            }
-        )
-    common = [rest for rest in sides[0] if rest in sides[1]]
-    pairs = [tuple(side[rest] for side in sides) for rest in common]
+def _test(rows: Sequence[Row], comparison: Comparison, *, common: bool) -> Test:
+    """Pair the settings that differ in the factor alone; of a single pair, compare the repetitions.
+
+    Repetitions are paired where both values were run on common random draws, and independent otherwise (Welch's test).
+    """
+    sides: list[dict[str, Mapping[int, float]]] = [
+        {
+            _without(row.parameters, comparison.factor): row.measured[comparison.metric].by_repetition
+            for row in rows
+            if plain(row.parameters[comparison.factor]) == plain(value) and comparison.metric in row.measured
+        }
+        for value in (comparison.first, comparison.second)
+    ]
+    pairs = [(sides[0][rest], sides[1][rest]) for rest in sides[0] if rest in sides[1]]
     if not pairs:
         return Test(comparison, None, None, "nothing to compare is recorded")
-    first, second = ([float(np.mean(pair[k])) for pair in pairs] for k in (0, 1))
-    difference = float(np.mean(first) - np.mean(second))
+    means = [(float(np.mean(list(a.values()))), float(np.mean(list(b.values())))) for a, b in pairs]
+    difference = float(np.mean([a - b for a, b in means]))
     if len(pairs) > 1:
-        p = stats.ttest_rel(first, second).pvalue
+        how = f"paired, {len(pairs)} settings, each the mean of its repetitions"
+        return Test(comparison, difference, _p_value([a - b for a, b in means]), how)
+    first, second = pairs[0]
+    if common:
+        differences = [first[k] - second[k] for k in first if k in second]
         return Test(
-            comparison, difference, _finite(p), f"paired, {len(pairs)} settings, each the mean of its repetitions"
+            comparison, difference, _p_value(differences), f"paired, {len(differences)} repetitions of one setting"
         )
-    a, b = pairs[0]
-    if min(len(a), len(b)) < 2:
-        return Test(comparison, difference, None, "one setting with fewer than two repetitions: no test")
-    p = stats.ttest_ind(a, b, equal_var=False).pvalue
-    return Test(comparison, difference, _finite(p), f"Welch's, {len(a)} and {len(b)} repetitions of one setting")
+    if min(len(first), len(second)) < 2:
+        return Test(comparison, difference, None, "fewer than two repetitions of one setting: no test")
+    p = stats.ttest_ind(list(first.values()), list(second.values()), equal_var=False).pvalue
+    how = f"Welch's, {len(first)} and {len(second)} repetitions of one setting"
+    return Test(comparison, difference, float(p) if np.isfinite(p) else None, how)
+
+
+def _p_value(differences: Sequence[float]) -> float | None:
+    """Two-sided, H0: mean 0; None for fewer than two differences, or where they do not vary."""
+    if len(differences) < 2 or np.ptp(differences) == 0:
+        return None
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
 def _without(parameters: Parameters, factor: str) -> str:
     rest: dict[str, Value] = {name: value for name, value in parameters.items() if name != factor}
     return canonical(rest)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -75,7 +75,7 @@ def cost(parameters: Parameters, graphs: Sequence[Graph], *, nodes_max: int, rng
     finally:
         tracemalloc.stop()
     return {
-        "nodes": float(np.mean([graph.nodes for graph in graphs])),
+        "mean nodes": float(np.mean([graph.nodes for graph in graphs])),
         "edges received": edges / len(graphs),
         "release": release / len(graphs),
         "aggregation": aggregate / len(graphs),
@@ -155,7 +155,7 @@ def _reddit_only(parameters: Parameters) -> Sequence[str]:
 
 
 COST = (
-    Metric("nodes"),
+    Metric("mean nodes"),
     Metric("edges received"),
     Metric("release", "CPU s"),
     Metric("aggregation", "CPU s"),
@@ -181,6 +181,7 @@ EXPERIMENTS = (
         metrics=COST,
         cell=barabasi_albert_cost,
         repetitions={"quick": 2, "paper": 5},
+        common=("mechanism",),
         guarantee=lambda parameters: guarantee(parameters, nodes_max=int(parameters["nodes"])),
         plots=tuple(
             Plot(metric, x="nodes", lines="mechanism", panels=("m",), log_x=True, log_y=True)
@@ -203,6 +204,7 @@ EXPERIMENTS = (
         metrics=COST,
         cell=reddit_cost,
         repetitions={"quick": 2, "paper": 5},
+        common=("mechanism",),
         files=_reddit_only,
         guarantee=lambda parameters: guarantee(parameters, nodes_max=REDDIT_NODES_MAX),
         plots=tuple(
@@ -221,7 +223,7 @@ EXPERIMENTS = (
             Factor("data", ("REDDIT-BINARY", "Barabási–Albert m = 5")),
             Factor("epsilon", (0.2, 1.0)),
             Factor("mechanism", MECHANISMS),
-            Factor("graphs", (300,), quick=(20,)),
+            Factor("graphs", (100,), quick=(20,)),
         ),
         metrics=(
             Metric("d̃ − d"),
@@ -231,6 +233,7 @@ EXPERIMENTS = (
         ),
         cell=degrees,
         repetitions={"quick": 2, "paper": 5},
+        common=("mechanism", "epsilon", FORM),
         repaired=_over_budget,
         files=_reddit_only,
         guarantee=lambda parameters: guarantee(parameters, nodes_max=_nodes_max(parameters)),
