@@ -18,18 +18,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from auditdp.cli.common import CRASHED, INTERRUPTED, USAGE, Data, say, writable, write
-from auditdp.declaration import DATA_VARIABLE
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, did_you_mean
 from auditdp.report.numbers import count, duration
-from gnn.experiments import execute, page
+from gnn.experiments import execute
 from gnn.experiments.catalogue import Catalogue, catalogue
+from gnn.experiments.execute import DATA_VARIABLE
 from gnn.experiments.experiment import PROFILES, Experiment, Profile
-from gnn.experiments.grid import GridCell, cells
-from gnn.experiments.page import show
-from gnn.experiments.plots import draw
-from gnn.experiments.privacy import Ledger
+from gnn.experiments.grid import GridCell, cells, plain
 from gnn.experiments.record import CellRecord, read, record_path
-from gnn.experiments.summary import summary
 
 SEED = 20240229
 
@@ -68,7 +64,8 @@ def list_experiments(
         grid = cells(experiment, profile=chosen, root_seed=seed)
         done = len(execute.todo(grid, folder=out).recorded)
         factors = "; ".join(
-            f"{factor.name} {', '.join(map(show, factor.values(chosen)))}" for factor in experiment.factors
+            f"{factor.name} {', '.join(str(plain(value)) for value in factor.values(chosen))}"
+            for factor in experiment.factors
         )
         typer.echo(f"{experiment.name}  {experiment.title} ({experiment.source})")
         typer.echo(f"    {done:,} of {count(len(grid), 'cell')} recorded; {factors}")
@@ -170,6 +167,11 @@ def report(
     ] = None,
 ) -> None:
     """Write experiments.html, experiments.md and their plots from what is recorded."""
+    from gnn.experiments import page  # these load Matplotlib and scipy.stats, which no run needs
+    from gnn.experiments.plots import draw
+    from gnn.experiments.privacy import Ledger
+    from gnn.experiments.summary import summary
+
     found: Catalogue = context.obj
     chosen = _profile(profile) if profile else None
     for name in ("experiments.html", "experiments.md"):

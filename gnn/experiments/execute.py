@@ -18,11 +18,13 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
-from auditdp.declaration import DATA_VARIABLE
 from auditdp.errors import ConfigurationError, MechanismError
 from gnn.experiments.experiment import Cell, Curve, Experiment
 from gnn.experiments.grid import GridCell
 from gnn.experiments.record import CellRecord, Recorder, environment, read, record_path, revision
+
+DATA_VARIABLE = "AUDITDP_DATA"
+"""The variable that names the data folder, as for audits; ``auditdp.declaration`` takes a second to import."""
 
 
 def data_folder() -> Path:

@@ -221,8 +221,8 @@ def _test(rows: Sequence[Row], comparison: Comparison, *, common: bool) -> Test:
 
 
 def _p_value(differences: Sequence[float]) -> float | None:
-    """Two-sided, H0: mean 0; None for fewer than two differences, or where they do not vary."""
-    if len(differences) < 2 or np.ptp(differences) == 0:
+    """Two-sided, H0: mean 0; None for fewer than two differences, or where they vary by rounding alone."""
+    if len(differences) < 2 or np.ptp(differences) <= 1e-9 * np.max(np.abs(differences)):
         return None
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
