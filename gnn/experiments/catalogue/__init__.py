@@ -1,4 +1,9 @@
-"""The experiments, a module for each group; every module here has a tuple ``EXPERIMENTS``."""
+"""The experiments, a module for each group; every module here has a tuple ``EXPERIMENTS``.
+
+A new one is an ``Experiment`` in such a tuple. Its cell is a function of the module: (parameters, seed, device) → metrics by
+name, numbers or curves. It draws everything from the seed, reads files under ``gnn.experiments.execute.data_folder()``, and
+raises where it fails. What needs torch is imported inside the cell, so that ``list`` and ``report`` work without it.
+"""
 
 from __future__ import annotations
 

@@ -160,6 +160,16 @@ def test_another_graphs_model_gives_away_nothing():
     assert abs(found.auc - 0.5) < 5 / np.sqrt(4 * EDGES.shape[1])
 
 
+def test_a_graph_convolution_of_torch_geometric_is_attacked_like_its_dense_form():
+    """The sparse layer as users write it: both methods give the dense layer's influence."""
+    conv = pytest.importorskip("torch_geometric.nn").GCNConv(7, 9, bias=False).double()
+    both = torch.as_tensor(np.concatenate([EDGES, EDGES[::-1]], axis=1))
+    weight = conv.lin.weight.detach().T
+    dense = influence(lambda x: operator(EDGES) @ x @ weight, FEATURES, method="exact")
+    for method in ("differences", "exact"):
+        assert influence(lambda x: conv(x, both), FEATURES, method=method) == pytest.approx(dense, abs=1e-8)
+
+
 def test_link_teller_on_chosen_pairs():
     pairs = sampled_pairs(EDGES, nodes=NODES, size=20, rng=rng())
     found = link_teller(one_layer(EDGES), FEATURES, EDGES, pairs=pairs, predicted=10, rng=rng())
