@@ -1,0 +1,142 @@
+"""Which nodes, or which graphs, a model is trained, validated and tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from auditdp.errors import ConfigurationError, did_you_mean
+from gnn.validation import DataError
+
+FRACTIONS = {
+    "dpar": (0.8, 0.0, 0.2),
+    "dprr-reddit": (0.75, 0.10, 0.15),
+    "dprr-stargazers": (0.65, 0.15, 0.20),
+    "graphpub": (0.1, 0.2, 0.7),
+    "lpgnn": (0.5, 0.25, 0.25),
+}
+"""Fractions for training, validation and test; no paper stratifies.
+
+Hidano & Murakami (2022), arXiv:2202.10209, Section V-A; Sajadmanesh & Gatica-Perez (2021), arXiv:2006.05535, Section 5.1;
+Xu et al. (2024), arXiv:2403.00030, Section 4.1; Zhang et al. (2024), arXiv:2210.04442, Section 4: DPAR trains without
+validation, and without the edges between training and test nodes (``inductive``).
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three disjoint sets of nodes or graphs.
+
+    Args:
+        training: Ids, int64, ascending, at least one.
+        validation: Ids, int64, ascending; may be empty.
+        test: Ids, int64, ascending; may be empty.
+
+    Raises:
+        DataError: If there is no training id, or an id is listed twice.
+    """
+
+    training: Tensor
+    validation: Tensor
+    test: Tensor
+
+    def __post_init__(self) -> None:
+        if not len(self.training):
+            raise DataError("Split: expected at least one training id, got none; use a larger training fraction")
+        ids = torch.cat([self.training, self.validation, self.test])
+        if len(torch.unique(ids)) < len(ids):
+            raise DataError("Split: an id is listed twice; training, validation and test must be disjoint")
+
+    def __str__(self) -> str:
+        return f"{len(self.training)}/{len(self.validation)}/{len(self.test)} for training/validation/test"
+
+
+def random_split(
+    labels: Tensor, fractions: Sequence[float], *, generator: torch.Generator, stratified: bool = False
+) -> Split:
+    """Return a random split of everything that has a label.
+
+    Sizes are those of the running sums of the fractions, rounded, so that each differs from its share by at most one.
+
+    Args:
+        labels: int64, shape (items,); items with -1 are in no part. Or zeros and ones, shape (items, classes).
+        fractions: For training, validation and test, each in [0, 1], with sum at most 1; the rest is in no part.
+        generator: On the CPU.
+        stratified: Whether every class is split by these fractions on its own.
+
+    Raises:
+        ConfigurationError: If the fractions are no such numbers.
+        DataError: If nothing has a label, or the training part is empty.
+    """
+    total = sum(fractions)
+    if len(fractions) != 3 or min(fractions) < 0 or total > 1 + 1e-9:
+        raise ConfigurationError(
+            f"random_split: expected three fractions in [0, 1] with sum at most 1, got {tuple(fractions)!r}"
+        )
+    if labels.ndim > 1 and stratified:
+        raise ConfigurationError(
+            "random_split: stratified needs one class for each item, got labels of several classes"
+        )
+    labels = labels.cpu()
+    labelled = (labels >= 0).nonzero().squeeze(1) if labels.ndim == 1 else torch.arange(len(labels))
+    if not len(labelled):
+        raise DataError("random_split: nothing has a label (all are -1)")
+    shuffled = labelled[torch.randperm(len(labelled), generator=generator)]
+    groups = [shuffled[labels[shuffled] == c] for c in torch.unique(labels[labelled])] if stratified else [shuffled]
+    parts: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
+    for group in groups:
+        start, share = 0, 0.0
+        for part, fraction in zip(parts, fractions, strict=True):
+            share += fraction
+            end = min(round(share * len(group)), len(group))
+            part.append(group[start:end])
+            start = end
+    return Split(*(torch.cat(part).sort().values for part in parts))
+
+
+def paper_split(paper: str, labels: Tensor, *, generator: torch.Generator) -> Split:
+    """Return a random split with the fractions of a paper, one of ``FRACTIONS``.
+
+    Raises:
+        ConfigurationError: If there is no such paper.
+        DataError: If nothing has a label.
+    """
+    if paper not in FRACTIONS:
+        raise ConfigurationError(f"no split {paper!r}; {did_you_mean(paper, FRACTIONS)}")
+    return random_split(labels, FRACTIONS[paper], generator=generator)
+
+
+def public_split(data: Data) -> Split:
+    """Return the split that the source of the data ships as masks.
+
+    Raises:
+        DataError: If it ships none.
+    """
+    if "train_mask" not in data:
+        raise DataError("public_split: the data set ships no split; use random_split or paper_split")
+    return Split(*(data[f"{part}_mask"].cpu().nonzero().squeeze(1) for part in ("train", "val", "test")))
+
+
+def inductive(data: Data, split: Split) -> Data:
+    """Return the data without the edges between test nodes and all others, so that training sees nothing of the former.
+
+    Source: Zhang et al. (2024), arXiv:2210.04442, Section 4.
+
+    Args:
+        data: One graph.
+        split: Of its nodes.
+    """
+    apart = torch.zeros(int(data.num_nodes or 0), dtype=torch.bool)
+    apart[split.test] = True
+    apart = apart.to(data.edge_index.device)
+    source, target = data.edge_index
+    kept = apart[source] == apart[target]
+    found = data.clone()
+    found.edge_index = data.edge_index[:, kept]
+    if data.edge_weight is not None:
+        found.edge_weight = data.edge_weight[kept]
+    return found

@@ -1,0 +1,1 @@
+"""Experiments of the five papers as declared grids: ``python -m gnn.experiments list | run NAME | report``."""

@@ -1,0 +1,6 @@
+"""``python -m gnn.experiments``."""
+
+from gnn.experiments.cli import main
+
+if __name__ == "__main__":
+    main()

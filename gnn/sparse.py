@@ -1,0 +1,73 @@
+"""Feature matrices of torch's CSR layout, beside dense ones."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+# Products and rows are all that is used here, and tests compare them with dense matrices.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+
+
+def csr(
+    values: NDArray[np.generic], indices: NDArray[np.generic], pointers: NDArray[np.generic], shape: tuple[int, int]
+) -> Tensor:
+    """Return a sparse matrix as a float32 tensor of torch's CSR layout, after a check of its indices.
+
+    Raises:
+        RuntimeError: If these are not the parts of a CSR matrix of this shape.
+    """
+    return torch.sparse_csr_tensor(
+        torch.from_numpy(pointers.astype(np.int64)),
+        torch.from_numpy(indices.astype(np.int64)),
+        torch.from_numpy(values.astype(np.float32)),
+        size=shape,
+        check_invariants=True,
+    )
+
+
+def is_sparse(x: Tensor) -> bool:
+    """Whether x has the CSR layout."""
+    return x.layout == torch.sparse_csr
+
+
+def with_values(x: Tensor, values: Tensor) -> Tensor:
+    """Return a sparse matrix with the places of x and other values."""
+    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, size=x.shape, check_invariants=False)
+
+
+def rows(x: Tensor, index: Tensor) -> Tensor:
+    """Return some rows of a dense or sparse matrix, in its layout.
+
+    Args:
+        x: Shape (rows, columns).
+        index: int64, shape (count,).
+    """
+    if not is_sparse(x):
+        return x[index]
+    pointers = x.crow_indices()
+    counts = pointers.diff()[index]
+    ends = counts.cumsum(0)
+    shift = pointers[index] - (ends - counts)
+    places = torch.repeat_interleave(shift, counts) + torch.arange(int(counts.sum()), device=x.device)
+    starts = torch.cat([ends.new_zeros(1), ends])
+    return torch.sparse_csr_tensor(
+        starts, x.col_indices()[places], x.values()[places], size=(len(index), x.shape[1]), check_invariants=False
+    )
+
+
+def dropout(x: Tensor, p: float, *, training: bool) -> Tensor:
+    """Return x, dense or sparse, in training with entries set to 0 with probability p and the others divided by 1 − p.
+
+    Zeros of a sparse matrix stay what they are, so that only the stored entries need a coin.
+    """
+    if not training or p == 0:
+        return x
+    if is_sparse(x):
+        return with_values(x, functional.dropout(x.values(), p))
+    return functional.dropout(x, p)

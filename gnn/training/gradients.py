@@ -1,0 +1,130 @@
+"""Gradients of single examples, by torch.func or by Opacus, their clipping, and the noise on their sum."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+
+from auditdp.errors import ConfigurationError
+from gnn.training.examples import Examples, Rows
+from gnn.training.record import Loss
+
+Gradients: TypeAlias = dict[str, Tensor]
+"""By the name of each weight: shape (examples, *weight) of single examples, shape (*weight) of a sum."""
+
+
+def check_private(model: nn.Module) -> None:
+    """Raise if the model mixes examples, so that none has a gradient of its own.
+
+    Raises:
+        ConfigurationError: If it normalises batches.
+    """
+    for name, module in model.named_modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            raise ConfigurationError(
+                f"{type(model).__name__}: {name} normalises batches, so that an example changes the gradients of others; "
+                "use nn.LayerNorm or nn.GroupNorm"
+            )
+
+
+def weights_of(model: nn.Module) -> Gradients:
+    """Return what is trained, by name."""
+    return {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+
+
+def by_functorch(
+    model: nn.Module, examples: Examples, inputs: tuple[Tensor, ...], targets: Tensor, loss: Loss
+) -> tuple[Gradients, Tensor, Tensor]:
+    """Return the gradient of each example's loss, the losses, shape (examples,), and the logits, shape (examples, classes).
+
+    Args:
+        model: Any model that ``torch.func.vmap`` takes, in training or not; dropout is independent for each example.
+        examples: How the model is called.
+        inputs: A batch of theirs.
+        targets: Shape (examples,) or (examples, classes).
+        loss: Mean loss of logits at targets.
+    """
+    buffers = dict(model.named_buffers())
+
+    def loss_of(weights: Gradients, target: Tensor, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        logits = examples.logits(lambda *given: functional_call(model, (weights, buffers), given), *inputs)
+        return loss(logits.unsqueeze(0), target.unsqueeze(0)), logits
+
+    each = grad_and_value(loss_of, has_aux=True)
+    axes = (None, 0, *[0] * len(inputs))
+    weights = {name: weight.detach() for name, weight in weights_of(model).items()}
+    gradients, (losses, logits) = vmap(each, in_dims=axes, randomness="different")(weights, targets, *inputs)
+    return gradients, losses, logits
+
+
+def by_opacus(
+    model: nn.Module, examples: Examples, inputs: tuple[Tensor, ...], targets: Tensor, loss: Loss
+) -> tuple[Gradients, Tensor, Tensor]:
+    """Return what ``by_functorch`` does, by Opacus' hooks: for rows and layers that Opacus has rules for.
+
+    Raises:
+        ConfigurationError: If the examples are no rows, or Opacus has no rule for a layer.
+    """
+    from opacus import GradSampleModule
+
+    if not isinstance(examples, Rows):
+        raise ConfigurationError(
+            f"Opacus takes gradients of rows, not of {type(examples).__name__}; use gradients='functorch'"
+        )
+    try:
+        wrapped = GradSampleModule(model, loss_reduction="mean", strict=True)
+    except NotImplementedError as error:
+        raise ConfigurationError(f"Opacus refuses {type(model).__name__}: {error}; use gradients='functorch'") from None
+    try:
+        logits = wrapped(*inputs)
+        with warnings.catch_warnings():  # inputs are data and need no gradients
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            loss(logits, targets).backward()  # type: ignore[no-untyped-call]
+        gradients = {name: weight.grad_sample.detach() for name, weight in weights_of(model).items()}  # type: ignore[attr-defined]
+    finally:
+        wrapped.zero_grad(set_to_none=True)
+        wrapped.to_standard_module()
+    with torch.no_grad():
+        each = [loss(row.unsqueeze(0), target.unsqueeze(0)) for row, target in zip(logits, targets, strict=True)]
+    return gradients, torch.stack(each), logits.detach()
+
+
+def clipped_sum(gradients: Gradients, clipping_norm: float) -> Gradients:
+    """Return Σ_i g_i min(1, C/‖g_i‖), ‖·‖ the Euclidean norm over all weights together.
+
+    Source: Abadi et al. (2016), arXiv:1607.00133v2, Algorithm 1.
+
+    Args:
+        gradients: Of single examples.
+        clipping_norm: C, > 0; infinite for no clipping.
+    """
+    if math.isinf(clipping_norm):
+        return {name: each.sum(dim=0) for name, each in gradients.items()}
+    norms = torch.stack([each.reshape(len(each), -1).norm(dim=1) for each in gradients.values()]).norm(dim=0)
+    scale = (clipping_norm / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(max=1.0)
+    return {name: torch.tensordot(scale, each, dims=1) for name, each in gradients.items()}
+
+
+def noisy_mean(total: Gradients, *, deviation: float, batch: float, generator: torch.Generator) -> Gradients:
+    """Return (total + N(0, deviation² I)) / batch.
+
+    Note:
+        torch's generators are no source of randomness for cryptography, and the noise is in floating point: this is for
+        experiments.
+
+    Args:
+        total: Sum of clipped gradients.
+        deviation: Standard deviation of the noise on each entry: the noise multiplier times the clipping norm.
+        batch: Public number by which the sum is divided.
+        generator: On the CPU, so that every device sees the same noise.
+    """
+    found = {}
+    for name, value in total.items():
+        noise = torch.randn(value.shape, dtype=value.dtype, generator=generator).to(value.device)
+        found[name] = (value + deviation * noise) / batch
+    return found

@@ -1,0 +1,62 @@
+"""Tiny experiments."""
+
+from gnn.experiments.catalogue import Catalogue
+from gnn.experiments.experiment import FORM, REPAIRED, Comparison, Experiment, Factor, Guarantee, Metric, Plot
+from gnn.experiments.published import Published, Statement
+
+
+def cell(parameters, seed, device):
+    """A number that shows the setting, and a little of the seed; the method "broken" fails."""
+    if parameters["method"] == "broken":
+        raise ValueError("no convergence <here>")
+    gain = 10 * (parameters["method"] == "ours") - 5 * (parameters[FORM] == REPAIRED)
+    value = 50 + gain + parameters["epsilon"] + seed / 2**63
+    return {"accuracy": value, "path": [(1, 1.0), (2, value)]}
+
+
+TOY = Experiment(
+    name="toy",
+    title="A toy | with a bar",
+    source="Nobody (2020), Table 7",
+    factors=(
+        Factor("epsilon", (0.5, 1.0, 2.0), quick=(1.0, 2.0)),
+        Factor("method", ("ours", "theirs")),
+        Factor("epochs", (200,), quick=(3,)),
+    ),
+    metrics=(Metric("accuracy", "%"), Metric("path", curve="epoch"), Metric("unused")),
+    cell=cell,
+    repetitions={"quick": 2, "paper": 3},
+    repaired=lambda parameters: parameters["method"] == "ours",
+    published=lambda parameters, metric: Published(61.5, "Table 7", 0.3) if parameters["method"] == "ours" else None,
+    guarantee=lambda parameters: Guarantee(
+        parameters["epsilon"], "audits/audit_edges.py::warner_rr" if parameters["method"] == "ours" else ""
+    ),
+    comparisons=(Comparison("accuracy", "method", "ours", "theirs", 0.003, "Table 7"),),
+    plots=(
+        Plot("accuracy", x="epsilon", lines="method"),
+        Plot("path", lines="method", panels=("epsilon",), diagonal=True),
+    ),
+    statements=(Statement("Figure 1", "ours is best"), Statement("Figure 2", "a curve", verified=False)),
+    notes="A note.",
+)
+BROKEN = Experiment(
+    name="broken",
+    title="One method fails",
+    source="Nobody (2020), Table 8",
+    factors=(Factor("epsilon", (1.0,)), Factor("method", ("ours", "broken"))),
+    metrics=(Metric("accuracy"), Metric("path", curve="epoch")),
+    cell=cell,
+    repetitions={"quick": 1, "paper": 1},
+    repaired=lambda parameters: parameters["method"] == "ours",
+)
+READER = Experiment(
+    name="reader",
+    title="Reads files",
+    source="Nobody (2020), Table 9",
+    factors=(Factor("data", ("here", "elsewhere")),),
+    metrics=(Metric("accuracy"),),
+    cell=lambda parameters, seed, device: {"accuracy": 1.0},
+    repetitions={"quick": 1, "paper": 1},
+    files=lambda parameters: [f"{parameters['data']}.npz"],
+)
+CATALOGUE = Catalogue.of([TOY, BROKEN, READER], {"absent": "needs torch, which is not installed"})
