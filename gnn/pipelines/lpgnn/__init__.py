@@ -5,7 +5,14 @@ denoises both with KProp and learns by Drop.
 """
 
 from gnn.pipelines.lpgnn.features import Reports, reports
-from gnn.pipelines.lpgnn.labels import below_ceiling, denoised_labels, log_corrected, log_denoised, transition
+from gnn.pipelines.lpgnn.labels import (
+    below_ceiling,
+    denoised_labels,
+    log_corrected,
+    log_denoised,
+    noisy_labels,
+    transition,
+)
 from gnn.pipelines.lpgnn.model import LocallyPrivateGNN
 from gnn.pipelines.lpgnn.parameters import Parameters
 from gnn.pipelines.lpgnn.pipeline import LPGNNRecord, lpgnn
@@ -23,6 +30,7 @@ __all__ = [
     "log_corrected",
     "log_denoised",
     "lpgnn",
+    "noisy_labels",
     "normalised_adjacency",
     "propagated",
     "reports",

@@ -90,7 +90,9 @@ def ad_hoc(data: Data, parameters: Parameters, *, generator: torch.Generator) ->
     """
     width = parameters.width or (data.x.shape[1] if data.x is not None else None)
     if width is None:
-        raise DataError(f"LPGNN: the data has no features x to take the width of {parameters.features} from; give width")
+        raise DataError(
+            f"LPGNN: the data has no features x to take the width of {parameters.features} from; give width"
+        )
     if parameters.features == "RND":
         return Reports(uniform(data, width, generator=generator))
     if parameters.features == "OHD":

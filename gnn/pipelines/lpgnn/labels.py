@@ -110,4 +110,3 @@ def below_ceiling(ceiling: float) -> Criterion:
         return loss < least and most < score <= ceiling
 
     return better
-

@@ -38,8 +38,8 @@ class LPGNNRecord:
 
     Attributes:
         training: The epochs; losses and scores are on noisy labels.
-        released: All that the server receives: ``x``, the reports that the model is called on, ``edge_index``, and ``y``, the
-            noisy labels of training and validation nodes, elsewhere -1.
+        released: What the server has: ``x``, the reports that the model is called on, ``edge_index``, and ``y``, the noisy
+            labels of training and validation nodes, elsewhere -1.
         test_accuracy: Share of test nodes that are classified right, in [0, 1].
         label_accuracy: Share of training nodes whose label, as it is learnt from, is the true one.
         ceiling: Acc*, the probability that a label is sent as it is.
