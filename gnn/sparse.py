@@ -74,7 +74,7 @@ class _ConstantProduct(torch.autograd.Function):
         return matrix @ dense
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
         return None, None, ctx.transpose @ gradient
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -35,11 +35,11 @@ class Mixed(nn.Module):
         layer: ``GCNConv`` or ``SAGEConv``.
     """
 
-    def __init__(self, layer: nn.Module) -> None:
+    def __init__(self, layer: Any) -> None:
         super().__init__()
         mean = isinstance(layer, SAGEConv)
         self.maps = nn.ModuleList([layer.lin_l, layer.lin_r] if mean else [layer.lin])
-        self.bias = layer.lin_l.bias if mean else layer.bias
+        self.bias: nn.Parameter = layer.lin_l.bias if mean else layer.bias
 
     def forward(self, x: Tensor | PropagatedFeatures, graph: Mixing) -> Tensor:
         """Return the layer's output, shape (nodes, out)."""
@@ -55,7 +55,7 @@ class Attending(nn.Module):
         layer: ``GATConv``; its linear map moves here.
     """
 
-    def __init__(self, layer: nn.Module) -> None:
+    def __init__(self, layer: Any) -> None:
         super().__init__()
         self.maps = nn.ModuleList([layer.lin])
         layer.lin = nn.Identity()
@@ -69,7 +69,7 @@ class Attending(nn.Module):
 
 def mapped(x: Tensor | PropagatedFeatures, maps: nn.ModuleList) -> Tensor:
     """Return the products with the weights of linear maps, side by side."""
-    weight = torch.cat([each.weight for each in maps])
+    weight = torch.cat([each.get_parameter("weight") for each in maps])
     return x.product(weight) if isinstance(x, PropagatedFeatures) else x @ weight.t()
 
 

@@ -208,7 +208,7 @@ def test_the_law_of_a_noisy_label():
 
 
 def test_forward_correction_by_hand():
-    """p = (.8, .1, .1): p'₀ = .8·½ + .1·¼ + .1·¼ = .45, p'₁ = .8·¼ + .1·½ + .1·¼ = .275."""
+    """Of p = (.8, .1, .1): p'₀ = .8·½ + .1·¼ + .1·¼ = .45, p'₁ = .8·¼ + .1·½ + .1·¼ = .275."""
     logits = torch.tensor([[0.8, 0.1, 0.1]]).log()
     law = transition(LabelRR(math.log(2), 3), 3)
     torch.testing.assert_close(log_corrected(logits, law).exp(), torch.tensor([[0.45, 0.275, 0.275]]))
