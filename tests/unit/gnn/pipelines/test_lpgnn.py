@@ -288,6 +288,16 @@ def test_a_run_is_a_function_of_its_seed(learning, features):
     assert one.training.epochs != other.training.epochs
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("model", ["GraphSAGE", "GCN", "GAT"])
+def test_cuda_trains_alike_twice_and_learns(model):
+    parameters = replace(EASY, model=model)
+    first, second = (lpgnn(DATA, parameters, split=SPLIT, generator=generator(), device="cuda")[1] for _ in range(2))
+    assert first.training.epochs == second.training.epochs
+    assert first.test_accuracy > 0.8
+
+
 def test_without_privacy_features_and_labels_are_sent_as_they_are():
     _, record = run(replace(EASY, epsilon_features=math.inf, epsilon_labels=math.inf, learning="cross-entropy"))
     assert record.released.x.equal(DATA.x)
