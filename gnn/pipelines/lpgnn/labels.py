@@ -73,8 +73,8 @@ def log_denoised(logits: Tensor, law: Tensor, operator: Tensor, steps: int, reac
     """Return log p̂(ỹ|x): what happens to labels happens to predictions, randomised response and then KProp.
 
     Note:
-        S^K is divided by its row sums, so that this is a probability; the published code leaves them out, which adds a
-        constant to the loss and changes no gradient.
+        S^K is divided by its row sums, so that this is a probability; without them the loss differs by a constant, and no
+        gradient does.
 
     Args:
         logits: Shape (nodes, classes).

@@ -72,7 +72,7 @@ def lpgnn(
 
     Note:
         Training nodes that no noisy label reaches in exactly K_y steps, isolated ones among them, are left out of Drop's
-        loss: KProp says nothing of them. The published code takes them for class 0.
+        loss: KProp says nothing of them.
 
     Args:
         data: One undirected graph with ``edge_index``, ``y``, and ``x`` (dense or sparse CSR) unless features are ad hoc.
