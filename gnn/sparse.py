@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,6 +60,36 @@ def rows(x: Tensor, index: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(
         starts, x.col_indices()[places], x.values()[places], size=(len(index), x.shape[1]), check_invariants=False
     )
+
+
+def transposed(x: Tensor) -> Tensor:
+    """Return the transpose of a sparse matrix, of the CSR layout too."""
+    return x.t().to_sparse_csr()
+
+
+class _ConstantProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, transpose: Tensor, dense: Tensor) -> Tensor:
+        ctx.transpose = transpose
+        return matrix @ dense
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, ctx.transpose @ gradient
+
+
+def product(matrix: Tensor, transpose: Tensor, dense: Tensor) -> Tensor:
+    """Return the product of a constant sparse matrix and a dense one, differentiable in the latter.
+
+    The transpose, which a gradient needs, is given: torch's own product makes it again at every step.
+
+    Args:
+        matrix: Sparse CSR, shape (rows, columns).
+        transpose: ``transposed(matrix)``, or the matrix itself if it is symmetric.
+        dense: Shape (columns, width).
+    """
+    found: Tensor = _ConstantProduct.apply(matrix, transpose, dense)  # type: ignore[no-untyped-call]
+    return found
 
 
 def dropout(x: Tensor, p: float, *, training: bool) -> Tensor:
