@@ -1,0 +1,1 @@
+"""Pipelines: private graph learning from the data to the model."""
