@@ -63,9 +63,13 @@ def check_training(owner: str, data: Data, classes: int) -> None:
         raise DataError(f"{owner}: expected features x of {nodes} nodes, got {None if data.x is None else len(data.x)}")
     values = data.x.values() if is_sparse(data.x) else data.x
     if not values.is_floating_point() or not bool(torch.isfinite(values).all()):
-        raise DataError(f"{owner}: expected finite floating-point features x; clean them, such as with torch.nan_to_num")
+        raise DataError(
+            f"{owner}: expected finite floating-point features x; clean them, such as with torch.nan_to_num"
+        )
     if data.y is None or len(data.y) != nodes or int(data.y.min()) < 0 or int(data.y.max()) >= classes:
-        raise DataError(f"{owner}: expected a label from 0 to {classes - 1} for each of {nodes} nodes; leave others out")
+        raise DataError(
+            f"{owner}: expected a label from 0 to {classes - 1} for each of {nodes} nodes; leave others out"
+        )
     if bool((data.edge_index[0] == data.edge_index[1]).any()):
         raise DataError(f"{owner}: the graph has self-loops; drop them with torch_geometric.utils.remove_self_loops")
 

@@ -122,8 +122,10 @@ def clipped_by_layers(
     Raises:
         ConfigurationError: If a weight is none of a linear layer, or examples are neither of the two.
     """
-    layers = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
-    known = {f"{name}.{kind}" for name in layers for kind in ("weight", "bias")}
+    layers = {  # by the prefix of their weights' names
+        f"{name}." if name else "": module for name, module in model.named_modules() if isinstance(module, nn.Linear)
+    }
+    known = {f"{name}{kind}" for name in layers for kind in ("weight", "bias")}
     other = sorted(set(weights_of(model)) - known)
     if other or not isinstance(examples, Rows | PageRankRows):
         raise ConfigurationError(
@@ -155,18 +157,18 @@ def clipped_by_layers(
     back = {name: given[name].reshape(count, -1, layer.out_features) for name, layer in layers.items()}
     for name, (a, _) in rows.items():
         delta = back[name]
-        if f"{name}.weight" in weights:
+        if f"{name}weight" in weights:
             squares += ((a @ a.transpose(1, 2)) * (delta @ delta.transpose(1, 2))).sum(dim=(1, 2))
-        if f"{name}.bias" in weights:
+        if f"{name}bias" in weights:
             squares += delta.sum(dim=1).square().sum(dim=1)
     scale = (clipping_norm / squares.clamp(min=0).sqrt().clamp(min=torch.finfo(squares.dtype).tiny)).clamp(max=1.0)
     total: Gradients = {}
     for name, (a, _) in rows.items():
         delta = (back[name] * scale[:, None, None]).flatten(0, 1)
-        if f"{name}.weight" in weights:
-            total[f"{name}.weight"] = delta.t() @ a.flatten(0, 1)
-        if f"{name}.bias" in weights:
-            total[f"{name}.bias"] = delta.sum(dim=0)
+        if f"{name}weight" in weights:
+            total[f"{name}weight"] = delta.t() @ a.flatten(0, 1)
+        if f"{name}bias" in weights:
+            total[f"{name}bias"] = delta.sum(dim=0)
     return {name: total[name] for name in weights}, losses.detach(), logits.detach()
 
 

@@ -128,9 +128,7 @@ def _on_the_drawn(parameters: DPARParameters) -> tuple[float, float]:
     return found.value, delta
 
 
-def _published_rows(
-    parameters: DPARParameters, pagerank: tuple[float, float], rows: int
-) -> tuple[float, float, float]:
+def _published_rows(parameters: DPARParameters, pagerank: tuple[float, float], rows: int) -> tuple[float, float, float]:
     """ε of a selection, ε of the values, σ/C₁; the paper does not say how option II shares a row: here equally."""
     epsilon, delta = pagerank[0], pagerank[1] / (2 * rows)
     row = share_of_row(epsilon, rows, delta)
