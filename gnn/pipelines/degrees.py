@@ -13,9 +13,9 @@ def bounded_out_degree(edge_index: Tensor, nodes: int, most: int, *, generator: 
     """Return arcs of which each node sends at most ``most``: a uniformly random subset of those of a node with more.
 
     Note:
-        Accounting for a graph of bounded degrees assumes that another node changes nothing in the arcs of the rest. Here, as in
-        the samplers of GAP and SAGE-DP, a new neighbour can displace one other arc of a node that had ``most`` already. That is
-        outside what ``auditdp.accountants.node_level`` certifies.
+        Accounting for a graph of bounded degrees assumes that another node changes nothing in the arcs of the rest.
+        Here, as in the samplers of GAP and SAGE-DP, a new neighbour can displace one other arc of a node that had
+        ``most`` already. That is outside what ``auditdp.accountants.node_level`` certifies.
 
     Args:
         edge_index: Arcs (source, target), int64, shape (2, arcs).

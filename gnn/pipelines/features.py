@@ -9,8 +9,8 @@ import torch
 from torch_geometric.data import Data
 
 from gnn.models import MLP
-from gnn.pipelines.parts import PrivateRecord, check_training, steps_of
-from gnn.training import PrivateSettings, Rows, fit_private, noise_for
+from gnn.pipelines.parts import PrivateRecord, check_training, record_noise, steps_of
+from gnn.training import PrivateSettings, Rows, fit_private
 from gnn.validation import check_count, check_positive
 
 
@@ -84,7 +84,7 @@ def fit_features(
     batch = min(parameters.batch, nodes)
     steps = steps_of(nodes, batch=batch, epochs=parameters.epochs)
     rate = batch / nodes
-    noise = noise_for(parameters.epsilon, parameters.delta, rate=rate, steps=steps).value if private else 0.0
+    noise = record_noise(parameters.epsilon, parameters.delta, rate, steps) if private else 0.0
     model = MLP(
         data.x.shape[1], classes, hidden=parameters.hidden, layers=parameters.layers, dropout=0.0, generator=generator
     )

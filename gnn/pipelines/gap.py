@@ -15,8 +15,8 @@ from auditdp.accountants.gaussian import GaussianCurve
 from gnn.datasets.splits import Split
 from gnn.models import MLP
 from gnn.pipelines.degrees import bounded_out_degree
-from gnn.pipelines.parts import PrivateRecord, check_training, steps_of
-from gnn.training import PrivateSettings, Record, Rows, Settings, fit, fit_private, last, noise_for
+from gnn.pipelines.parts import PrivateRecord, check_training, record_noise, steps_of
+from gnn.training import PrivateSettings, Record, Rows, Settings, fit, fit_private, last
 from gnn.validation import check_choice, check_count, check_positive
 
 UP = 1 + 1e-9
@@ -120,8 +120,8 @@ def noisy_aggregations(x: Tensor, edge_index: Tensor, *, hops: int, sigma: float
 def aggregation_sigma(parameters: GAPParameters) -> float:
     """Return the standard deviation of a hop's noise, 0 without privacy.
 
-    An undirected edge is two arcs, each of which changes one sum by 1: √2 a hop. A node changes the sums of up to D others by
-    1 each: √D a hop, its own row being left out (``auditdp.accountants.node_level.gap_aggregation`` on both).
+    An undirected edge is two arcs, each of which changes one sum by 1: √2 a hop. A node changes the sums of up to D
+    others by 1 each: √D a hop, its own row being left out (``auditdp.accountants.node_level.gap_aggregation`` on both).
     """
     if math.isinf(parameters.epsilon):
         return 0.0
@@ -139,7 +139,7 @@ def training_noise(parameters: GAPParameters, nodes: int) -> float:
         return 0.0
     rest, batch = 1 - parameters.share, min(parameters.batch, nodes)
     steps = 2 * steps_of(nodes, batch=batch, epochs=parameters.epochs)
-    return noise_for(rest * parameters.epsilon, rest * parameters.delta, rate=batch / nodes, steps=steps).value
+    return record_noise(rest * parameters.epsilon, rest * parameters.delta, batch / nodes, steps)
 
 
 def fit_gap(
@@ -152,18 +152,18 @@ def fit_gap(
 ) -> tuple[GAP, PrivateRecord]:
     """Train GAP on all nodes of a graph.
 
-    The encoder is an MLP trained on features and labels; its hidden layer is aggregated with noise, and a second MLP is trained
-    on the aggregations. At edge level neither training sees an edge but through the aggregations, and only these are noisy. At
-    node level both trainings are DP-SGD, and the aggregations are over sampled neighbours.
+    The encoder is an MLP trained on features and labels; its hidden layer is aggregated with noise, and a second MLP is
+    trained on the aggregations. At edge level neither training sees an edge but through the aggregations, and only these
+    are noisy. At node level both trainings are DP-SGD, and the aggregations are over sampled neighbours.
 
-    The text of Sajadmanesh et al. (2023), arXiv:2203.00949, was not at hand. It is taken to claim (ε, δ)-DP for an edge, or for a
-    node of a graph of bounded degree that is added or removed, with sums of rows of norm 1, as the audits of
+    The text of Sajadmanesh et al. (2023), arXiv:2203.00949, was not at hand. It is taken to claim (ε, δ)-DP for an edge,
+    or for a node of a graph of bounded degree that is added or removed, with sums of rows of norm 1, as the audits of
     ``audits/audit_accounting_baselines.py`` do (gap_undirected_repaired, gap_node).
 
     Note:
-        Parts add up by basic composition, where the paper composes Rényi divergences; the classifier is one MLP on all hops, where
-        the paper has one for each hop before. ``bounded_out_degree`` says what the accounting of nodes leaves out, and a removed
-        node's own row is left out of the comparison.
+        Parts add up by basic composition, where the paper composes Rényi divergences; the classifier is one MLP on all
+        hops, where the paper has one for each hop before. ``bounded_out_degree`` says what the accounting of nodes
+        leaves out, and a removed node's own row is left out of the comparison.
 
     Args:
         data: The training nodes, with ``x``, ``y`` and ``edge_index``.

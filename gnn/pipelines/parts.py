@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -12,8 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
+from auditdp.accountants.node_level import NodeLevelUpper
+from auditdp.accountants.solve import solve
 from gnn.sparse import is_sparse, rows
-from gnn.training import Record
+from gnn.training import Record, noise_for
 from gnn.validation import DataError
 
 
@@ -72,6 +75,33 @@ def check_training(owner: str, data: Data, classes: int) -> None:
         )
     if bool((data.edge_index[0] == data.edge_index[1]).any()):
         raise DataError(f"{owner}: the graph has self-loops; drop them with torch_geometric.utils.remove_self_loops")
+
+
+@lru_cache(maxsize=256)
+def record_noise(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """Return ``gnn.training.noise_for``, remembered: the least noise multiplier for records in Poisson batches."""
+    return noise_for(epsilon, delta, rate=rate, steps=steps).value
+
+
+@lru_cache(maxsize=256)
+def node_noise(epsilon: float, delta: float, nodes: int, reached: int, batch: int, steps: int) -> float:
+    """Return the least noise multiplier, to five digits, for a node that is in ``reached`` of the examples.
+
+    Args:
+        epsilon: In nats.
+        delta: In (0, 1).
+        nodes: Number of examples.
+        reached: How many of them a node can change.
+        batch: Examples in a batch, drawn without replacement.
+        steps: Number of batches.
+
+    Raises:
+        AccountantError: If an argument is out of range, or no noise multiplier between 1e-6 and 1e6 is enough.
+    """
+    found = solve(
+        lambda noise: [NodeLevelUpper(noise, nodes, reached, batch, steps)], epsilon, delta, larger_is_safer=True
+    )
+    return found.value
 
 
 def numpy_generator(generator: torch.Generator) -> np.random.Generator:

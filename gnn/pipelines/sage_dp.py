@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,11 +12,10 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from auditdp.accountants.node_level import NodeLevelUpper, reached_nodes
-from auditdp.accountants.solve import solve
+from auditdp.accountants.node_level import reached_nodes
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree
-from gnn.pipelines.parts import PrivateRecord, check_training
+from gnn.pipelines.parts import PrivateRecord, check_training, node_noise
 from gnn.sparse import csr, is_sparse
 from gnn.training import PrivateSettings, Rows, fit_private
 from gnn.validation import check_count, check_positive
@@ -89,13 +89,14 @@ def fit_sage(
     """Train a layer of GraphSAGE by DP-SGD on nodes with their neighbours, in a graph of out-degree at most K.
 
     Source: Daigavane et al. (2021), arXiv:2111.15521, for r = 1: a node is in at most 1 + K neighbourhoods, a batch has a
-    hypergeometric number of these, and each of their gradients changes by up to 2C. The noise is that of the same pair without
-    the detour by Rényi divergences (``auditdp.accountants.node_level.NodeLevelUpper``). One layer, as in the comparison of
-    Zhang et al. (2024), is a linear map of the mean of the neighbours and of the node itself, and is trained as that.
+    hypergeometric number of these, and each of their gradients changes by up to 2C. The noise is that of the same pair
+    without the detour by Rényi divergences (``auditdp.accountants.node_level.NodeLevelUpper``). One layer, as in the
+    comparison of Zhang et al. (2024), is a linear map of the mean of the neighbours and of the node itself, and is
+    trained as that.
 
     Note:
-        The original samples the in-arcs of a node, drops nodes with too many, and has an encoder before the layer. Here arcs are
-        sampled by ``bounded_out_degree``, whose note says what accounting leaves out.
+        The original samples the in-arcs of a node, drops nodes with too many, and has an encoder before the layer. Here
+        arcs are sampled by ``bounded_out_degree``, whose note says what accounting leaves out.
 
     Args:
         data: The training nodes, with ``x``, ``y`` and ``edge_index``.
@@ -118,15 +119,10 @@ def fit_sage(
     reached = min(reached_nodes(parameters.out_degree, 1), nodes)
     noise = 0.0
     if private:
-        noise = solve(
-            lambda each: [NodeLevelUpper(each, nodes, reached, batch, parameters.steps)],
-            parameters.epsilon,
-            parameters.delta,
-            larger_is_safer=True,
-        ).value
+        noise = node_noise(parameters.epsilon, parameters.delta, nodes, reached, batch, parameters.steps)
     arcs = bounded_out_degree(data.edge_index, nodes, parameters.out_degree, generator=generator)
     model = GraphSAGE(data.x.shape[1], classes, layers=1, dropout=0.0, generator=generator)
-    convolution = model.layers[0]
+    convolution: Any = model.layers[0]
     linear = nn.Linear(2 * data.x.shape[1], classes)
     with torch.no_grad():
         linear.weight.copy_(torch.cat([convolution.lin_l.weight, convolution.lin_r.weight], dim=1))

@@ -96,16 +96,16 @@ def accuracy_of(setting: Parameters, seed: int, device: str) -> Metrics:
     if method in (*DPAR_METHODS, EXACT):
         model, record = fit_dpar(training, DPARParameters(**parameters_of(setting)), **common)
     else:
-        budget = {"epsilon": float(setting["epsilon"]), "delta": dpar.DELTAS[str(setting["data"])]}
-        size = {"batch": int(setting["baseline batch"]), "epochs": int(setting["baseline epochs"])}
+        budget: dict[str, Any] = {"epsilon": float(setting["epsilon"]), "delta": dpar.DELTAS[str(setting["data"])]}
+        size: dict[str, Any] = {"batch": int(setting["baseline batch"]), "epochs": int(setting["baseline epochs"])}
         if method == "Features":
             model, record = fit_features(training, FeaturesParameters(**budget, **size), **common)
         elif method == "SAGE":
             steps = size["epochs"] * math.ceil(len(split.training) / size["batch"])
             model, record = fit_sage(training, SAGEParameters(**budget, batch=size["batch"], steps=steps), **common)
         else:
-            level = "edge" if method == GAP_EDGE else "node"
-            model, record = fit_gap(training, GAPParameters(**budget, **size, level=level), **common)
+            size["level"] = "edge" if method == GAP_EDGE else "node"
+            model, record = fit_gap(training, GAPParameters(**budget, **size), **common)
     found = {
         "accuracy": evaluate(model, test, torch.arange(len(split.test)), device=device),
         "training": time.process_time() - started,
@@ -122,7 +122,8 @@ def accuracy_of(setting: Parameters, seed: int, device: str) -> Metrics:
 def guarantee(setting: Parameters) -> Guarantee:
     """Return ε that is printed for a setting, and the audit that is about it.
 
-    The published form of DPAR has none that an audit supports; the metric "ε proved" says what its noise is worth all the same.
+    The published form of DPAR has none that an audit supports; the metric "ε proved" says what its noise is worth all
+    the same.
     """
     if "pagerank epsilon" in setting:
         epsilon = float(setting["pagerank epsilon"]) + float(setting["training epsilon"])
@@ -172,13 +173,15 @@ METRICS = (
     Metric("peak memory", "MiB"),
 )
 NOTE = (
-    "ε proved is for the δ that is printed and a node that is replaced, from the noise that was drawn: the published form has the "
-    "noise of its theorems, by an exact accountant where they leave a constant open, and its proof has the up to M + 1 rows that a "
-    "node can be in. The audits refute three steps of the published argument: sensitivity τC (dpar_sensitivity), batches of nodes "
-    "where they are batches of rows (dpar_batches_of_rows), and qε for a sample of nodes (subsample_naive); for a node that is added "
-    "or removed also the δ of rows that are sampled among the nodes (dp_appr_em_deployed). The repaired form has noise for two rows "
-    "a node, and ln(1 + q(e^ε − 1)). Noise is the multiplier of DP-SGD, over C; peak memory is that of the process so far. The paper "
-    "does not say what the nodes without a private row are trained with; as in its published code, it is themselves alone."
+    "ε proved is for the δ that is printed and a node that is replaced, from the noise that was drawn: the "
+    "published form has the noise of its theorems, by an exact accountant where they leave a constant open, and "
+    "its proof has the up to M + 1 rows that a node can be in. The audits refute three steps of the published "
+    "argument: sensitivity τC (dpar_sensitivity), batches of nodes where they are batches of rows "
+    "(dpar_batches_of_rows), and qε for a sample of nodes (subsample_naive); for a node that is added or removed "
+    "also the δ of rows that are sampled among the nodes (dp_appr_em_deployed). The repaired form has noise for "
+    "two rows a node, and ln(1 + q(e^ε − 1)). Noise is the multiplier of DP-SGD, over C; peak memory is that of "
+    "the process so far. The paper does not say what the nodes without a private row are trained with; as in its "
+    "published code, it is themselves alone."
 )
 
 
@@ -205,7 +208,7 @@ def _figure(
         *varied,
         Factor("epochs", (200,), quick=(20,)),
     )
-    repairs = {"repaired": repairable} if repaired else {}
+    repairs: dict[str, Any] = {"repaired": repairable} if repaired else {}
     return Experiment(
         name=name,
         title=title,
@@ -254,8 +257,8 @@ EXPERIMENTS = (
         guarantee=guarantee,
         statements=(dpar.STATEMENTS[5],),
         notes=(
-            f"{NOTE} MS Academic is the graph of CS under another name, and Reddit is not here. The baselines train 20 epochs of "
-            "batches of 256 nodes, as the source does not state theirs; GAP at edge level protects edges alone."
+            f"{NOTE} MS Academic is the graph of CS under another name, and Reddit is not here. The baselines train 20 "
+            "epochs of batches of 256 nodes, as the source does not state theirs; GAP at edge level protects edges alone."
         ),
     ),
     _figure(

@@ -1,14 +1,14 @@
 """DPAR's budget: from (ε, δ) of the whole to the noise of its two parts, as published and repaired.
 
-**Published.** Theorem 2: parts of (ε_pr, δ_pr) and (ε_sgd, δ_sgd) on the drawn nodes are (q(ε_pr + ε_sgd), δ_pr + δ_sgd)-DP for
-the whole. Each row of DP-APPR has the budget of Theorem 1 or 3; DP-SGD is accounted as if a node were in each batch with
-probability B/N and changed the sum by τC. The constant c₂ of the theorem is not stated: here σ is the least that an exact
-accountant gives for that model, so that the published form is tighter than any c₂ that holds.
+**Published.** Theorem 2: parts of (ε_pr, δ_pr) and (ε_sgd, δ_sgd) on the drawn nodes are (q(ε_pr + ε_sgd), δ_pr +
+δ_sgd)-DP for the whole. Each row of DP-APPR has the budget of Theorem 1 or 3; DP-SGD is accounted as if a node were in
+each batch with probability B/N and changed the sum by τC. The constant c₂ of the theorem is not stated: here σ is the
+least that an exact accountant gives for that model, so that the published form is tighter than any c₂ that holds.
 
 **Repaired**, for a node that is replaced: its features, label and edges. Ids are public.
 
-- The draw of nodes has a fixed size, without replacement: ε = ln(1 + q(e^ε₀ − 1)), δ = qδ₀ (Balle, Barthe & Gaboardi 2018,
-  Theorem 9) from (ε₀, δ₀) on the drawn nodes.
+- The draw of nodes has a fixed size, without replacement: ε = ln(1 + q(e^ε₀ − 1)), δ = qδ₀ from (ε₀, δ₀) on the
+  drawn nodes (Balle, Barthe & Gaboardi 2018, Theorem 9).
 - DP-APPR-EM: M·K selections of bounded range 2ε and, with option II, M releases of ε₂-DP are
   (M·Kε²/2 + Mε₂²/2)-zCDP. DP-APPR-GM: M rows are √(2M)·C₁ apart at most.
 - DP-SGD: a node is in R of the rows at most, its own among them, so that up to R clipped gradients change by 2C each.
@@ -22,17 +22,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.node_level import NodeLevelUpper
 from auditdp.accountants.solve import solve
 from auditdp.accountants.subsampling import FixedSizeSubsampled
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.errors import ConfigurationError
 from gnn.pipelines.dpar.parameters import DPARParameters
-from gnn.training import noise_for
+from gnn.pipelines.parts import node_noise, record_noise
 from mechanisms.pagerank import entry_epsilon, share_of_row
 
 BELOW = 1 - 1e-12
@@ -82,10 +80,10 @@ def budget_of(parameters: DPARParameters, nodes: int) -> Budget:
     training = ((1 - parameters.share) * epsilon, delta / 2)
     if repaired:
         reached = min(parameters.most_rows, sizes.rows)
-        noise = _node_noise(*training, sizes.rows, reached, sizes.batch, sizes.steps)
+        noise = node_noise(*training, sizes.rows, reached, sizes.batch, sizes.steps)
         entry, value, sigma = _repaired_rows(parameters, pagerank, sizes.private_rows)
     else:
-        noise = parameters.tau * _record_noise(*training, sizes.batch / sizes.rows, sizes.steps)
+        noise = parameters.tau * record_noise(*training, sizes.batch / sizes.rows, sizes.steps)
         entry, value, sigma = _published_rows(parameters, pagerank, sizes.private_rows)
     return Budget(pagerank, training, entry, value, sigma, noise)
 
@@ -147,15 +145,3 @@ def _repaired_rows(parameters: DPARParameters, pagerank: tuple[float, float], ro
     if parameters.method == "EM1":
         return math.sqrt(rho / (rows * parameters.k)), math.sqrt(rho / rows), 0.0
     return math.sqrt(2 * rho / (rows * parameters.k)), 0.0, 0.0
-
-
-@lru_cache(maxsize=256)
-def _node_noise(epsilon: float, delta: float, rows: int, reached: int, batch: int, steps: int) -> float:
-    return solve(
-        lambda noise: [NodeLevelUpper(noise, rows, reached, batch, steps)], epsilon, delta, larger_is_safer=True
-    ).value
-
-
-@lru_cache(maxsize=256)
-def _record_noise(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    return noise_for(epsilon, delta, rate=rate, steps=steps).value

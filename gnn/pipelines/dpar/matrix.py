@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -53,7 +53,7 @@ class _NoisierRows(NoisyRows):
     multiplier: float = 0.0
 
     @property
-    def sigma(self) -> float:  # type: ignore[override]  # cached there
+    def sigma(self) -> float:
         """The standard deviation of an entry's noise."""
         return self.multiplier * self.clip
 
@@ -114,7 +114,8 @@ def _released(
         noisy = _NoisierRows(*budget.pagerank, rows, clip=parameters.row_clip, multiplier=budget.row_sigma)
         ids, weights = np.hsplit(DPApprGM(noisy, k)(graph, 1, rng=rng)[0], 2)
         return ids.astype(np.int64).reshape(shape), weights.reshape(shape)
-    selection = DPApprEM(budget.entry_epsilon, k, rows, clip=parameters.entry_clip)
+    selected: Any = rows  # its protocol has settable members, which a frozen class has not
+    selection = DPApprEM(budget.entry_epsilon, k, selected, clip=parameters.entry_clip)
     if parameters.method == "EM0":
         return selection(graph, 1, rng=rng)[0].astype(np.int64).reshape(shape), np.full(shape, 1 / k)
     ids, weights = np.hsplit(DPApprEMValues(selection, budget.value_epsilon)(graph, 1, rng=rng)[0], 2)

@@ -21,8 +21,8 @@ class DPARParameters:
         epsilon: ε of the whole in nats; infinite for DPAR without noise and clipping.
         delta: δ of the whole, in (0, 1).
         method: How rows are released: EM0 and EM1 are DP-APPR-EM with options I and II, GM is DP-APPR-GM.
-        accounting: "published" for the noise of Theorems 1 to 3; "repaired" for noise with a proof of (epsilon, delta)-DP for
-            a replaced node, as ``budget_of`` says.
+        accounting: "published" for the noise of Theorems 1 to 3; "repaired" for noise with a proof of (epsilon,
+            delta)-DP for a replaced node, as ``budget_of`` says.
         share: Share of ε that DP-APPR has, in (0, 1).
         rate: q, the share of the training nodes that is drawn first, in (0, 1].
         pagerank_rows: M, how many of them have a private row.
@@ -31,8 +31,9 @@ class DPARParameters:
         row_clip: C₁, what the Euclidean norm of a row is clipped to (GM).
         tau: τ, what the ℓ₁ norm of a column is clipped to.
         columns: "clipped" to τ at most, as the paper says; "scaled" to exactly τ, as its published code does.
-        others: What the drawn nodes without a private row are trained with: "identity", themselves alone, as in the published
-            code, or "none", so that only M rows are trained on, which is how the paper's Algorithm 2 can be read.
+        others: What the drawn nodes without a private row are trained with: "identity", themselves alone, as in the
+            published code, or "none", so that only M rows are trained on, which is how the paper's Algorithm 2 can be
+            read.
         most_rows: R, in how many rows a node may be, its own among them, where the accounting is repaired.
         clipping_norm: C of gradients.
         batch: B, rows in a batch, drawn without replacement for each step.

@@ -25,16 +25,16 @@ def fit_dpar(
 ) -> tuple[DecoupledPageRank, PrivateRecord]:
     """Train DPAR on all nodes of a graph; the model's ``forward`` is the inference by power iteration.
 
-    A share q of the nodes is drawn without replacement; M of them have rows of PageRank on the subgraph, released by DP-APPR;
-    a network is trained by DP-SGD on Σ_k Π_jk f(x_k). The result is a function of the arguments and of the state of
-    ``generator``, on one device and one number of threads.
+    A share q of the nodes is drawn without replacement; M of them have rows of PageRank on the subgraph, released by
+    DP-APPR; a network is trained by DP-SGD on Σ_k Π_jk f(x_k). The result is a function of the arguments and of the
+    state of ``generator``, on one device and one number of threads.
 
     Source: Zhang et al. (2024), arXiv:2210.04442, Algorithms 1 to 3 and Equation 4.
 
     Note:
-        Deviations: nodes are drawn to a fixed number, and the noise of the published form is that of an exact accountant, see
-        ``gnn.pipelines.dpar.budget``. Each node has a self-loop for PageRank, as in the published code, as 9 % of the nodes of a
-        sparse graph have hardly an edge.
+        Deviations: nodes are drawn to a fixed number, and the noise of the published form is that of an exact
+        accountant, see ``gnn.pipelines.dpar.budget``. Each node has a self-loop for PageRank, as in the published code,
+        as 9 % of the nodes of a sparse graph have hardly an edge.
 
     Args:
         data: The training nodes, all of them private, with features ``x``, labels ``y`` and ``edge_index``.
@@ -44,8 +44,9 @@ def fit_dpar(
         device: Where to train.
 
     Returns:
-        The model, and the record: ε that is proved (``supported_epsilon``), noise "training" (over C), and "selection", "values"
-        (both ε) or "rows" (σ over C₁), and the numbers of nodes, rows and steps, and the rows that the busiest node is in.
+        The model, and the record: ε that is proved (``supported_epsilon``), noise "training" (over C), and "selection",
+        "values" (both ε) or "rows" (σ over C₁), and the numbers of nodes, rows and steps, and the rows that the busiest
+        node is in.
 
     Raises:
         ConfigurationError: If a parameter or the device is not there.
