@@ -180,12 +180,12 @@ NOTE = (
     "ε proved is for the δ that is printed and a node that is replaced, from the noise that was drawn: the "
     "published form has the noise of its theorems, by an exact accountant where they leave a constant open, and "
     "its proof has the up to M + 1 rows that a node can be in. The audits refute three steps of the published "
-    "argument: sensitivity τC (dpar_sensitivity), batches of nodes where they are batches of rows "
-    "(dpar_batches_of_rows), and qε for a sample of nodes (subsample_naive); for a node that is added or removed "
-    "also the δ of rows that are sampled among the nodes (dp_appr_em_deployed). The repaired form has noise for "
-    "two rows a node, and ln(1 + q(e^ε − 1)). Noise is the multiplier of DP-SGD, over C; peak memory is that of "
-    "the process so far. The paper does not say what the nodes without a private row are trained with; as in its "
-    "published code, it is themselves alone."
+    "argument: sensitivity τC (dpar_sensitivity), qε for a sample of nodes (subsample_naive), and, where M rows "
+    "alone are trained on, batches that are counted as of all nodes (dpar_batches_of_rows); for a node that is "
+    "added or removed also the δ of rows that are sampled among the nodes (dp_appr_em_deployed). The repaired "
+    "form has noise for two rows a node, and ln(1 + q(e^ε − 1)). Noise is the multiplier of DP-SGD, over C; peak "
+    "memory is that of the process so far. The paper does not say what the nodes without a private row are "
+    "trained with; as in its published code, it is themselves alone."
 )
 
 
@@ -262,7 +262,9 @@ EXPERIMENTS = (
         statements=(dpar.STATEMENTS[5],),
         notes=(
             f"{NOTE} MS Academic is the graph of CS under another name, and Reddit is not here. The baselines train 20 "
-            "epochs of batches of 256 nodes, as the source does not state theirs; GAP at edge level protects edges alone."
+            "epochs of batches of 256 nodes, as the source does not state theirs; GAP at edge level protects edges alone. "
+            "The certificates of GAP and SAGE-DP are for graphs whose out-degrees are bounded already; sampling neighbours, "
+            "as here and there, does not give that for a node that brings edges."
         ),
     ),
     Experiment(

@@ -281,3 +281,13 @@ def test_a_delta_that_is_none_on_the_drawn_nodes_is_refused():
         budget_of(replace(SMALL, delta=0.7, accounting="repaired"), NODES)
     with pytest.raises(ConfigurationError, match="infinite"):
         budget_of(replace(SMALL, epsilon=math.inf), NODES)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_gpu_trains_nearly_the_same_model(graph):
+    first, second = (
+        fit_dpar(graph, SMALL, classes=2, generator=generator(), device=device)[0].cpu() for device in ("cpu", "cuda")
+    )
+    for one, other in zip(first.parameters(), second.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)
