@@ -207,10 +207,10 @@ def _figure(
     epsilon = () if names & {"epsilon", "pagerank epsilon"} else (Factor("epsilon", (8.0,)),)
     factors = (
         Factor("data", data, quick=data[:1]),
-        Factor("method", DPAR_METHODS),
+        Factor("method", DPAR_METHODS, quick=DPAR_METHODS[:1]),
         *epsilon,
         *varied,
-        Factor("epochs", (200,), quick=(20,)),
+        Factor("epochs", (200,), quick=(100,)),
     )
     repairs: dict[str, Any] = {"repaired": repairable} if repaired else {}
     return Experiment(
@@ -246,9 +246,9 @@ EXPERIMENTS = (
             Factor("data", tuple(FILES), quick=("Cora-ML",)),
             Factor("epsilon", (1.0, 8.0, math.inf), quick=(8.0, math.inf)),
             Factor("method", METHODS),
-            Factor("epochs", (200,), quick=(20,)),
+            Factor("epochs", (200,), quick=(100,)),
             Factor("baseline batch", (256,)),
-            Factor("baseline epochs", (20,), quick=(5,)),
+            Factor("baseline epochs", (20,), quick=(10,)),
         ),
         metrics=METRICS,
         cell=accuracy_of,
@@ -277,7 +277,7 @@ EXPERIMENTS = (
             Factor("method", ("Features", ONE_HOT)),
             Factor("baseline batch", (60, 256, 1024)),
             Factor("baseline epochs", (20, 100, 200), quick=(20, 100)),
-            Factor("epochs", (200,), quick=(20,)),
+            Factor("epochs", (200,), quick=(100,)),
         ),
         metrics=METRICS,
         cell=accuracy_of,
