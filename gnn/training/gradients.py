@@ -138,7 +138,7 @@ def clipped_by_layers(
     def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
         def hook(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
             seen[name] = arguments[0].detach()
-            output.register_hook(lambda gradient: given.__setitem__(name, gradient))
+            output.register_hook(lambda gradient: given.__setitem__(name, gradient))  # type: ignore[no-untyped-call]
 
         return hook
 
