@@ -177,15 +177,15 @@ METRICS = (
     Metric("peak memory", "MiB"),
 )
 NOTE = (
-    "ε proved is for the δ that is printed and a node that is replaced, from the noise that was drawn: the "
-    "published form has the noise of its theorems, by an exact accountant where they leave a constant open, and "
-    "its proof has the up to M + 1 rows that a node can be in. The audits refute three steps of the published "
-    "argument: sensitivity τC (dpar_sensitivity), qε for a sample of nodes (subsample_naive), and, where M rows "
-    "alone are trained on, batches that are counted as of all nodes (dpar_batches_of_rows); for a node that is "
-    "added or removed also the δ of rows that are sampled among the nodes (dp_appr_em_deployed). The repaired "
-    "form has noise for two rows a node, and ln(1 + q(e^ε − 1)). Noise is the multiplier of DP-SGD, over C; peak "
-    "memory is that of the process so far. The paper does not say what the nodes without a private row are "
-    "trained with; as in its published code, it is themselves alone."
+    "ε proved is for the δ that is printed from the noise that was drawn, for a node that is replaced (of the "
+    "baselines: that is there or not): the published form has the noise of its theorems, by an exact accountant "
+    "where they leave a constant open, and its proof has the up to M + 1 rows that a node can be in. The audits "
+    "refute three steps of the published argument: sensitivity τC (dpar_sensitivity), qε for a sample of nodes "
+    "(subsample_naive), and, where M rows alone are trained on, batches that are counted as of all nodes "
+    "(dpar_batches_of_rows); for a node that is added or removed also the δ of rows that are sampled among the "
+    "nodes (dp_appr_em_deployed). The repaired form has noise for two rows a node, and ln(1 + q(e^ε − 1)). Noise "
+    "is the multiplier of DP-SGD, over C; peak memory is that of the process so far. The paper does not say what "
+    "the nodes without a private row are trained with; as in its published code, it is themselves alone."
 )
 
 
