@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import TypeAlias
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
 from auditdp.errors import ConfigurationError
-from gnn.training.examples import Examples, Rows
+from gnn.training.examples import Examples, PageRankRows, Rows
 from gnn.training.record import Loss
 
 Gradients: TypeAlias = dict[str, Tensor]
@@ -92,6 +93,83 @@ def by_opacus(
     with torch.no_grad():
         each = [loss(row.unsqueeze(0), target.unsqueeze(0)) for row, target in zip(logits, targets, strict=True)]
     return gradients, torch.stack(each), logits.detach()
+
+
+def clipped_by_layers(
+    model: nn.Module,
+    examples: Examples,
+    inputs: tuple[Tensor, ...],
+    targets: Tensor,
+    loss: Loss,
+    clipping_norm: float,
+) -> tuple[Gradients, Tensor, Tensor]:
+    """Return ``clipped_sum`` of what ``by_functorch`` gives, the losses and the logits, without any gradient of an example.
+
+    The gradient of a linear layer is Σ_k δ_k a_kᵀ over the rows k that an example mixes, a_k the layer's input and δ_k the
+    gradient at its output. Its squared norm is Σ_kl (δ_k·δ_l)(a_k·a_l), and a sum over examples is one product of matrices:
+    for wide layers some ten times faster than gradients that are written out.
+
+    Source: Goodfellow (2015), arXiv:1510.01799; Li et al. (2022), arXiv:2110.05679, Section 4, for several rows.
+
+    Args:
+        model: All of its weights are those of ``nn.Linear`` layers, each called once.
+        examples: ``Rows`` or ``PageRankRows``, whose ``logits`` take a whole batch as well.
+        inputs: A batch of theirs.
+        targets: Shape (examples,) or (examples, classes).
+        loss: Mean loss of logits at targets.
+        clipping_norm: C, > 0; infinite for no clipping.
+
+    Raises:
+        ConfigurationError: If a weight is none of a linear layer, or examples are neither of the two.
+    """
+    layers = {  # by the prefix of their weights' names
+        f"{name}." if name else "": module for name, module in model.named_modules() if isinstance(module, nn.Linear)
+    }
+    known = {f"{name}{kind}" for name in layers for kind in ("weight", "bias")}
+    other = sorted(set(weights_of(model)) - known)
+    if other or not isinstance(examples, Rows | PageRankRows):
+        raise ConfigurationError(
+            f"gradients by layers are for linear layers on Rows or PageRankRows, not for {', '.join(other) or 'these'} of "
+            f"{type(model).__name__} on {type(examples).__name__}; use gradients='functorch'"
+        )
+    seen: dict[str, Tensor] = {}
+    given: dict[str, Tensor] = {}
+
+    def watch(name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
+        def hook(module: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
+            seen[name] = arguments[0].detach()
+            output.register_hook(lambda gradient: given.__setitem__(name, gradient))  # type: ignore[no-untyped-call]
+
+        return hook
+
+    handles = [module.register_forward_hook(watch(name)) for name, module in layers.items()]
+    try:
+        logits = examples.logits(model, *inputs)
+        losses = vmap(lambda row, target: loss(row.unsqueeze(0), target.unsqueeze(0)))(logits, targets)
+        weights = weights_of(model)
+        torch.autograd.grad(losses.sum(), list(weights.values()))
+    finally:
+        for handle in handles:
+            handle.remove()
+    count = len(targets)
+    squares = losses.new_zeros(count)
+    rows = {name: (seen[name].reshape(count, -1, layer.in_features), layer) for name, layer in layers.items()}
+    back = {name: given[name].reshape(count, -1, layer.out_features) for name, layer in layers.items()}
+    for name, (a, _) in rows.items():
+        delta = back[name]
+        if f"{name}weight" in weights:
+            squares += ((a @ a.transpose(1, 2)) * (delta @ delta.transpose(1, 2))).sum(dim=(1, 2))
+        if f"{name}bias" in weights:
+            squares += delta.sum(dim=1).square().sum(dim=1)
+    scale = (clipping_norm / squares.clamp(min=0).sqrt().clamp(min=torch.finfo(squares.dtype).tiny)).clamp(max=1.0)
+    total: Gradients = {}
+    for name, (a, _) in rows.items():
+        delta = (back[name] * scale[:, None, None]).flatten(0, 1)
+        if f"{name}weight" in weights:
+            total[f"{name}weight"] = delta.t() @ a.flatten(0, 1)
+        if f"{name}bias" in weights:
+            total[f"{name}bias"] = delta.sum(dim=0)
+    return {name: total[name] for name in weights}, losses.detach(), logits.detach()
 
 
 def clipped_sum(gradients: Gradients, clipping_norm: float) -> Gradients:

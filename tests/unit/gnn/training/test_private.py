@@ -27,7 +27,14 @@ from gnn.training import (  # noqa: E402
     fit_private,
     noise_for,
 )
-from gnn.training.gradients import by_functorch, by_opacus, clipped_sum, noisy_mean, weights_of  # noqa: E402
+from gnn.training.gradients import (  # noqa: E402
+    by_functorch,
+    by_opacus,
+    clipped_by_layers,
+    clipped_sum,
+    noisy_mean,
+    weights_of,
+)
 from gnn.training.private import sample  # noqa: E402
 from gnn.validation import DataError, TrainingError  # noqa: E402
 
@@ -105,6 +112,33 @@ def test_gradients_are_those_of_a_loop(case):
         torch.testing.assert_close(gradients[name], each)
     torch.testing.assert_close(losses, functional.cross_entropy(logits, DATA.y[index], reduction="none"))
     assert max(float(each.abs().max()) for each in expected.values()) > 1e-3
+
+
+@pytest.mark.parametrize("case", ["rows", "sparse rows", "mixed rows"])
+@pytest.mark.parametrize("clipping_norm", [0.3, math.inf])
+def test_sums_by_layers_are_those_of_clipped_gradients(case, clipping_norm):
+    model, examples, index = mlp(), CASES[case][1](), torch.tensor([3, 17, 44, 3])
+    given = model, examples, examples.batch(index, CPU), DATA.y[index], functional.cross_entropy
+    gradients, losses, logits = by_functorch(*given)
+    found, each, outputs = clipped_by_layers(*given, clipping_norm)
+    expected = clipped_sum(gradients, clipping_norm)
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value)
+    torch.testing.assert_close(each, losses)
+    torch.testing.assert_close(outputs, logits)
+    norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients.values()]).norm(dim=0)
+    assert float(norms.max()) > 0.3  # some are clipped
+
+
+def test_sums_by_layers_take_a_single_layer_and_refuse_others():
+    examples, index = Rows(DATA.x), torch.tensor([3, 17])
+    rest = examples.batch(index, CPU), DATA.y[index], functional.cross_entropy
+    line = nn.Linear(5, 2, bias=False)
+    expected = clipped_sum(by_functorch(line, examples, *rest)[0], 0.3)
+    torch.testing.assert_close(clipped_by_layers(line, examples, *rest, 0.3)[0], expected)
+    with pytest.raises(ConfigurationError, match=r"1\.weight of Sequential on Rows; use gradients='functorch'"):
+        clipped_by_layers(nn.Sequential(nn.Linear(5, 2), nn.LayerNorm(2)), examples, *rest, 0.3)
 
 
 def test_opacus_gives_the_same_gradients():
