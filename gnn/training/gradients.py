@@ -106,8 +106,7 @@ def clipped_by_layers(
     """Return ``clipped_sum`` of what ``by_functorch`` gives, the losses and the logits, without any gradient of an example.
 
     The gradient of a linear layer is Σ_k δ_k a_kᵀ over the rows k that an example mixes, a_k the layer's input and δ_k the
-    gradient at its output. Its squared norm is Σ_kl (δ_k·δ_l)(a_k·a_l), and a sum over examples is one product of matrices:
-    for wide layers some ten times faster than gradients that are written out.
+    gradient at its output. Its squared norm is Σ_kl (δ_k·δ_l)(a_k·a_l), and a sum over examples is one product of matrices.
 
     Source: Goodfellow (2015), arXiv:1510.01799; Li et al. (2022), arXiv:2110.05679, Section 4, for several rows.
 
