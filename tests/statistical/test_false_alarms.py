@@ -48,7 +48,7 @@ def test_an_auditor_without_a_cap_would_be_caught(monkeypatch, repeats):
     """Guards the guard: the same overconfident bets against a claim that the mechanism breaks do refute."""
     null = NULLS["randomised response"]
     monkeypatch.setitem(NULLS, "false", type(null)(null.believed, null.claim, null.believed))
-    games = repeats(200, least=50)
+    games = repeats(200, least=200)
     assert play("false", "overconfident", games, np.random.default_rng(1)) > repeats.most(games, ALPHA)
 
 
