@@ -29,6 +29,8 @@ FIRST_BATCH = 4
 BATCH_GROWTH = 0.1
 CATCHING_UP = 0.5
 LANDING = 0.25
+FINEST_GROWTH = 0.02
+"""Smaller batches save few calls, and cost much where the wealth stays just below what is needed."""
 LARGEST_BATCH = 1 << 16
 LEADER = 1.0
 FIRST_RANKING = 20_000
@@ -158,7 +160,8 @@ class Game:
         won, needed = self.wealth.log_wealth, math.log(1 / self.alpha)
         if self.refuted_at is not None or not 0 < won < needed:
             return LARGEST_BATCH
-        return max(FIRST_BATCH, math.ceil(LANDING * (needed - won) / won * self.wealth.calls))
+        growth = max(LANDING * (needed - won) / won, FINEST_GROWTH)
+        return max(FIRST_BATCH, math.ceil(growth * self.wealth.calls))
 
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
         """Flip ``size`` fair coins and run the mechanism on the inputs that they choose."""
