@@ -52,11 +52,14 @@ class Table:
     won: Floats | None = None
     ranked: int = FIRST_RANKING
 
-    @property
-    def score(self) -> Floats:
-        """What each forecaster has lately earned at every anchor, by the way that suits it best, shape (K, anchors)."""
+    def score(self, anchors: slice | int | Sequence[int] = slice(None)) -> Floats:
+        """Return what each forecaster has lately earned at some anchors, or all, by the way that suits it best.
+
+        Returns:
+            Shape (K, anchors), or (K,) for one anchor.
+        """
         assert self.won is not None  # a batch has been played
-        return np.asarray(self.won.max(axis=2))
+        return np.asarray(self.won[:, anchors].max(axis=-1))
 
     @property
     def calls(self) -> int:
@@ -150,7 +153,7 @@ class Game:
 
     def _ranked(self, table: Table) -> NDArray[np.intp]:
         """Return who is to lead on a pair at every anchor, the first one first: who has lately earned most."""
-        standing = table.score + self._prior
+        standing = table.score() + self._prior
         if self.claim.delta == 0:
             return np.asarray(np.argmax(standing, axis=0))
         return np.asarray(np.argsort(-standing, axis=0, kind="stable"))
@@ -171,12 +174,12 @@ class Game:
 
     def _rank(self, table: Table) -> None:
         """Tell the players who of them earns, against the claim and against the levels that the bound may reach next."""
-        table.ranked, score = 2 * table.calls, table.score
+        table.ranked = 2 * table.calls
         frontier = self.wealth.anchor(self._frontier)
         live = [self._claim_anchor, *range(max(frontier - 1, 0), len(self.wealth.anchors))[:4]]
-        first = 0
+        first, score = 0, table.score(live)
         for p in table.players:
-            p.rank(score[first : first + len(p.names), live], table.calls)
+            p.rank(score[first : first + len(p.names)], table.calls)
             first += len(p.names)
 
     def _choose(self, rng: np.random.Generator, remaining: int) -> Table:
@@ -227,9 +230,9 @@ class Game:
 
     def _plausible(self, table: Table, anchor: int, epsilon: float, believed: bool, rng: np.random.Generator) -> float:
         """Draw what a call of a pair may earn: by the first player, who knows the law if any does, or by the others."""
-        draws, first, score = [], 0, table.score
+        draws, first, score = [], 0, table.score(anchor)
         for p in table.players:
-            won = score[first : first + len(p.names), anchor]
+            won = score[first : first + len(p.names)]
             first += len(p.names)
             leading = int(np.argmax(won)) if won.max() > 0 else None
             draws.append(p.plausible_growth(epsilon, rng, leading))
@@ -255,7 +258,7 @@ class Game:
         return self._earned(table, self._claim_anchor)
 
     def _earned(self, table: Table, anchor: int) -> float:
-        return -math.inf if table.won is None else float(table.score[:, anchor].max())
+        return -math.inf if table.won is None else float(table.score(anchor).max())
 
     @property
     def best_forecaster(self) -> str:
