@@ -1,12 +1,13 @@
 """What is promised: one frozen dataclass per notion of differential privacy.
 
-Every claim answers the same four questions, so that no auditor needs to know which notion it is auditing:
+Every claim answers the same five questions, so that no auditor needs to know which notion it is auditing:
 
 - ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian DP), and ``at(level)``, the same
   claim with another number;
 - ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at that epsilon;
 - ``posterior_cap()``, how sure anybody may be of a fair coin that chose between two neighbours;
-- ``tangents()``, the (epsilon, delta) statements that the claim implies and that the game is played against.
+- ``statements()``, the (epsilon, delta) statements that it consists of, which the game is played against;
+- ``tangents()``, a few of them, for evidence that looks at one at a time.
 """
 
 from __future__ import annotations
@@ -182,11 +183,7 @@ class GaussianDP:
 
         Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13 (arXiv:1905.02383v3).
         """
-        from scipy.special import log_ndtr  # slow to load: only where it is needed
-
-        upper = float(log_ndtr(-epsilon / self.mu + self.mu / 2))
-        lower = float(epsilon + log_ndtr(-epsilon / self.mu - self.mu / 2))
-        return float(math.exp(upper) * -math.expm1(min(0.0, lower - upper)))
+        return float(self._delta(np.array(epsilon)))
 
     def posterior_cap(self) -> float:
         """Return 1: a Gaussian output may reveal its input with any certainty, however rarely."""
@@ -198,15 +195,20 @@ class GaussianDP:
         Under N(mu, 1) the privacy loss is N(mu²/2, mu²); from 0 up to six standard deviations beyond its mean, steps of a
         twentieth of one (``STEP``) cost less than .1 % of mu.
         """
-        from scipy.special import log_ndtr  # slow to load: only where it is needed
-
         mu = self.mu
         epsilons = np.append(np.arange(0, mu / 2 + 3, STEP), np.arange(mu / 2 + 3, mu / 2 + 6.01, 4 * STEP)) * mu
-        upper, lower = log_ndtr(-epsilons / mu + mu / 2), epsilons + log_ndtr(-epsilons / mu - mu / 2)
-        return np.stack([epsilons, np.exp(upper) * -np.expm1(np.minimum(0.0, lower - upper))], axis=1)
+        return np.stack([epsilons, self._delta(epsilons)], axis=1)
+
+    def _delta(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the curve at some epsilons."""
+        from scipy.special import log_ndtr  # slow to load: only where it is needed
+
+        upper = log_ndtr(-epsilons / self.mu + self.mu / 2)
+        lower = epsilons + log_ndtr(-epsilons / self.mu - self.mu / 2)
+        return np.asarray(np.exp(upper) * -np.expm1(np.fmin(0.0, lower - upper)))
 
     def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return the (epsilon, delta_at(epsilon)) statements that the game plays against.
+        """Return a few of the statements (epsilon, delta_at(epsilon)), for evidence that looks at one at a time.
 
         Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements sit where that loss lies, from its mean up to
         three standard deviations, and at epsilon = 0 (total variation).
