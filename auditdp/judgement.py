@@ -205,7 +205,7 @@ def _claim_record(built: Audit) -> ClaimRecord:
         source=claim.source,
         parameter=claim.parameter,
         epsilon=claim.level if claim.parameter == "epsilon" else None,
-        delta=None if isinstance(claim, GaussianDP) else claim.delta,
+        delta=claim.delta,
         mu=claim.level if claim.parameter == "mu" else None,
         rho=claim.level if claim.parameter == "rho" else None,
     )

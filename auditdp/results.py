@@ -114,6 +114,10 @@ class Evidence:
     details: Details = field(default_factory=dict)
 
 
+SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
+"""The letters of what claims are about, by the names of their parameters."""
+
+
 @dataclass(frozen=True)
 class ClaimRecord:
     """The claim as it is written into a record."""

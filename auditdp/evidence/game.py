@@ -31,9 +31,8 @@ from auditdp.claims import ApproxDP, Claim, PureDP
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism import Mechanism
 from auditdp.randomness import Streams, prefixed
-from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
 
-SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
 CONFIRMATION_FACTOR = 8
 CONFIRMATION_LEAST = 4_000
 SHRINKING_ALPHA = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
-from auditdp.results import AuditResult, ClaimRecord
+from auditdp.results import SYMBOLS, AuditResult, ClaimRecord
 
 MISSING = "–"
 SNAP = 1e-9  # a bound this close to a short decimal is shown as that decimal, in either direction
@@ -73,7 +73,7 @@ def level(claim: ClaimRecord | None) -> float | None:
 
 def symbol(claim: ClaimRecord | None) -> str:
     """Return the letter that the bounds of an audit are about."""
-    return {"mu": "μ", "rho": "ρ"}.get(claim.parameter, "ε") if claim is not None else "ε"
+    return SYMBOLS.get(claim.parameter, "ε") if claim is not None else "ε"
 
 
 def interval(lower: object, upper: object, claim: ClaimRecord | None = None) -> str:
