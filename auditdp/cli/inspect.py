@@ -39,7 +39,7 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
     from auditdp.runner.plan import discover, make_plan
     from auditdp.runner.workers import Workers
 
-    with interruptible(), Workers() as processes:
+    with interruptible(), Workers(needed=()) as processes:
         target = identifier
         if "::" not in identifier:
             declared, _ = discover(list(load(Path.cwd()).paths), collect=processes.collect)
@@ -68,5 +68,5 @@ def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tu
     from auditdp.runner.plan import discover
     from auditdp.runner.workers import Workers
 
-    with interruptible(), Workers() as processes:
+    with interruptible(), Workers(needed=()) as processes:
         return discover(targets, keyword, collect=processes.collect)

@@ -1,4 +1,4 @@
-"""Running one task of a plan in this process, and importing its file; nothing here decides a verdict."""
+"""Running one task of a plan in this process; nothing here decides a verdict."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.collection import collect
 from auditdp.config import DATA_VARIABLE
 from auditdp.declaration import Audit, Declared
-from auditdp.errors import AuditError, CollectionError, ConfigurationError, MissingExtraError, Skip, Timeout
+from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, judge_recorded, run_audit
 from auditdp.mechanism import OWN_RANDOMNESS, is_seeded
 from auditdp.mutation.score import mutation
 from auditdp.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
-from auditdp.runner.plan import BUDGETS, MOST_CALLS, Collected, Listed, Task
-
-_collected: dict[str, list[Declared]] = {}
+from auditdp.runner.collecting import find, printable
+from auditdp.runner.plan import BUDGETS, MOST_CALLS, Task
 
 
 def run_task(task: Task) -> AuditResult:
@@ -38,11 +36,11 @@ def run_task(task: Task) -> AuditResult:
 
     def without_result(verdict: Verdict, summary: str) -> AuditResult:
         spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
-        return AuditResult(id=task.id, verdict=verdict, summary=_printable(summary), alpha=task.alpha, **spent)
+        return AuditResult(id=task.id, verdict=verdict, summary=printable(summary), alpha=task.alpha, **spent)
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), _time_limit(task.timeout):
-            declared = _find(task)
+            declared = find(task)
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
@@ -96,7 +94,7 @@ def play_recorded(task: Task, result: AuditResult) -> list[str]:
     if not any("outputs" in (evidence.details.get("confirmation") or {}) for evidence in result.evidence):
         return []
     with _environment(task):
-        built, _ = _find(task).build(task.overrides)
+        built, _ = find(task).build(task.overrides)
         return judge_recorded(built, result, Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id))
 
 
@@ -117,60 +115,8 @@ def _not_storable(result: AuditResult) -> str | None:
     return None
 
 
-def _printable(text: str) -> str:
-    """Escape what cannot be written as UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
-
-
-def declared_by(path: Path, root: Path) -> list[Declared]:
-    """Return what an audit file declares; it is imported once in a process."""
-    if str(path) not in _collected:
-        _collected[str(path)] = collect(path, root)
-    return _collected[str(path)]
-
-
-def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Collected:
-    """Import an audit file and return what it declares as plain data, or why it does not import.
-
-    Args:
-        path: The file.
-        root: The working folder, to which ids are relative.
-        overrides: Parameters that were given, as text.
-    """
-    try:
-        declared = declared_by(path.resolve(), root.resolve())
-    except CollectionError as error:
-        return Collected(failure=_printable(str(error)))
-    audits = [_listed(item, overrides) for item in declared]
-    return Collected(tuple(audits), sources=tuple(sorted(_sources(root.resolve()))))
-
-
-def _listed(item: Declared, overrides: Mapping[str, str]) -> Listed:
-    try:
-        item.read(overrides)
-        unreadable = ""
-    except ConfigurationError as error:
-        unreadable = str(error)
-    names = tuple(item.parameters)
-    return Listed(item.id, item.path, item.expect, item.timeout, item.description, names, unreadable)
-
-
-def _sources(root: Path) -> set[str]:
-    """Return the files of every imported module under the working folder, hidden folders aside."""
-    files = {Path(f).resolve() for m in list(sys.modules.values()) if (f := getattr(m, "__file__", None))}
-    return {
-        str(f)
-        for f in files
-        if f.is_relative_to(root) and not any(p.startswith(".") for p in f.relative_to(root).parts)
-    }
-
-
-def _find(task: Task) -> Declared:
-    return next(d for d in declared_by(Path(task.path), Path(task.root)) if d.id == task.id)
 
 
 def _explain(task: Task, error: BaseException) -> str:

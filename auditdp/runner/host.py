@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from auditdp.runner.children import ANSWER, GRACE, TICK, Child, Work, die_with_parent, divert, perform, shortened
-from auditdp.runner.execute import collected_from
+from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import COLLECTED
 
 FORK = multiprocessing.get_context("fork")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from auditdp.adjacency import as_adjacency
 from auditdp.errors import AuditError, Skip
 from auditdp.mechanism import name_of
 from auditdp.results import RESULT, AuditResult
-from auditdp.runner.execute import declared_by, play_recorded, run_task
+from auditdp.runner.collecting import find
+from auditdp.runner.execute import play_recorded, run_task
 from auditdp.runner.plan import Task
 
 
@@ -28,7 +28,7 @@ def _again(task: Task, result: AuditResult) -> list[str]:
 
 def _show(task: Task) -> dict[str, Any]:
     """Return the rows that spell out what one audit declares, or why they cannot be had."""
-    item = next(d for d in declared_by(Path(task.path), Path(task.root)) if d.id == task.id)
+    item = find(task)
     rows: list[tuple[str, str]] = [("source", item.source or "not stated"), ("expected", item.expect)]
     if item.row:
         rows += [("published", f"{item.row}, {item.reading}" if item.reading else item.row)]

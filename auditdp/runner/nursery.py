@@ -1,7 +1,8 @@
 """Imported first by multiprocessing's fork server, which every process of a run is forked from.
 
-It imports what audits need, once; belongs to a process group of its own, so that an interrupt from the terminal reaches the
-run alone; and when the run and its processes have ended, however they did, it removes their folder and ends what they left.
+It imports what audit files need, once; belongs to a process group of its own, so that an interrupt from the terminal reaches
+the run alone; and when the run and its processes have ended, however they did, it removes their folder and ends what they
+left.
 """
 
 from __future__ import annotations
@@ -54,4 +55,4 @@ def _clean(folder: str, settled: int) -> None:
 
 if FOLDER in os.environ:
     settle(os.environ.pop(FOLDER))
-    import auditdp.runner.host  # noqa: F401 - with all that audits need
+    import auditdp.runner.host  # noqa: F401 - with all that the import of audit files needs

@@ -42,6 +42,10 @@ KEPT = 64
 MANY = 3
 """From so many audit files on, what most audits need is imported before any is forked, and not once for each file."""
 NEEDED = ["sklearn.ensemble", "sklearn.linear_model"]
+AUDITING = ("auditdp.runner.jobs",)
+"""What every audit needs, which is imported before any file; a command that only collects goes without."""
+LONGEST_FOLDER = 72
+"""Bytes of a folder's name in which sockets can have names: the kernel takes 107, and multiprocessing adds at most 32."""
 
 
 class CrashError(StoppedError):
@@ -84,6 +88,7 @@ class Workers:
         memory: Bytes that an audit may take; None for no limit.
         count: Processes that work at a time.
         heard: Called with a file and what it printed while it was imported.
+        needed: Modules that are imported once, before any file.
     """
 
     def __init__(
@@ -94,16 +99,17 @@ class Workers:
         memory: int | None = None,
         count: int = 1,
         heard: Callable[[Path, str], None] = lambda path, text: None,
+        needed: Sequence[str] = AUDITING,
     ) -> None:
         self._overrides, self._limit, self._memory, self._count = dict(overrides or {}), limit, memory, count
-        self._heard = heard
+        self._heard, self._needed = heard, tuple(needed)
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
         self._alone: list[Child] = []
         self._numbers = 0
 
     def __enter__(self) -> Self:
-        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=multiprocessing.util.get_temp_dir()))
+        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=_temporary_folder()))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,8 +128,8 @@ class Workers:
         """Import audit files and return what each declares; one that does not import in time has failed, and is named."""
         resolved = [path.resolve() for path in paths]
         waiting = deque(dict(zip(resolved, paths, strict=True)).items())
-        if len(waiting) >= MANY:
-            _start_nursery(NEEDED)
+        if len(waiting) >= MANY and self._needed:
+            self._needed = (*self._needed, *NEEDED)
         opened: dict[Path, _Host] = {}
         while waiting or opened:
             while waiting and len(opened) < self._count:
@@ -259,7 +265,7 @@ class Workers:
 
     def _open(self, path: Path) -> _Host:
         here, there = CONTEXT.Pipe()
-        process = _spawned(open_host, there, path, self._overrides, self._folder, self._limit)
+        process = _spawned(self._needed, open_host, there, path, self._overrides, self._folder, self._limit)
         there.close()
         host = self._hosts[path] = _Host(path, process, here)
         return host
@@ -267,7 +273,7 @@ class Workers:
     def _spawn_alone(self, work: Work) -> Child:
         receiver, sender = CONTEXT.Pipe(duplex=False)
         output = self._folder / f"{os.getpid()}.{work.number}"
-        process = _spawned(work_alone, sender, work, output)
+        process = _spawned(self._needed, work_alone, sender, work, output)
         sender.close()
         return Child(work, process, receiver, output, work.task.timeout)
 
@@ -294,16 +300,32 @@ def _failed(task: Task, answer: Answer) -> AuditResult:
     )
 
 
+def _temporary_folder() -> str:
+    """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long."""
+    usual = tempfile.tempdir
+    if len(os.fsencode(tempfile.gettempdir())) > LONGEST_FOLDER:
+        tempfile.tempdir = "/tmp"
+    try:
+        return str(multiprocessing.util.get_temp_dir())
+    finally:
+        tempfile.tempdir = usual
+
+
 def _start_nursery(needed: Sequence[str]) -> None:
     """Start the process from which all others are forked, unless it runs."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
     forkserver.set_forkserver_preload([nursery.__name__, *needed])
-    with nursery.environment(multiprocessing.util.get_temp_dir()), _no_script():
+    with nursery.environment(_temporary_folder()), _no_script():
         forkserver.ensure_running()
 
 
-def _spawned(target: Callable[..., None], *arguments: Any) -> BaseProcess:
+def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Return a process that was started, also where an audit has just killed what all are forked from.
+
+    Args:
+        needed: Modules that whatever it is forked from has imported.
+        target: What it calls.
+        arguments: With which arguments.
 
     Raises:
         CrashError: If none can be started.
@@ -311,7 +333,7 @@ def _spawned(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)
         try:
-            _start_nursery([])
+            _start_nursery(needed)
             with _no_script():
                 process.start()
         except (EOFError, OSError) as error:

@@ -27,7 +27,8 @@ def preload() -> None:
     import statsmodels.stats.weightstats  # noqa: F401
     import threadpoolctl  # noqa: F401
 
-    import auditdp.runner.host  # noqa: F401 - what processes of audit files need
+    import auditdp.runner.host
+    import auditdp.runner.jobs  # noqa: F401 - what processes of audit files and audits need
     from auditdp.cli import account, inspect, replay, run, running, selftest  # noqa: F401
     from auditdp.report.formats import render
     from auditdp.results import RunRecord

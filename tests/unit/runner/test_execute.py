@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from auditdp.results import Published, Verdict
-from auditdp.runner.execute import collected_from, run_task
+from auditdp.runner.collecting import collected_from
+from auditdp.runner.execute import run_task
 from auditdp.runner.plan import Task, make_plan
 
 AUDITS = """

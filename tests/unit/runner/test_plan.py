@@ -11,7 +11,7 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from auditdp.runner import plan as module
-from auditdp.runner.execute import collected_from
+from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import Collected, Listed, Task, audit_files, matches
 
 AUDITS = """
