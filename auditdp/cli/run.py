@@ -54,7 +54,8 @@ def run(
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0,
 ) -> None:
     """Collect audits, run them, and report what was found."""
-    from auditdp.cli.running import Asked, carry_out
+    from auditdp.cli.asked import Asked
+    from auditdp.cli.running import carry_out
 
     carry_out(
         Asked(

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from auditdp.cli.common import (
-    CRASHED,
-    FOUND,
-    INCONCLUSIVE,
-    INTERRUPTED,
-    NOTHING,
-    OK,
-    columns,
-    known_format,
-    refuse_what_is_not_ours,
-    say,
-    writable,
-    write,
-)
+from auditdp.cli.asked import Asked
+from auditdp.cli.common import CRASHED, FOUND, INCONCLUSIVE, INTERRUPTED, NOTHING, OK, columns, known_format, say, write
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.showing import Shown
-from auditdp.config import DATA_VARIABLE, Configuration, load
+from auditdp.config import load
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.report import terminal
 from auditdp.report.formats import render
@@ -40,60 +25,31 @@ from auditdp.report.standing import run_meaning
 from auditdp.results import AuditResult, Fate, RunRecord, Verdict
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.plan import Plan, make_plan
-from auditdp.runner.record import header, now, read_log, resumable, scan_log
+from auditdp.runner.record import header, now, read_log, resumable
 from auditdp.runner.workers import Workers
-
-UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The options of a run, as they were given."""
-
-    paths: tuple[str, ...]
-    keyword: str
-    parameters: tuple[str, ...]
-    workers: str
-    seed: int | None
-    alpha: float | None
-    budget: str
-    timeout: float | None
-    data: str
-    report: tuple[str, ...]
-    output: str
-    log_path: Path
-    resume: bool
-    fail_on: frozenset[str]
-    mutants: bool
-    first: bool
-    last_failed: bool
-    quiet: bool
-    verbose: bool
-    max_memory: str
-    collection_timeout: float
 
 
 def carry_out(asked: Asked) -> None:
     """Collect, run, record and report what was asked, and end with the run's exit code."""
     configuration = load(Path.cwd())
-    reports = _report_targets(asked.report)
+    reports, count, overrides = asked.reports, asked.count, asked.overrides
     known_format(asked.output)
-    count, memory = _worker_count(asked.workers), _bytes(asked.max_memory)
-    if not 0 < asked.collection_timeout < float("inf"):
-        raise ConfigurationError(f"expected a finite collection timeout > 0 seconds, got {asked.collection_timeout!r}")
+    last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
     seed = asked.seed
     if seed is None:
-        seed = read_log(asked.log_path).root_seed if asked.resume else configuration.seed
+        seed = last.root_seed if last is not None and asked.resume else configuration.seed
     root_seed = seed if seed is not None else secrets.randbelow(2**32)
-    targets = _targets(asked, configuration)
-    overrides = _overrides(asked.parameters)
+    targets = asked.targets(configuration, last)
+    if asked.last_failed and not targets:
+        say(f"nothing in {asked.log_path} had to be looked at")
+        raise typer.Exit(NOTHING)
 
     def heard(path: Path, text: str) -> None:
         say(f"{path} printed while it was imported:\n{text.rstrip()}")
 
     with interruptible():
         with Workers(
-            overrides=overrides, limit=asked.collection_timeout, memory=memory, count=count, heard=heard
+            overrides=overrides, limit=asked.import_limit, memory=asked.memory, count=count, heard=heard
         ) as processes:
             plan = make_plan(
                 targets,
@@ -105,14 +61,14 @@ def carry_out(asked: Asked) -> None:
                 budget=asked.budget or configuration.budget,
                 timeout=asked.timeout,
                 default_timeout=configuration.timeout or None,
-                data=_data_folder(asked.data or configuration.data),
+                data=asked.data_folder(configuration),
                 mutants=asked.mutants,
             )
             if not plan.tasks and not plan.failures:
                 where = ", ".join(targets) + (f" that match -k {asked.keyword!r}" if asked.keyword else "")
                 say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
                 raise typer.Exit(NOTHING)
-            arguments = _arguments(plan, targets, asked, configuration)
+            arguments = asked.recorded(plan, targets, configuration)
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources))
             run.begin()
             run.go_on(processes, count)
@@ -142,20 +98,24 @@ class _Run:
 
     def begin(self) -> None:
         """Open the log, and take over what an interrupted run has finished."""
-        self.before = _durations(self.asked.log_path)
-        if self.asked.resume:
-            reading = scan_log(self.asked.log_path)
-            for problem in reading.problems:
-                say(problem)
-            resumable(reading.record, self.start)
-            self.start = replace(self.start, run=reading.record.run, started=reading.record.started)
-            planned = {task.id for task in self.plan.tasks}
-            self.results = {result.id: result for result in reading.record.results if result.id in planned}
         self.log = Log(self.asked.log_path)
-        if self.asked.resume:
+        before = self.log.before
+        if self.asked.resume and before is not None:
+            for problem in before.problems:
+                say(problem)
+            resumable(before.record, self.start)
+            self.start = replace(self.start, run=before.record.run, started=before.record.started)
+            planned = {task.id for task in self.plan.tasks}
+            self.results = {result.id: result for result in before.record.results if result.id in planned}
             self.log.resume(self.start.run)
         elif (kept := self.log.start(self.start)) is not None:
-            say(f"the log had an unfinished run, which is kept: continue it with --resume --log {kept}")
+            what = (
+                "unfinished run, which is kept: continue it with --resume --log"
+                if before
+                else "unreadable run, kept as"
+            )
+            say(f"the log had an {what} {kept}")
+        self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
         self.began = time.perf_counter()
 
     def go_on(self, processes: Workers, count: int) -> None:
@@ -168,7 +128,7 @@ class _Run:
                 silent=asked.output != "terminal",
                 quiet=asked.quiet,
                 verbose=asked.verbose,
-                before=self.before,
+                before=self.durations,
             ).working(count) as shown:
                 shown.begin(self.start, list(self.results.values()))
                 for result in processes.run(tasks):
@@ -246,93 +206,3 @@ class _Run:
         if any(name in fail_on and record.ended(verdict) for name, verdict in undecided.items()):
             return INCONCLUSIVE
         return OK
-
-
-def _targets(asked: Asked, configuration: Configuration) -> list[str]:
-    if not asked.last_failed:
-        return list(asked.paths or configuration.paths)
-    if asked.paths or asked.resume:
-        raise ConfigurationError("--last-failed says by itself what to run; give it without paths and without --resume")
-    failed = [r.id for r in read_log(asked.log_path).results if r.is_finding or r.verdict is Verdict.ERROR]
-    if not failed:
-        say(f"nothing in {asked.log_path} had to be looked at")
-        raise typer.Exit(NOTHING)
-    return failed
-
-
-def _durations(path: Path) -> dict[str, float]:
-    """Return how long each audit took in the run that is in the log; nothing if there is none that can be read."""
-    with suppress(ConfigurationError):
-        return {result.id: result.seconds for result in scan_log(path).record.results}
-    return {}
-
-
-def _overrides(parameters: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for item in parameters:
-        name, equals, value = item.partition("=")
-        if not equals or not name:
-            raise ConfigurationError(f"-P {item}: expected name=value")
-        found[name] = value
-    return found
-
-
-def _arguments(plan: Plan, targets: Sequence[str], asked: Asked, configuration: Configuration) -> dict[str, Any]:
-    """What was asked, as the record keeps it: without the number of workers, on which nothing depends."""
-    task = plan.tasks[0] if plan.tasks else None
-    arguments = {
-        "paths": list(targets),
-        "keyword": asked.keyword,
-        "options": list(asked.parameters),
-        "parameters": {t.id: t.overrides for t in plan.tasks if t.overrides},
-        "budget": task.budget if task else "",
-        "timeout": asked.timeout if asked.timeout is not None else (configuration.timeout or None),
-        "timeout_for_all": asked.timeout is not None,  # whether it also holds for audits that declare their own
-        "data": task.data if task else "",
-        "mutants": bool(task and task.mutants),
-    }
-    return arguments | ({"max_memory": asked.max_memory} if asked.max_memory else {})
-
-
-def _report_targets(reports: Sequence[str]) -> list[tuple[str, Path]]:
-    """Read format=PATH and make sure, before anything runs, that every path can be written and holds no file of others."""
-    targets = []
-    for item in reports:
-        name, equals, text = item.partition("=")
-        if not equals or not text:
-            raise ConfigurationError(f"--report {item}: expected format=PATH, such as html=report.html")
-        known_format(name)
-        path = Path(text).absolute()
-        writable(path, shown=text)
-        refuse_what_is_not_ours(path, name, shown=text)
-        targets.append((name, path))
-    return targets
-
-
-def _data_folder(text: str) -> str:
-    text = text or os.environ.get(DATA_VARIABLE, "")
-    if not text:
-        return ""
-    if not Path(text).is_dir():
-        raise ConfigurationError(f"--data {text}: no such folder")
-    return str(Path(text).resolve())
-
-
-def _worker_count(text: str) -> int:
-    if text == "auto":
-        from joblib import cpu_count
-
-        return int(cpu_count())
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise ConfigurationError(f"-n {text}: expected a number >= 1, or auto")
-    return int(text)
-
-
-def _bytes(text: str) -> int | None:
-    """Read a size such as 2G."""
-    if not text:
-        return None
-    number, unit = (text[:-1], text[-1].upper()) if text[-1].upper() in UNITS else (text, "")
-    if not (number.isascii() and number.isdigit()) or int(number) < 1:
-        raise ConfigurationError(f"--max-memory {text}: expected bytes, with K, M, G or T after them, such as 2G")
-    return int(number) * UNITS.get(unit, 1)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.results import RESULT, AuditResult, RunRecord
-from auditdp.runner.record import DEFAULT_LOG, now, read_log
+from auditdp.runner.record import DEFAULT_LOG, Reading, now, scan_log
 
 
 class RecordingError(StoppedError):
@@ -23,6 +24,10 @@ class RecordingError(StoppedError):
 
 class Log:
     """The log file of one run, opened for appending by one process at a time.
+
+    Attributes:
+        path: Where it lies, absolute.
+        before: What it held when it was opened; None where that was no run, or cannot be read.
 
     Args:
         path: Where it lies; its folder is made, and ignores itself in git if it is that of the default.
@@ -54,16 +59,20 @@ class Log:
             raise ConfigurationError(
                 f"cannot write the run's log {path}: {error.strerror}; give another --log"
             ) from error
+        self.before = self._held()
 
     def start(self, record: RunRecord) -> Path | None:
-        """Begin a new run; return where the results of an unfinished one that was there are kept, if there were any.
+        """Begin a new run; return where an unfinished or unreadable one that was there is kept, if there was any.
 
         Raises:
             RecordingError: If it cannot be written.
         """
-        kept = self._unfinished()
+        kept = self._to_keep()
         if kept is not None:
-            os.link(self.path, kept)
+            try:
+                shutil.copyfile(self.path, kept)
+            except OSError as error:
+                raise RecordingError(f"cannot keep the unfinished run as {kept}: {error.strerror}") from error
         self._renew([])
         self._run = record.run
         self._line({"kind": "header", "record": json.loads(record.to_json())})
@@ -103,13 +112,18 @@ class Log:
         """Close the file, and let others write it."""
         os.close(self._file)
 
-    def _unfinished(self) -> Path | None:
-        """Return where to keep the log that is there, if it has results of a run that did not end."""
+    def _held(self) -> Reading | None:
         try:
-            old = read_log(self.path)
+            return scan_log(self.path)
         except ConfigurationError:
             return None
-        if old.status == "complete" or not old.results:
+
+    def _to_keep(self) -> Path | None:
+        """Return where to keep the log that is there, if it has results of a run that did not end, or cannot be read."""
+        if self.before is None:
+            if not os.fstat(self._file).st_size:
+                return None
+        elif self.before.record.status == "complete" or not self.before.record.results:
             return None
         names = (self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}") for k in range(1, 1_000_000))
         return next(name for name in names if not name.exists())

@@ -1,0 +1,136 @@
+"""The options of ``auditdp run`` as they were given, and what they mean; what cannot be used is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from auditdp.cli.common import known_format, refuse_what_is_not_ours, writable
+from auditdp.config import DATA_VARIABLE, Configuration
+from auditdp.errors import ConfigurationError
+from auditdp.results import RunRecord, Verdict
+from auditdp.runner.plan import Plan
+
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a run, as they were given."""
+
+    paths: tuple[str, ...]
+    keyword: str
+    parameters: tuple[str, ...]
+    workers: str
+    seed: int | None
+    alpha: float | None
+    budget: str
+    timeout: float | None
+    data: str
+    report: tuple[str, ...]
+    output: str
+    log_path: Path
+    resume: bool
+    fail_on: frozenset[str]
+    mutants: bool
+    first: bool
+    last_failed: bool
+    quiet: bool
+    verbose: bool
+    max_memory: str
+    collection_timeout: float
+
+    @property
+    def reports(self) -> list[tuple[str, Path]]:
+        """Formats and paths of the reports; every path can be written and holds no file of others."""
+        found = []
+        for item in self.report:
+            name, equals, text = item.partition("=")
+            if not equals or not text:
+                raise ConfigurationError(f"--report {item}: expected format=PATH, such as html=report.html")
+            known_format(name)
+            path = Path(text).absolute()
+            writable(path, shown=text)
+            refuse_what_is_not_ours(path, name, shown=text)
+            found.append((name, path))
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many audits run at a time."""
+        if self.workers == "auto":
+            from joblib import cpu_count
+
+            return int(cpu_count())
+        if not (self.workers.isascii() and self.workers.isdigit()) or int(self.workers) < 1:
+            raise ConfigurationError(f"-n {self.workers}: expected a number >= 1, or auto")
+        return int(self.workers)
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that an audit may take; None for no limit."""
+        text = self.max_memory
+        if not text:
+            return None
+        number, unit = (text[:-1], text[-1].upper()) if text[-1].upper() in UNITS else (text, "")
+        if not (number.isascii() and number.isdigit()) or int(number) < 1:
+            raise ConfigurationError(f"--max-memory {text}: expected bytes, with K, M, G or T after them, such as 2G")
+        return int(number) * UNITS.get(unit, 1)
+
+    @property
+    def import_limit(self) -> float:
+        """Seconds that the import of an audit file may take."""
+        if not 0 < self.collection_timeout < float("inf"):
+            raise ConfigurationError(
+                f"expected a finite collection timeout > 0 seconds, got {self.collection_timeout!r}"
+            )
+        return self.collection_timeout
+
+    @property
+    def overrides(self) -> dict[str, str]:
+        """Parameters by name, as text."""
+        found = {}
+        for item in self.parameters:
+            name, equals, value = item.partition("=")
+            if not equals or not name:
+                raise ConfigurationError(f"-P {item}: expected name=value")
+            found[name] = value
+        return found
+
+    def targets(self, configuration: Configuration, last: RunRecord | None) -> list[str]:
+        """Return what is to be collected: none where nothing failed in the last run and only that was asked for."""
+        if not self.last_failed or last is None:
+            return list(self.paths or configuration.paths)
+        if self.paths or self.resume:
+            raise ConfigurationError(
+                "--last-failed says by itself what to run; give it without paths and without --resume"
+            )
+        return [r.id for r in last.results if r.is_finding or r.verdict is Verdict.ERROR]
+
+    def data_folder(self, configuration: Configuration) -> str:
+        """Return the folder of data files, absolute; empty for none."""
+        text = self.data or configuration.data or os.environ.get(DATA_VARIABLE, "")
+        if not text:
+            return ""
+        if not Path(text).is_dir():
+            raise ConfigurationError(f"--data {text}: no such folder")
+        return str(Path(text).resolve())
+
+    def recorded(self, plan: Plan, targets: Sequence[str], configuration: Configuration) -> dict[str, Any]:
+        """Return what the record keeps: not the number of workers, on which nothing depends."""
+        task = plan.tasks[0] if plan.tasks else None
+        arguments = {
+            "paths": list(targets),
+            "keyword": self.keyword,
+            "options": list(self.parameters),
+            "parameters": {t.id: t.overrides for t in plan.tasks if t.overrides},
+            "budget": task.budget if task else "",
+            "timeout": self.timeout if self.timeout is not None else (configuration.timeout or None),
+            "timeout_for_all": self.timeout is not None,  # whether it also holds for audits that declare their own
+            "data": task.data if task else "",
+            "mutants": bool(task and task.mutants),
+        }
+        return arguments | ({"max_memory": self.max_memory} if self.max_memory else {})
