@@ -1,5 +1,6 @@
 """The command line: one file per group of commands, and what they share in ``common``."""
 
+import io
 import os
 import signal
 import sys
@@ -20,15 +21,25 @@ GROUPS = (*CALCULATORS, "inspect", "mutate", "replay", "run", "selftest")
 
 def main() -> None:
     """Run the command line; an error that a person can act on is one line on standard error and exit code 2."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the shell; what is opened next must not take its place
-            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115 - for the whole command
+    _settle_streams()
     command = sys.argv[1:2]
     for group in command if command and command[0] in CALCULATORS else GROUPS:
         import_module(f"auditdp.cli.{group}")  # which registers its commands
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
     leave(_carried_out())
+
+
+def _settle_streams() -> None:
+    """Make sure that all three streams are there, and that what they cannot show ends no command."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell; what is opened next must not take its place
+            nothing = open(os.devnull, "r+")  # noqa: SIM115 - for the whole command
+            os.set_inheritable(nothing.fileno(), True)  # nor in a child
+            setattr(sys, name, nothing)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _carried_out() -> int:

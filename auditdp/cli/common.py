@@ -8,6 +8,7 @@ skipped (only with ``--fail-on``); 5 nothing audited: no audit was collected, or
 from __future__ import annotations
 
 import contextlib
+import io
 import shutil
 import sys
 from collections.abc import Sequence
@@ -94,6 +95,13 @@ def print_line(result: AuditResult) -> None:
     typer.echo(terminal.line(result, colour=coloured(sys.stdout), width=columns()))
 
 
+def print_report(text: str, name: str) -> None:
+    """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
+    if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    typer.echo(text)
+
+
 def known_format(name: str) -> None:
     """Raise unless there is a report format of this name."""
     if name not in FORMATS:
@@ -101,12 +109,15 @@ def known_format(name: str) -> None:
 
 
 def writable(path: Path, *, shown: str = "") -> None:
-    """Raise unless the file can be written; makes its folder, and leaves the file as it is."""
+    """Raise unless the file can be written; makes its folder, and leaves the file as it is.
+
+    A device or a pipe cannot: a report is put in the place of whatever is there.
+    """
     temporary = path.with_name(f".{path.name}.part")
     try:
+        if path.exists() and not path.is_file():
+            raise ConfigurationError(f"cannot write {shown or path}: it is there and is no file; give another path")
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(21, "Is a directory")
         with path.open("ab") if path.exists() else temporary.open("ab"):
             pass
     except OSError as error:
@@ -128,7 +139,8 @@ def refuse_what_is_not_ours(path: Path, name: str, *, shown: str = "") -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; where a link leads to it, the link stays."""
+    path = path.resolve()
     temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

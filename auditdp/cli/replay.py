@@ -21,6 +21,7 @@ from auditdp.cli.common import (
     known_format,
     one_of,
     print_line,
+    print_report,
     refuse_what_is_not_ours,
     say,
     writable,
@@ -144,7 +145,7 @@ def report_command(
     record = _read(source)
     record = replace(record, author=author or record.author)
     if path is None:
-        typer.echo(render(record, output, colour=coloured(sys.stdout), width=columns()))
+        print_report(render(record, output, colour=coloured(sys.stdout), width=columns()), output)
         return
     for file, text in report_files(record, output, path, previous=_read(since) if since else None).items():
         write(file, text)

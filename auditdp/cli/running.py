@@ -12,7 +12,19 @@ from pathlib import Path
 import typer
 
 from auditdp.cli.asked import Asked
-from auditdp.cli.common import CRASHED, FOUND, INCONCLUSIVE, INTERRUPTED, NOTHING, OK, columns, known_format, say, write
+from auditdp.cli.common import (
+    CRASHED,
+    FOUND,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    NOTHING,
+    OK,
+    columns,
+    known_format,
+    print_report,
+    say,
+    write,
+)
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.showing import Shown
 from auditdp.config import load
@@ -179,7 +191,7 @@ class _Run:
         try:
             with on_output():
                 if self.asked.output != "terminal":
-                    typer.echo(render(record, self.asked.output))
+                    print_report(render(record, self.asked.output), self.asked.output)
                 elif not self.asked.quiet:
                     typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
         except OutputError as error:

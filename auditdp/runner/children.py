@@ -166,8 +166,9 @@ def divert(output: Path) -> None:
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for source, target in ((nothing, 0), (file, 1), (file, 2)):
         os.dup2(source, target)
-    os.close(nothing)
-    os.close(file)
+    for number in (nothing, file):
+        if number > 2:  # else it took the place of a stream that was closed
+            os.close(number)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
 

@@ -43,7 +43,8 @@ def settle(folder: str) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # a pipe behind the run must end with the run
         os.dup2(nothing, stream)
-    os.close(nothing)
+    if nothing > 2:  # else it took the place of a stream that was closed
+        os.close(nothing)
     atexit.register(_clean, folder, os.getpid())
 
 
