@@ -144,8 +144,8 @@ class _Run:
             ).working(count) as shown:
                 shown.begin(self.start, list(self.results.values()))
                 for result in processes.run(tasks):
-                    self.log.add(result)
                     self.results[result.id] = result
+                    self.log.add(result)
                     shown.add(result)
                     if asked.first and (result.is_finding or result.verdict is Verdict.ERROR):
                         self.status = "complete" if len(self.results) == len(self.plan.tasks) else "interrupted"

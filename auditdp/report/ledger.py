@@ -122,7 +122,7 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) 
     return Line(
         row=published.row,
         reading=published.reading,
-        statement=_first_paragraph(result.description),
+        statement=_first_paragraph(result.description) or result.id,
         claim=result.claim.text if result.claim else "",
         adjacency=result.claim.adjacency if result.claim else "",
         source=result.claim.source if result.claim else "",
@@ -154,7 +154,7 @@ def _found(result: AuditResult) -> str:
 def _repair(result: AuditResult, published: Published) -> Repair:
     leading = result.leading
     return Repair(
-        statement=_first_paragraph(result.description),
+        statement=_first_paragraph(result.description) or result.id,
         verdict=result.verdict,
         certificate=_one_line(leading.statement if leading else result.summary),
         cost=published.cost,
@@ -206,7 +206,8 @@ def _totals(record: RunRecord) -> Iterator[str]:
 
 
 def _cells(line: Line) -> list[str]:
-    claim = f"{line.statement} ({line.claim}; {line.adjacency}; {line.source})"
+    said = "; ".join(part for part in (line.claim, line.adjacency, line.source) if part)
+    claim = f"{line.statement} ({said})" if said else line.statement
     repairs = [
         f"{r.verdict}: {r.statement} {r.certificate}." + (f" Cost: {r.cost}" if r.cost else "") for r in line.repairs
     ]

@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -130,16 +131,18 @@ class Child:
         self.receiver.close()
 
     def _printed(self) -> str:
-        try:
-            content = self.output.read_bytes()
+        shown = printed_to(self.output)
+        with suppress(OSError):
             self.output.unlink()
-        except OSError:  # what ran here may have removed it
-            return ""
-        return shortened(content)
+        return shown
 
 
-def shortened(content: bytes) -> str:
-    """Return what was printed as text, without its middle where it is long."""
+def printed_to(output: Path) -> str:
+    """Return what was printed to a file as text, without its middle where it is long; nothing where it was removed."""
+    try:
+        content = output.read_bytes()
+    except OSError:
+        return ""
     text = content.decode("utf-8", "backslashreplace")
     if len(text) <= KEPT_PRINT:
         return text
@@ -163,6 +166,7 @@ def how_it_ended(code: int | None) -> str:
 def divert(output: Path) -> None:
     """Send all that this process prints to a file, and give it nothing to read."""
     nothing = os.open(os.devnull, os.O_RDONLY)
+    output.parent.mkdir(parents=True, exist_ok=True)  # an audit may have removed it
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for source, target in ((nothing, 0), (file, 1), (file, 2)):
         os.dup2(source, target)

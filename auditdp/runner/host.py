@@ -21,7 +21,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from auditdp.runner.children import ANSWER, GRACE, TICK, Child, Work, die_with_parent, divert, perform, shortened
+from auditdp.runner.children import ANSWER, GRACE, TICK, Child, Work, die_with_parent, divert, perform, printed_to
 from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import COLLECTED
 
@@ -46,7 +46,7 @@ def host(connection: Connection, path: Path, overrides: dict[str, str], folder: 
         if os.getpid() != process:
             os._exit(1)  # the file forked, and this is its copy of the import
     sys.stdout.flush()
-    printed = shortened(output.read_bytes())
+    printed = printed_to(output)
     forkable = threading.active_count() == 1 and _no_more_threads_than(threads) and not _has_cuda()
     connection.send_bytes(COLLECTED.dump_json(replace(collected, forkable=forkable, printed=printed)))
     if collected.failure or not forkable:

@@ -59,7 +59,7 @@ class Log:
             raise ConfigurationError(
                 f"cannot write the run's log {path}: {error.strerror}; give another --log"
             ) from error
-        self.before = self._held()
+        self.before = _held(path)
 
     def start(self, record: RunRecord) -> Path | None:
         """Begin a new run; return where an unfinished or unreadable one that was there is kept, if there was any.
@@ -112,12 +112,6 @@ class Log:
         """Close the file, and let others write it."""
         os.close(self._file)
 
-    def _held(self) -> Reading | None:
-        try:
-            return scan_log(self.path)
-        except ConfigurationError:
-            return None
-
     def _to_keep(self) -> Path | None:
         """Return where to keep the log that is there, if it has results of a run that did not end, or cannot be read."""
         if self.before is None:
@@ -156,16 +150,24 @@ class Log:
     def _line(self, content: dict[str, Any]) -> None:
         line = (json.dumps({"run": self._run, "time": now(), **content}, allow_nan=False) + "\n").encode()
         whole = os.fstat(self._file).st_size
+        self._lines.append(line)  # first: an interrupt in the midst of writing must not lose it
         try:
             _write_all(self._file, line)
             os.fsync(self._file)
         except OSError as error:
+            self._lines.pop()
             os.ftruncate(self._file, whole)  # half a line would have to be explained to whoever reads it
             raise RecordingError(
                 f"cannot write the run's log {self.path}: {error.strerror}; what was finished before is in it: make room, "
                 "then continue with --resume"
             ) from error
-        self._lines.append(line)
+
+
+def _held(path: Path) -> Reading | None:
+    try:
+        return scan_log(path)
+    except ConfigurationError:
+        return None
 
 
 def _write_all(file: int, content: bytes) -> None:

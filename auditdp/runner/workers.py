@@ -118,6 +118,7 @@ class Workers:
         for host in list(self._hosts.values()):
             self._close(host)
         shutil.rmtree(self._folder, ignore_errors=True)
+        _temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
 
     @property
     def sources(self) -> set[Path]:
@@ -301,12 +302,17 @@ def _failed(task: Task, answer: Answer) -> AuditResult:
 
 
 def _temporary_folder() -> str:
-    """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long."""
+    """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long.
+
+    It is made again where somebody has removed it.
+    """
     usual = tempfile.tempdir
     if len(os.fsencode(tempfile.gettempdir())) > LONGEST_FOLDER:
         tempfile.tempdir = "/tmp"
     try:
-        return str(multiprocessing.util.get_temp_dir())
+        folder = str(multiprocessing.util.get_temp_dir())
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
     finally:
         tempfile.tempdir = usual
 
@@ -317,6 +323,14 @@ def _start_nursery(needed: Sequence[str]) -> None:
     forkserver.set_forkserver_preload([nursery.__name__, *needed])
     with nursery.environment(_temporary_folder()), _no_script():
         forkserver.ensure_running()
+
+
+def _end_nursery() -> None:
+    """End the process from which all are forked, and all of them, so that the next start makes another."""
+    pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
 
 
 def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
@@ -338,6 +352,8 @@ def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any
                 process.start()
         except (EOFError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+                _end_nursery()  # its socket is gone, with the folder
             time.sleep(0.1)
         else:
             return process

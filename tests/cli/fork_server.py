@@ -12,7 +12,7 @@ import json
 import os
 import socket
 import sys
-from multiprocessing import connection, forkserver, resource_tracker
+from multiprocessing import connection, forkserver, resource_tracker, util
 
 
 def preload() -> None:
@@ -100,6 +100,7 @@ ENDED: list[int] = []
 def leave() -> None:
     """End a command that has ended, without taking every imported module apart first."""
     if ENDED:
+        util._run_finalizers()  # which remove the folder for temporary files
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(ENDED[0])

@@ -138,6 +138,19 @@ FAULTS = [
     ),
     Fault("floods", "it prints 20 MB", "print('x' * 300_000)", "NOT_REFUTED", "characters left out"),
     Fault("closes", "it closes every file", "os.closerange(0, 256)", said="the process that ran it died"),
+    Fault(
+        "scribbles",
+        "it writes into every pipe that it has",
+        "for number in range(3, 64):\n    try:\n        os.write(number, b'scribble')\n    except OSError:\n        pass",
+        said="the process that ran it died",
+    ),
+    Fault(
+        "tidies",
+        "it removes the run's folder for temporary files",
+        "folder = Path(os.readlink('/proc/self/fd/1')).parent.parent\nassert folder.name.startswith('pymp-')\n"
+        "shutil.rmtree(folder)",
+        said="No such file or directory",
+    ),
     Fault("moves", "it changes the working folder", "os.chdir('/')", "NOT_REFUTED"),
     Fault("clears", "it clears the environment", "os.environ.clear(); os.environ['SPOILT'] = '1'", "NOT_REFUTED"),
     Fault("patches", "it replaces `random.random`", "random.random = lambda: 7.0", "NOT_REFUTED"),
@@ -145,7 +158,7 @@ FAULTS = [
     Fault(
         "truncates",
         "it truncates the log",
-        "Path('.auditdp').mkdir(exist_ok=True); open('.auditdp/run.jsonl', 'w').close()",
+        "try:\n    open('.auditdp/run.jsonl', 'w').close()\nexcept FileNotFoundError:\n    pass  # the one that deletes it was there",
         "NOT_REFUTED",
     ),
     Fault(
@@ -206,3 +219,17 @@ IMPORTS = [
 ]
 SHADOWS = ("joblib", "flint", "numpy", "typer", "pydantic", "scipy")
 """Modules of libraries that the working folder has files of the names of."""
+LEAKY = (
+    HEAD
+    + """
+def declare(k):
+    def factory():
+        return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), BITS, calls=200)
+    factory.__name__ = f"leaks{k}"
+    globals()[factory.__name__] = audit()(factory)
+
+for k in range(4):
+    declare(k)
+"""
+)
+"""An audit file whose four audits are all refuted."""

@@ -1,13 +1,24 @@
-"""Projects as the tests of the command line have them, always as the installed script, and the page of what was seen."""
+"""Projects as the tests of the command line have them, how commands are run in them, and the page of what was seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import json
+import os
+import pty
+import shlex
+import struct
+import subprocess
+import tempfile
+import termios
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.conftest import fork_server, project, shared_project  # noqa: F401 - fixtures
+from auditdp.report.ledger_markdown import cell, table
+from tests.cli.conftest import SCRIPT, environment, fork_server, project, shared_project  # noqa: F401 - fixtures
 
 PAGE = Path(__file__).resolve().parents[2] / "reports" / "faults.md"
 HEAD = """\
@@ -15,44 +26,116 @@ HEAD = """\
 
 What a run of audits does when something goes wrong in it or around it, with one worker and with two. Written by
 `python -m pytest -m faults --write-faults`, which injects every fault and asserts what is expected.
-In every run audits beside the faulty ones finished, and kept their verdicts.
-
-| fault | expected | seen with 1 worker | seen with 2 workers |
-|---|---|---|---|
 """
+COLUMNS = ("fault", "expected", "seen with 1 worker", "seen with 2 workers")
+WORKERS = ("1", "2")
+See = Callable[..., None]
 
 
 class Table:
-    """What was seen of each fault."""
+    """What was seen of each fault, by section."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, dict[str, str]] = {}
-        self.expected: dict[str, str] = {}
+        self.rows: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
 
-    def see(self, fault: str, expected: str, seen: str, *, workers: int | None = None) -> None:
+    def see(self, section: str, fault: str, expected: str, seen: str, workers: str | None) -> None:
         """Note what was seen of a fault; of one that is the same for any number of workers, once."""
-        self.expected[fault] = expected
-        for count in (1, 2) if workers is None else (workers,):
-            self.rows.setdefault(fault, {})[str(count)] = seen
+        row = self.rows.setdefault(section, {}).setdefault((fault, expected), {})
+        for count in WORKERS if workers is None else (workers,):
+            row[count] = seen
 
     def text(self) -> str:
         """The page."""
-        rows = [
-            f"| {fault} | {self.expected[fault]} | {seen.get('1', 'not run')} | {seen.get('2', 'not run')} |\n"
-            for fault, seen in self.rows.items()
-        ]
-        return HEAD + "".join(rows)
+        parts = [HEAD]
+        for section, rows in self.rows.items():
+            cells = [
+                [cell(text) for text in (fault, expected, *(seen.get(count, "not run") for count in WORKERS))]
+                for (fault, expected), seen in rows.items()
+            ]
+            parts += [f"\n## {section}\n\n", "\n".join(table(COLUMNS, cells)), "\n"]
+        return "".join(parts)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to write the page from a process that sees only some of the faults."""
+    if config.getoption("--write-faults", default=False) and int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
+        raise pytest.UsageError("--write-faults needs all faults in one process; give no -n, or -n 1")
 
 
 @pytest.fixture(scope="session")
-def table() -> Table:
-    """The table of this session."""
-    return Table()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _page(table: Table, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Write the page where that is asked for."""
-    yield
+def _table(request: pytest.FixtureRequest) -> Iterator[Table]:
+    """The table of this session, which is written where that is asked for."""
+    found = Table()
+    yield found
     if request.config.getoption("--write-faults"):
-        PAGE.write_text(table.text(), encoding="utf-8")
+        PAGE.write_text(found.text(), encoding="utf-8")
+
+
+@pytest.fixture
+def see(_table: Table, request: pytest.FixtureRequest) -> See:
+    """Notes what was seen of a fault, in the section that the module is."""
+    section = request.module.__doc__.partition(":")[0]
+
+    def note(fault: str, expected: str, seen: str, *, workers: str | None = None) -> None:
+        _table.see(section, fault, expected, seen, workers)
+
+    return note
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folder of an empty project."""
+    folder = tmp_path / "project"
+    (folder / "audits").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def short_root() -> Iterator[Path]:
+    """The folder of an empty project whose name is short enough for sockets in it to have names."""
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        (Path(folder) / "audits").mkdir()
+        yield Path(folder)
+
+
+def script(root: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed script to its end."""
+    return subprocess.run(
+        [SCRIPT, *arguments], cwd=root, env=environment() | variables, capture_output=True, text=True, timeout=300
+    )
+
+
+def shell(root: Path, line: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash; its exit code is that of auditdp."""
+    line = f"set -o pipefail; {line.replace('auditdp', shlex.quote(str(SCRIPT)))}"
+    return subprocess.run(
+        ["bash", "-c", line], cwd=root, env=environment(), capture_output=True, text=True, timeout=200, **settings
+    )
+
+
+def on_terminal(root: Path, width: int, *arguments: str, **variables: str) -> tuple[int, str]:
+    """Run the installed script on a terminal of so many columns; return its exit code and all that it wrote."""
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    settings = {"TERM": "xterm-256color"} | variables
+    plain = {name: value for name, value in environment().items() if name != "NO_COLOR"}
+    process = subprocess.Popen([SCRIPT, *arguments], cwd=root, env=plain | settings, stdout=there, stderr=there)
+    os.close(there)
+    written = b""
+    while True:
+        try:
+            part = os.read(here, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        written += part
+    os.close(here)
+    return process.wait(60), written.decode()
+
+
+def results(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
+    """The results of a run by what follows the last colon or slash of their ids."""
+    assert done.stdout, done.stderr
+    found = json.loads(done.stdout)["results"]
+    return {r["id"].rpartition("::")[2].rpartition("/")[2]: r for r in found}

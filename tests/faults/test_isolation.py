@@ -1,34 +1,17 @@
-"""No mechanism and no audit file can end a run, change another audit, or change the exit code."""
+"""Mechanisms and audit files: none can end a run, change another audit, or change the exit code."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SCRIPT, environment
 from tests.faults.catalogue import AFTER, BESIDE, FAULTS, HEAD, IMPORTS, SHADOWS
+from tests.faults.conftest import WORKERS, results, script
 
 pytestmark = pytest.mark.faults
-WORKERS = ["1", "2"]
-
-
-def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the installed script to its end."""
-    command = [SCRIPT, "run", "--seed", "1", "--budget", "quick", "--format", "json", *arguments]
-    return subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True, timeout=300)
-
-
-def results(done: subprocess.CompletedProcess[str]) -> dict[str, dict]:
-    """The results of a run by what follows the last colon or slash of their ids."""
-    assert done.stdout, done.stderr
-    found = json.loads(done.stdout)["results"]
-    return {r["id"].rpartition("::")[2].rpartition("/")[2]: r for r in found}
+RUN = ("run", "--seed", "1", "--budget", "quick", "--format", "json")
 
 
 @pytest.fixture(scope="module", params=WORKERS)
@@ -39,13 +22,21 @@ def hostile(request, tmp_path_factory):
     source = HEAD + BESIDE + "\n".join(fault.audit for fault in FAULTS) + AFTER
     (root / "audits/audit_it.py").write_text(source)
     (root / "audits/audit_other.py").write_text(HEAD + AFTER.replace("after", "elsewhere"))
-    done = run(root, "-n", request.param, "--timeout", "6", "--max-memory", "1G")
+    done = script(root, *RUN, "-n", request.param, "--timeout", "6", "--max-memory", "1G")
     return request.param, root, done
 
 
-def test_every_audit_has_a_result_and_the_finding_is_the_exit_code(hostile):
-    _, _, done = hostile
+def in_short(verdict: str, summary: str) -> str:
+    """A verdict with the beginning of its reason."""
+    shown = " ".join(summary.split())
+    return f"{verdict}: {shown[:110]}{'…' if len(shown) > 110 else ''}" if shown else verdict
+
+
+def test_every_audit_has_a_result_and_the_finding_is_the_exit_code(hostile, see):
+    workers, _, done = hostile
     found = results(done)
+    seen = f"{len(found)} results, exit code {done.returncode}"
+    see("all of these in one run, beside one finding", f"{len(FAULTS) + 4} results, exit code 1", seen, workers=workers)
     assert set(found) == {"before", "leaks", "after", "elsewhere", *(fault.name for fault in FAULTS)}
     assert done.returncode == 1  # of leaks
     assert json.loads(done.stdout)["status"] == "complete"
@@ -55,31 +46,30 @@ def test_every_audit_has_a_result_and_the_finding_is_the_exit_code(hostile):
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_costs_its_own_audit_alone(hostile, fault, table):
+def test_a_fault_costs_its_own_audit_alone(hostile, fault, see):
     workers, _, done = hostile
     result = results(done)[fault.name]
     summary = result["summary"].partition(": ")[2] if result["verdict"] == "ERROR" else result["printed"]
-    shown = " ".join(summary.replace("|", "/").split())[:110]
-    seen = f"{result['verdict']}{': ' if shown else ''}{shown}"
-    table.see(fault.what, fault.verdict, seen, workers=int(workers))
+    see(fault.what, fault.verdict, in_short(result["verdict"], summary), workers=workers)
     assert result["verdict"] == fault.verdict, result["summary"]
     assert fault.said in result["summary"] + result["printed"]
 
 
-def test_the_log_is_whole_although_it_was_deleted_and_truncated(hostile):
-    _, root, done = hostile
-    assert "was changed while the run went on, and was written anew" in done.stderr
-    again = subprocess.run(
-        [SCRIPT, "report", "-f", "json"], cwd=root, env=environment(), capture_output=True, text=True
-    )
-    assert len(json.loads(again.stdout)["results"]) == len(FAULTS) + 4
+def test_the_log_is_whole_although_it_was_deleted_and_truncated(hostile, see):
+    workers, root, done = hostile
+    anew = "was changed while the run went on, and was written anew" in done.stderr
+    see("the log that they deleted and truncated", "written anew", "written anew" if anew else "lost", workers=workers)
+    assert anew
+    assert len(results(script(root, "report", "-f", "json"))) == len(FAULTS) + 4
     lines = [json.loads(line) for line in (root / ".auditdp/run.jsonl").read_text().splitlines()]
     assert len({line["run"] for line in lines}) == 1
     assert all(line["time"] for line in lines)
 
 
-def test_nothing_is_left_running(hostile):
-    assert not [name for name in processes() if name.startswith("sleep\0003599")]
+def test_nothing_is_left_running(hostile, see):
+    left = [name for name in processes() if name.startswith("sleep\0003599")]
+    see("processes that they started", "ended with the run", "go on" if left else "ended with the run", workers=hostile[0])
+    assert not left
 
 
 def processes() -> list[str]:
@@ -106,17 +96,17 @@ def unimportable(request, tmp_path_factory):
     for name in SHADOWS:
         (root / f"{name}.py").write_text("raise SystemError('this is not the library')\n")
         (root / f"audits/{name}.py").write_text("raise SystemError('this is not the library')\n")
-    return request.param, run(root, "-n", request.param, "--collection-timeout", "20")
+    return request.param, script(root, *RUN, "-n", request.param, "--collection-timeout", "10")
 
 
 @pytest.mark.parametrize("fault", IMPORTS, ids=lambda fault: fault.name)
-def test_a_file_that_cannot_be_imported_costs_its_own_audits_alone(unimportable, fault, table):
+def test_a_file_that_cannot_be_imported_costs_its_own_audits_alone(unimportable, fault, see):
     workers, done = unimportable
     found = results(done)
     name = f"audit_{fault.name}.py" if fault.verdict == "ERROR" else f"of_{fault.name}"
     result = found[name]
-    shown = " ".join(result["summary"].partition(": ")[2].split())[:110] if fault.verdict == "ERROR" else ""
-    table.see(fault.what, fault.verdict, f"{result['verdict']}{': ' if shown else ''}{shown}", workers=int(workers))
+    summary = result["summary"].partition(": ")[2] if fault.verdict == "ERROR" else ""
+    see(fault.what, fault.verdict, in_short(result["verdict"], summary), workers=workers)
     assert result["verdict"] == fault.verdict, result["summary"]
     assert fault.said in result["summary"]
     if fault.verdict == "ERROR":
@@ -125,108 +115,10 @@ def test_a_file_that_cannot_be_imported_costs_its_own_audits_alone(unimportable,
     assert done.returncode == 3
 
 
-def test_libraries_are_not_taken_from_the_working_folder(unimportable, table):
+def test_libraries_are_not_taken_from_the_working_folder(unimportable, see):
     workers, done = unimportable
-    table.see(
-        "`joblib.py`, `flint.py`, `numpy.py` in the working folder",
-        "not imported",
-        "not imported",
-        workers=int(workers),
-    )
-    assert "this is not the library" not in done.stdout + done.stderr
+    taken = "this is not the library" in done.stdout + done.stderr
+    names = ", ".join(f"{name}.py" for name in SHADOWS)
+    see(f"{names} in the working folder", "not imported", "imported" if taken else "not imported", workers=workers)
+    assert not taken
     assert "while imported" in done.stderr
-
-
-SLOW = (
-    HEAD
-    + """
-@audit()
-def first():
-    return sound()
-
-def slow(data, size, *, rng):
-    Path("here").write_text(str(os.getpid()))
-    ctypes.PyDLL(None).sleep(3600) if {native} else time.sleep(3600)
-
-@audit()
-def second():
-    return Audit(slow, PureDP(1.0), BITS, calls=64)
-"""
-)
-
-
-def started(tmp_path: Path, *arguments: str, native: bool = False) -> tuple[subprocess.Popen[str], Path, int]:
-    """Start a run whose second audit takes for ever; return it, its folder, and the process of that audit."""
-    root = tmp_path / "project"
-    (root / "audits").mkdir(parents=True)
-    (root / "audits/audit_it.py").write_text(SLOW.replace("{native}", str(native)))
-    (root / "tmp").mkdir()
-    process = subprocess.Popen(
-        [SCRIPT, "run", "--seed", "1", "--budget", "quick", *arguments],
-        cwd=root,
-        env=environment() | {"TMPDIR": str(root / "tmp")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    end = time.monotonic() + 90
-    log = root / ".auditdp/run.jsonl"
-    while not (root / "here").exists() or not (root / "here").read_text() or log.read_bytes().count(b"\n") < 2:
-        assert time.monotonic() < end
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    return process, root, int((root / "here").read_text())
-
-
-def is_gone(pid: int, seconds: float = 10) -> bool:
-    """Whether a process ends within so many seconds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name)
-def test_a_signal_ends_the_run_as_an_interrupt_does(tmp_path, number, workers, table):
-    native = number is signal.SIGTERM
-    process, root, audit = started(tmp_path, "-n", workers, "--report", "html=page.html", native=native)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    table.see(f"{number.name} to the run", "exit code 130", f"exit code {process.returncode}", workers=int(workers))
-    assert process.returncode == 130, err
-    assert "--resume" in err
-    assert "Traceback" not in err
-    lines = [json.loads(line) for line in (root / ".auditdp/run.jsonl").read_text().splitlines()]
-    assert [line["kind"] for line in lines] == ["header", "result", "end"]
-    assert (root / "page.html").stat().st_size > 1000
-    assert is_gone(audit)
-    assert not list((root / "tmp").rglob("*"))
-
-
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
-def test_workers_of_a_killed_run_end_and_leave_no_folder(tmp_path, workers, native, table):
-    process, root, audit = started(tmp_path, "-n", workers, native=native)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)
-    gone = is_gone(audit)
-    table.see(
-        "SIGKILL to the run: its workers", "end within seconds", "ended" if gone else "go on", workers=int(workers)
-    )
-    assert gone
-    end = time.monotonic() + 10
-    while list((root / "tmp").iterdir()):
-        assert time.monotonic() < end, list((root / "tmp").rglob("*"))
-        time.sleep(0.05)
-    resumed = subprocess.run(
-        [SCRIPT, "report", "-f", "json"], cwd=root, env=environment(), capture_output=True, text=True
-    )
-    assert [r["verdict"] for r in json.loads(resumed.stdout)["results"]] == ["CERTIFIED"]

@@ -92,6 +92,25 @@ def test_a_short_write_is_completed(path, monkeypatch):
     assert [r.id for r in read_log(path).results] == ["a"]
 
 
+@pytest.mark.parametrize("where", ["write", "fsync"])
+def test_an_interrupt_in_the_midst_of_a_line_loses_no_result(path, monkeypatch, where):
+    log, _ = begun(path, "one")
+    real = getattr(os, where)
+
+    def interrupted(file, *content):
+        monkeypatch.undo()
+        real(file, *[data[:9] for data in content])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, where, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        log.add(result("a"))
+    log.end("interrupted", 1.0)
+    found = scan_log(path)
+    assert [r.id for r in found.record.results] == ["a"]
+    assert found.problems == []
+
+
 def test_a_full_disk_leaves_whole_lines_and_says_how_to_go_on(path, monkeypatch):
     log, _ = begun(path, "one", "a")
     before, real = path.read_bytes(), os.write
@@ -107,6 +126,17 @@ def test_a_full_disk_leaves_whole_lines_and_says_how_to_go_on(path, monkeypatch)
     monkeypatch.undo()
     log.close()
     assert path.read_bytes() == before
+
+
+def test_a_log_that_cannot_be_read_is_kept(path):
+    log, _ = begun(path, "one")
+    log.close()
+    foreign = path.read_bytes().replace(b'"schema": ', b'"schema": 9')
+    path.write_bytes(foreign)
+    log, kept = begun(path)
+    log.close()
+    assert kept is not None
+    assert kept.read_bytes() == foreign
 
 
 @pytest.mark.parametrize("content", ["import os\n", "{}\n", '{"root_seed": 1}\n', "\x00\x01"])

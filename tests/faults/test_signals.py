@@ -1,0 +1,179 @@
+"""Signals: whatever ends a run, what was finished is safe, nothing of it goes on, and it can be resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import SCRIPT, environment, untimed
+from tests.faults.catalogue import HEAD, LEAKY
+from tests.faults.conftest import WORKERS, results, script
+
+pytestmark = pytest.mark.faults
+
+SLOW = (
+    HEAD
+    + """
+@audit()
+def first():
+    return sound()
+
+def slow(data, size, *, rng):
+    Path("here").write_text(str(os.getpid()))
+    ctypes.PyDLL(None).sleep(3600) if {native} else time.sleep(3600)
+
+@audit()
+def second():
+    return Audit(slow, PureDP(1.0), BITS, calls=64)
+"""
+)
+
+
+def started(root: Path, *arguments: str, native: bool = False) -> tuple[subprocess.Popen[str], int]:
+    """Start a run whose second audit takes for ever; return it, and the process of that audit."""
+    (root / "audits/audit_it.py").write_text(SLOW.replace("{native}", str(native)))
+    temporary = root / "tmp"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [SCRIPT, "run", "--seed", "1", "--budget", "quick", *arguments],
+        cwd=root,
+        env=environment() | {"TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    end = time.monotonic() + 90
+    log = root / ".auditdp/run.jsonl"
+    while not (root / "here").exists() or not (root / "here").read_text() or log.read_bytes().count(b"\n") < 2:
+        assert time.monotonic() < end
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    return process, int((root / "here").read_text())
+
+
+def is_gone(pid: int, seconds: float = 10) -> bool:
+    """Whether a process ends within so many seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+REPORTS = {"html": "page.html", "json": "run.json", "claims": "claims.md", "terminal": "report.txt"}
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name)
+def test_a_signal_ends_the_run_as_an_interrupt_does(short_root, number, workers, see):
+    root = short_root
+    reports = [f"--report={name}={path}" for name, path in REPORTS.items()]
+    process, audit = started(root, "-n", workers, *reports, native=number is signal.SIGTERM)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    left = [*(root / "tmp").rglob("*")]
+    ended = is_gone(audit)
+    seen = f"exit code {process.returncode}, workers {'end' if ended else 'go on'}, {len(left)} temporary files left"
+    see(f"{number.name} to the run", "exit code 130, workers end, 0 temporary files left", seen, workers=workers)
+    assert process.returncode == 130, err
+    assert "--resume" in err
+    assert "Traceback" not in err
+    assert ended
+    assert not left
+    lines = [json.loads(line) for line in (root / ".auditdp/run.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in lines] == ["header", "result", "end"]
+    partial = {name: " ".join((root / path).read_text().split()) for name, path in REPORTS.items()}
+    assert json.loads(partial["json"])["status"] == "interrupted"
+    told = [name for name, text in partial.items() if "1 of 2 audits" in text]
+    see("reports of an interrupted run", "say 1 of 2 audits", f"{', '.join(told)} say 1 of 2 audits", workers=workers)
+    assert told == ["html", "claims", "terminal"]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
+def test_workers_of_a_killed_run_end_and_leave_no_folder(short_root, workers, native, see):
+    root = short_root
+    process, audit = started(root, "-n", workers, native=native)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=30)
+    gone = is_gone(audit)
+    what = "native code" if native else "Python"
+    expected = "end within seconds"
+    see(f"SIGKILL to the run: its workers, in {what}", expected, expected if gone else "go on", workers=workers)
+    assert gone
+    end = time.monotonic() + 10
+    while list((root / "tmp").iterdir()):
+        assert time.monotonic() < end, list((root / "tmp").rglob("*"))
+        time.sleep(0.05)
+    kept = results(script(root, "report", "-f", "json"))
+    assert [r["verdict"] for r in kept.values()] == ["CERTIFIED"]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_kills_at_random_moments_resume_to_the_same_record(root, workers, see, pytestconfig):
+    """Two moments with either number of workers here, and 25 with ``--full``."""
+    (root / "audits/audit_it.py").write_text(LEAKY)
+    run = ("run", "--seed", "1", "--budget", "quick", "--format", "json", "-n", workers)
+    began = time.monotonic()
+    expected = untimed(json.loads(script(root, *run, "--log", "whole.jsonl").stdout))
+    duration = time.monotonic() - began
+    moments = 25 if pytestconfig.getoption("--full") else 2
+    log = root / ".auditdp/run.jsonl"
+    same, finished = 0, []
+    for moment in np.random.default_rng(int(workers)).uniform(0.0, duration, moments):
+        log.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [SCRIPT, *run], cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(moment)
+        process.kill()
+        process.wait()
+        lines = log.read_bytes().count(b"\n") if log.exists() else 0
+        finished.append(max(0, min(lines - 1, len(expected["results"]))))
+        again = script(root, *run, *(["--resume"] if lines else []))
+        same += untimed(json.loads(again.stdout)) == expected
+    see(
+        "SIGKILL at random moments, then --resume",
+        "the record of a run that nobody killed",
+        f"the same record {same} of {moments} times; {min(finished)} to {max(finished)} of "
+        f"{len(expected['results'])} audits were finished",
+        workers=workers,
+    )
+    assert same == moments
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_resuming_repeats_the_findings_of_before(root, workers, see):
+    """The last audit kills the run that asks for it; resumed without that wish, it is certified."""
+    (root / "audits/audit_it.py").write_text(
+        LEAKY + "@audit()\ndef last():\n    if Path('deadly').exists():\n"
+        "        os.kill(int(Path('deadly').read_text()), 9)\n        time.sleep(60)\n    return sound()\n"
+    )
+    run = ("run", "--seed", "1", "--budget", "quick", "-n", workers)
+    command = f"echo $$ > deadly; exec '{SCRIPT}' {' '.join(run)}"
+    killed = subprocess.run(["bash", "-c", command], cwd=root, env=environment(), capture_output=True, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    (root / "deadly").unlink()
+    again = script(root, *run, "--resume")
+    repeated = again.stdout.count("VIOLATED      audits")
+    see(
+        "--resume after findings",
+        "4 findings printed again, exit code 1",
+        f"{repeated} findings printed again, exit code {again.returncode}",
+        workers=workers,
+    )
+    assert "finished before the interruption: 4" in again.stdout
+    assert (repeated, again.returncode) == (4, 1)
