@@ -30,6 +30,8 @@ DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
 FORMATS = ("terminal", "json", "html", "claims", "claims-json")
 """Names of ``report.formats.FORMATS``, without what that module imports."""
+BUDGETS = ("quick", "standard", "thorough")
+"""Names of ``runner.plan.BUDGETS``, likewise."""
 MARKS = {
     "html": (b"<!doctype html", b"auditdp"),
     "json": (b"{", b'"root_seed"'),
@@ -59,6 +61,7 @@ app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help can be read on any terminal, and rich costs a third of the start-up
     help="Is a mechanism's claimed privacy guarantee true?",
 )
 

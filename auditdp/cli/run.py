@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, FORMATS, Data, Keyword, Paths, app
+from auditdp.cli.common import BUDGETS, DEFAULT_LOG, FORMATS, Data, Keyword, Paths, app
 
 
 class FailOn(StrEnum):
@@ -30,11 +30,17 @@ def run(
     alpha: Annotated[
         float | None, typer.Option(help="Error probability of the whole run.", show_default="0.05")
     ] = None,
-    budget: Annotated[str, typer.Option(help="quick, standard or thorough.", show_default="standard")] = "",
+    budget: Annotated[
+        str,
+        typer.Option(help="quick, standard or thorough.", show_default="standard", autocompletion=lambda: [*BUDGETS]),
+    ] = "",
     timeout: Annotated[float | None, typer.Option(help="Seconds per audit.", show_default="600")] = None,
     data: Data = "",
     report: Annotated[list[str] | None, typer.Option(help="format=PATH, such as html=report.html; repeatable.")] = None,
-    output: Annotated[str, typer.Option("--format", help=f"Standard output: {', '.join(FORMATS)}.")] = "terminal",
+    output: Annotated[
+        str,
+        typer.Option("--format", help=f"Standard output: {', '.join(FORMATS)}.", autocompletion=lambda: [*FORMATS]),
+    ] = "terminal",
     log_path: Annotated[Path, typer.Option("--log", help="Log of the run.")] = DEFAULT_LOG,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False,
     fail_on: Annotated[

@@ -77,21 +77,21 @@ if Path("forks").stat().st_size > 10:
     return rng.integers(0, 2, size)
 """
 FAULTS = [
-    Fault("leaves", "`os._exit(0)` in a mechanism", "os._exit(0)", said=ENDED),
-    Fault("leaves_with_1", "`os._exit(1)` in a mechanism", "os._exit(1)", said="with exit code 1"),
-    Fault("leaves_early", "`os._exit(0)` in a factory", "os._exit(0)", said=ENDED, where="factory"),
+    Fault("leaves", "os._exit(0) in a mechanism", "os._exit(0)", said=ENDED),
+    Fault("leaves_with_1", "os._exit(1) in a mechanism", "os._exit(1)", said="with exit code 1"),
+    Fault("leaves_early", "os._exit(0) in a factory", "os._exit(0)", said=ENDED, where="factory"),
     Fault(
         "shown",
-        "`os._exit(0)` in the `__repr__` of an input",
+        "os._exit(0) in the __repr__ of an input",
         "class Deadly(int):\n    def __repr__(self):\n        os._exit(0)\n    __str__ = __repr__\n"
         "return Audit(coin, PureDP(1.0), [(Deadly(0), Deadly(1))], calls=64)",
         said=ENDED,
         where="factory",
     ),
-    Fault("at_exit", "`os._exit(0)` in a hook of atexit", "atexit.register(os._exit, 0)", "NOT_REFUTED"),
-    Fault("exits", "`sys.exit(0)`", "sys.exit(0)", said="SystemExit"),
+    Fault("at_exit", "os._exit(0) in a hook of atexit", "atexit.register(os._exit, 0)", "NOT_REFUTED"),
+    Fault("exits", "sys.exit(0)", "sys.exit(0)", said="SystemExit"),
     Fault("segfaults", "a segmentation fault in native code", "ctypes.string_at(0)", said="killed by SIGSEGV"),
-    Fault("aborts", "`abort()`", "os.abort()", said="killed by SIGABRT"),
+    Fault("aborts", "abort()", "os.abort()", said="killed by SIGABRT"),
     Fault(
         "killed", "SIGKILL, as the kernel sends where memory ends", "os.kill(os.getpid(), 9)", said="killed by SIGKILL"
     ),
@@ -114,20 +114,18 @@ FAULTS = [
         "while True:\n    try:\n        time.sleep(3600)\n    except BaseException:\n        pass",
         said="stopped after 6 seconds",
     ),
-    Fault("cancelled", "`asyncio.CancelledError`", "raise asyncio.CancelledError('gone')", said="CancelledError: gone"),
-    Fault(
-        "interrupts", "`KeyboardInterrupt` raised by a mechanism", "raise KeyboardInterrupt", said="KeyboardInterrupt"
-    ),
-    Fault("generator_exit", "`GeneratorExit`", "raise GeneratorExit", said="GeneratorExit"),
+    Fault("cancelled", "asyncio.CancelledError", "raise asyncio.CancelledError('gone')", said="CancelledError: gone"),
+    Fault("interrupts", "KeyboardInterrupt raised by a mechanism", "raise KeyboardInterrupt", said="KeyboardInterrupt"),
+    Fault("generator_exit", "GeneratorExit", "raise GeneratorExit", said="GeneratorExit"),
     Fault(
         "importorskip",
-        "`pytest.importorskip` in a factory",
+        "pytest.importorskip in a factory",
         "import pytest; pytest.importorskip('no_such_module')",
         said="no_such_module",
         where="factory",
     ),
     Fault("recursion", "recursion without end", "def f(): return f()\nf()", said="RecursionError"),
-    Fault("memory", "more memory than `--max-memory`", "x = np.ones(1 << 29)", said="MemoryError"),
+    Fault("memory", "more memory than --max-memory", "x = np.ones(1 << 29)", said="MemoryError"),
     Fault("raises", "an exception", "raise ValueError('cannot count')", said="cannot count"),
     Fault(
         "prints",
@@ -153,12 +151,12 @@ FAULTS = [
     ),
     Fault("moves", "it changes the working folder", "os.chdir('/')", "NOT_REFUTED"),
     Fault("clears", "it clears the environment", "os.environ.clear(); os.environ['SPOILT'] = '1'", "NOT_REFUTED"),
-    Fault("patches", "it replaces `random.random`", "random.random = lambda: 7.0", "NOT_REFUTED"),
+    Fault("patches", "it replaces random.random", "random.random = lambda: 7.0", "NOT_REFUTED"),
     Fault("deletes", "it deletes the log", "shutil.rmtree('.auditdp', ignore_errors=True)", "NOT_REFUTED"),
     Fault(
         "truncates",
         "it truncates the log",
-        "try:\n    open('.auditdp/run.jsonl', 'w').close()\nexcept FileNotFoundError:\n    pass  # the one that deletes it was there",
+        "try:\n    open('.auditdp/run.jsonl', 'w').close()\nexcept FileNotFoundError:\n    pass",  # it was deleted
         "NOT_REFUTED",
     ),
     Fault(
@@ -178,7 +176,7 @@ FAULTS = [
 ]
 
 IMPORTS = [
-    Fault("leaves", "`os._exit(0)` at import", "os._exit(0)", said=ENDED, where="file"),
+    Fault("leaves", "os._exit(0) at import", "os._exit(0)", said=ENDED, where="file"),
     Fault("segfaults", "a segmentation fault at import", "ctypes.string_at(0)", said="killed by SIGSEGV", where="file"),
     Fault("loops", "an import that never ends", "while True: pass", said="its import was stopped after", where="file"),
     Fault(
@@ -188,13 +186,13 @@ IMPORTS = [
         said="its import was stopped after",
         where="file",
     ),
-    Fault("exits", "`sys.exit(0)` at import", "sys.exit(0)", said="SystemExit", where="file"),
+    Fault("exits", "sys.exit(0) at import", "sys.exit(0)", said="SystemExit", where="file"),
     Fault(
-        "interrupts", "`KeyboardInterrupt` at import", "raise KeyboardInterrupt", said="KeyboardInterrupt", where="file"
+        "interrupts", "KeyboardInterrupt at import", "raise KeyboardInterrupt", said="KeyboardInterrupt", where="file"
     ),
     Fault(
         "importorskip",
-        "`pytest.importorskip` at import",
+        "pytest.importorskip at import",
         "import pytest; pytest.importorskip('no_such')",
         said="no_such",
         where="file",
@@ -210,7 +208,7 @@ IMPORTS = [
     ),
     Fault(
         "at_exit",
-        "`os._exit(0)` in a hook of atexit at import",
+        "os._exit(0) in a hook of atexit at import",
         "atexit.register(os._exit, 0)",
         "CERTIFIED",
         where="file",

@@ -68,7 +68,12 @@ def test_the_log_is_whole_although_it_was_deleted_and_truncated(hostile, see):
 
 def test_nothing_is_left_running(hostile, see):
     left = [name for name in processes() if name.startswith("sleep\0003599")]
-    see("processes that they started", "ended with the run", "go on" if left else "ended with the run", workers=hostile[0])
+    see(
+        "processes that they started",
+        "ended with the run",
+        "go on" if left else "ended with the run",
+        workers=hostile[0],
+    )
     assert not left
 
 

@@ -49,9 +49,7 @@ def unfinished(project, workers: str) -> dict:
 def test_two_runs_in_one_folder_do_not_mix(root, workers, see):
     (root / "audits/audit_it.py").write_text(HEAD + "@audit()\ndef slow():\n    time.sleep(60)\n    return sound()\n")
     command = [SCRIPT, "run", "--seed", "1", "--budget", "quick", "-n", workers]
-    first = subprocess.Popen(
-        command, cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    first = subprocess.Popen(command, cwd=root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     log = root / ".auditdp/run.jsonl"
     try:
         end = time.monotonic() + 60
@@ -94,7 +92,9 @@ DAMAGE = {
     ),
     "bytes that are no text": (lambda lines: [lines[0], "\udcff\udcfe\n", *lines[1:]], "line 2 of"),
     "the clock was set back": (
-        lambda lines: [line.replace('"time": "20', '"time": "21').replace('"started": "20', '"started": "21') for line in lines],
+        lambda lines: [
+            line.replace('"time": "20', '"time": "21').replace('"started": "20', '"started": "21') for line in lines
+        ],
         "",
     ),
 }
@@ -109,7 +109,12 @@ def test_a_damaged_log_is_resumed(two, workers, damage, see):
     resumed = two.run("-n", workers, "--resume")
     same = untimed(resumed.record) == whole
     expected = "named by its number, and --resume has the same record" if said else "--resume has the same record"
-    see(f"in the log: {damage}", expected, expected if same and said in resumed.err else resumed.err[:90], workers=workers)
+    see(
+        f"in the log: {damage}",
+        expected,
+        expected if same and said in resumed.err else resumed.err[:90],
+        workers=workers,
+    )
     assert same
     assert said in resumed.err
 

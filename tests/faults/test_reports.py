@@ -1,4 +1,4 @@
-"""Reports: names that mean harm are shown as they are, a part does not pass for the whole, and nothing is said of nothing."""
+"""Reports: names that mean harm are shown as they are, and a part does not pass for the whole."""
 
 from __future__ import annotations
 
@@ -49,7 +49,13 @@ def constant():
 def holds():
     return Audit(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], controls=[LaplaceMechanism(0.1)], calls=400)
 """
-FILES = {"html": "page.html", "json": "run.json", "claims": "claims.md", "claims-json": "claims.json", "terminal": "t.txt"}
+FILES = {
+    "html": "page.html",
+    "json": "run.json",
+    "claims": "claims.md",
+    "claims-json": "claims.json",
+    "terminal": "t.txt",
+}
 
 
 @pytest.fixture(scope="module", params=WORKERS)
@@ -75,7 +81,12 @@ def test_names_are_text_in_every_report(hostile, name, see):
     marked = name in ("html", "claims") and "<script>alert" in shown
     heading = name == "claims" and "\n# heading" in text
     found = [f"{len(controls)} control characters"] * bool(controls) + ["markup"] * marked + ["a heading"] * heading
-    see(f"markup and control characters in names: {name}", "shown as text", ", ".join(found) or "shown as text", workers=workers)
+    see(
+        f"markup and control characters in names: {name}",
+        "shown as text",
+        ", ".join(found) or "shown as text",
+        workers=workers,
+    )
     assert not found
     assert "alert(1)" in text
     if name.endswith("json"):
@@ -84,7 +95,9 @@ def test_names_are_text_in_every_report(hostile, name, see):
 
 def test_nothing_is_said_of_nothing(hostile, see):
     workers, _, texts = hostile
-    empty = [text for text in (r"\b0 times", r"\b0\.00\s?%", r"\bnan\b", r"\bNone\b") if re.search(text, texts["terminal"])]
+    empty = [
+        text for text in (r"\b0 times", r"\b0\.00\s?%", r"\bnan\b", r"\bNone\b") if re.search(text, texts["terminal"])
+    ]
     see("sentences about nothing", "none", ", ".join(empty) or "none", workers=workers)
     assert not empty
 

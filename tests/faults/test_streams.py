@@ -1,4 +1,4 @@
-"""Streams, disks and the machine: what cannot be written or had is said in a line, and ends with no exit code of a verdict."""
+"""Streams, disks and the machine: what cannot be written or had is said in a line, and never ends as a finding does."""
 
 from __future__ import annotations
 
@@ -103,7 +103,9 @@ def test_a_full_disk_is_one_line_and_what_was_finished_is_safe(leaky, workers, s
 def test_no_room_for_a_report_leaves_the_last_one_whole(leaky, workers, see):
     assert shell(leaky, f"{RUN} --report html=page.html").returncode == 1
     before = (leaky / "page.html").read_bytes()
-    done = shell(leaky, f"auditdp report {shlex.quote('.auditdp/run.jsonl')} -o page.html", preexec_fn=little_room(9_000))
+    done = shell(
+        leaky, f"auditdp report {shlex.quote('.auditdp/run.jsonl')} -o page.html", preexec_fn=little_room(9_000)
+    )
     whole = (leaky / "page.html").read_bytes() == before
     see(
         "no room for a report",
