@@ -1,7 +1,7 @@
 """The verification report: a light index, and one page for each audit beside it, to read, print and hand on.
 
-No page needs a script or loads anything from elsewhere. Everything that comes from a record is escaped; only plots are
-inserted as they are, as images that hold what Matplotlib wrote.
+No page needs a script or loads anything from elsewhere; the index has one, for the search in its table. Everything that
+comes from a record is escaped; only plots are inserted as they are, as images that hold what Matplotlib wrote.
 """
 
 from __future__ import annotations

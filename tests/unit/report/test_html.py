@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import matplotlib
 import pytest
@@ -54,9 +55,18 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+SEARCH = f"<script>\n{files('auditdp.report').joinpath('search.js').read_text(encoding='utf-8').rstrip()}</script>\n"
+
+
+def without_search(text):
+    """An index without the one script that it has, which is ours."""
+    assert text.count(SEARCH) == 1
+    return text.replace(SEARCH, "")
+
+
 @pytest.fixture
 def text(whole_page):
-    return whole_page
+    return without_search(whole_page)
 
 
 @pytest.fixture
@@ -75,15 +85,28 @@ def test_names_are_escaped_everywhere(text, page):
     assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
 
 
-def test_two_renders_are_byte_identical(record, text):
-    assert render(record, "html") == text
+def test_the_search_is_there_for_those_with_scripts_alone(page, whole_page):
+    ids = {attributes.get("id"): attributes for _, attributes in page.elements}
+    assert set(re.findall(r'getElementById\("(\w+)"\)', SEARCH)) == {"search", "searching", "sought"} <= set(ids)
+    assert "hidden" in ids["searching"]
+    assert [
+        attributes["for"] for tag, attributes in page.elements if tag in ("label", "output") and "for" in attributes
+    ] == [*("search", "search")]
+    assert ".all tbody tr" in SEARCH
+    assert '<table class="all">' in whole_page
+    screen_only = re.findall(r"@media screen \{ \.unsought \{ display: none; \} \}", whole_page)
+    assert len(screen_only) == whole_page.count(".unsought {") == 1
 
 
-def test_the_readers_matplotlib_settings_change_nothing(record, text):
+def test_two_renders_are_byte_identical(record, whole_page):
+    assert render(record, "html") == whole_page
+
+
+def test_the_readers_matplotlib_settings_change_nothing(record, whole_page):
     with matplotlib.rc_context(
         {"font.size": 20, "svg.fonttype": "path", "axes.facecolor": "pink", "text.usetex": True}
     ):
-        assert render(record, "html") == text
+        assert render(record, "html") == whole_page
 
 
 def without_plots(monkeypatch, record, **options):
@@ -290,7 +313,7 @@ def test_hostile_text_is_text_in_every_field_of_every_page(record):
     made = html.pages(spoiled, index="index.html", folder="pages", previous=record)
     for name, text in made.items():
         if name.endswith(".html"):
-            page = Page(text)
+            page = Page(without_search(text) if name == "index.html" else text)
             assert not {"script", "iframe", "object"} & {tag for tag, _ in page.elements}, name
             assert all(
                 attributes.get("src", "data:image/svg+xml;base64").startswith("data:image/svg+xml;base64")
