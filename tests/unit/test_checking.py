@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 
 import matplotlib
 import numpy as np
@@ -115,6 +116,29 @@ def test_progress_hears_of_every_batch():
     done = [calls for calls, _ in heard]
     assert done == sorted(set(done))
     assert {of for _, of in heard} == {done[-1]}
+
+
+@pytest.mark.parametrize(("application", "bars"), [("IPKernelApp", True), ("TerminalIPythonApp", False)])
+def test_a_notebook_shows_a_bar_and_a_terminal_none(monkeypatch, application, bars):
+    """IPython as it looks from within its kernel, which is all that is asked of it."""
+    drawn = []
+
+    class Handle:
+        def update(self, shown):
+            drawn.append(shown)
+
+    def display(shown, *, display_id):
+        drawn.append(shown)
+        return Handle()
+
+    shell = types.SimpleNamespace(config={application: {}})
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(HTML=str, display=display))
+    check(noisy, PureDP(2.5), [(10, 11)], calls=1_000)
+    assert bool(drawn) is bars
+    if bars:
+        assert "<progress" in drawn[0]
+        assert drawn[-1] == ""  # nothing is left of it at the end
 
 
 def test_an_interrupt_keeps_what_there_is_and_the_verdict_keeps_its_guarantee():
