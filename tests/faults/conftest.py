@@ -25,7 +25,8 @@ HEAD = """\
 # Faults
 
 What a run of audits does when something goes wrong in it or around it, with one worker and with two. Written by
-`python -m pytest -m faults --write-faults`, which injects every fault and asserts what is expected.
+`python -m pytest -m faults --write-faults`, which injects every fault and asserts what is expected. Given one test file, it
+writes that file's section anew.
 """
 COLUMNS = ("fault", "expected", "seen with 1 worker", "seen with 2 workers")
 WORKERS = ("1", "2")
@@ -44,16 +45,16 @@ class Table:
         for count in WORKERS if workers is None else (workers,):
             row[count] = seen
 
-    def text(self) -> str:
-        """The page."""
-        parts = [HEAD]
+    def text(self, before: str = "") -> str:
+        """The page; sections that were not run are as they were before."""
+        sections = dict(part.split("\n", 1) for part in before.split("\n## ")[1:])
         for section, rows in self.rows.items():
             cells = [
                 [cell(text) for text in (fault, expected, *(seen.get(count, "not run") for count in WORKERS))]
                 for (fault, expected), seen in rows.items()
             ]
-            parts += [f"\n## {section}\n\n", "\n".join(table(COLUMNS, cells)), "\n"]
-        return "".join(parts)
+            sections[section] = "\n" + "\n".join(table(COLUMNS, cells)) + "\n"
+        return HEAD + "".join(f"\n## {name}\n{sections[name]}" for name in sorted(sections))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,7 +69,8 @@ def _table(request: pytest.FixtureRequest) -> Iterator[Table]:
     found = Table()
     yield found
     if request.config.getoption("--write-faults"):
-        PAGE.write_text(found.text(), encoding="utf-8")
+        before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        PAGE.write_text(found.text(before), encoding="utf-8")
 
 
 @pytest.fixture

@@ -36,6 +36,12 @@ def second():
 )
 
 
+def heed_signals() -> None:
+    """Ignore no signal, whatever whoever runs these tests ignores."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def started(root: Path, *arguments: str, native: bool = False) -> tuple[subprocess.Popen[str], int]:
     """Start a run whose second audit takes for ever; return it, and the process of that audit."""
     (root / "audits/audit_it.py").write_text(SLOW.replace("{native}", str(native)))
@@ -49,7 +55,7 @@ def started(root: Path, *arguments: str, native: bool = False) -> tuple[subproce
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=heed_signals,
     )
     end = time.monotonic() + 90
     log = root / ".auditdp/run.jsonl"
