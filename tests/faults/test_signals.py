@@ -161,13 +161,22 @@ def test_kills_at_random_moments_resume_to_the_same_record(root, workers, see, p
     assert same == moments
 
 
+LAST = """
+@audit()
+def last():
+    if Path("deadly").exists():
+        while Path(".auditdp/run.jsonl").read_bytes().count(b"\\n") < 5:  # a header and four results
+            time.sleep(0.05)
+        os.kill(int(Path("deadly").read_text()), 9)
+        time.sleep(60)
+    return sound()
+"""
+
+
 @pytest.mark.parametrize("workers", WORKERS)
 def test_resuming_repeats_the_findings_of_before(root, workers, see):
-    """The last audit kills the run that asks for it; resumed without that wish, it is certified."""
-    (root / "audits/audit_it.py").write_text(
-        LEAKY + "@audit()\ndef last():\n    if Path('deadly').exists():\n"
-        "        os.kill(int(Path('deadly').read_text()), 9)\n        time.sleep(60)\n    return sound()\n"
-    )
+    """The last audit kills the run when the others are finished; resumed without that wish, it is certified."""
+    (root / "audits/audit_it.py").write_text(LEAKY + LAST)
     run = ("run", "--seed", "1", "--budget", "quick", "-n", workers)
     command = f"echo $$ > deadly; exec '{SCRIPT}' {' '.join(run)}"
     killed = subprocess.run(["bash", "-c", command], cwd=root, env=environment(), capture_output=True, timeout=120)
