@@ -84,18 +84,18 @@ def little_room(size: int):
 @pytest.mark.parametrize("workers", WORKERS)
 def test_a_full_disk_is_one_line_and_what_was_finished_is_safe(leaky, workers, see):
     done = shell(leaky, f"{RUN} -n {workers}", preexec_fn=little_room(12_000))
-    kept = [json.loads(line) for line in (leaky / ".auditdp/run.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (leaky / ".auditdp/run.jsonl").read_text().splitlines()]
+    kept = [line for line in lines if line["kind"] == "result"]
     see(
         "no room for the log",
         "exit code 3, what was finished is kept",
-        f"exit code {done.returncode}, {len(kept) - 1} of 4 results kept",
+        f"exit code {done.returncode}, {len(kept)} of 4 results kept",
         workers=workers,
     )
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     assert "cannot write the run's log" in done.stderr
-    assert [line["kind"] for line in kept] == ["header", *["result"] * (len(kept) - 1)]
-    assert 1 < len(kept) < 5
+    assert 0 < len(kept) < 4
     assert shell(leaky, f"{RUN} -n {workers} --resume").returncode == 1
 
 
@@ -103,9 +103,7 @@ def test_a_full_disk_is_one_line_and_what_was_finished_is_safe(leaky, workers, s
 def test_no_room_for_a_report_leaves_the_last_one_whole(leaky, workers, see):
     assert shell(leaky, f"{RUN} --report html=page.html").returncode == 1
     before = (leaky / "page.html").read_bytes()
-    done = shell(
-        leaky, f"auditdp report {shlex.quote('.auditdp/run.jsonl')} -o page.html", preexec_fn=little_room(9_000)
-    )
+    done = shell(leaky, "auditdp report -o page.html", preexec_fn=little_room(9_000))
     whole = (leaky / "page.html").read_bytes() == before
     see(
         "no room for a report",
