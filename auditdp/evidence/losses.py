@@ -178,7 +178,7 @@ def _telling(rows: Sequence[Row]) -> list[Row]:
     with np.errstate(divide="ignore"):
         largest = (most / least[:, ::-1]).max(axis=1) * (1 + ROUNDED)
     smallest = (least / most[:, ::-1]).max(axis=1) * (1 - ROUNDED)
-    return [rows[k] for k in np.flatnonzero(largest >= smallest.max(initial=0.0))]
+    return [rows[k] for k in np.flatnonzero(largest >= smallest.max(initial=0.0)).tolist()]
 
 
 def row_loss(p: arb, q: arb) -> PairLoss:
