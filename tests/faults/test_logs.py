@@ -60,7 +60,12 @@ def test_two_runs_in_one_folder_do_not_mix(root, workers, see):
     finally:
         first.terminate()
         first.wait(60)
-    see("two runs in one folder", "the second is refused: 2", f"exit code {second.returncode}", workers=workers)
+    see(
+        "two runs in one folder",
+        "the second is refused, exit code 2",
+        f"exit code {second.returncode}",
+        workers=workers,
+    )
     assert second.returncode == 2
     assert "another run is writing the log" in second.stderr
     assert first.returncode == 130
@@ -123,7 +128,12 @@ def test_a_log_of_another_version_is_refused(two, workers, see):
     unfinished(two, workers)
     two.log.write_text(two.log.read_text().replace('"schema": ', '"schema": 9', 1))
     seen = two.run("-n", workers, "--resume")
-    see("in the log: another version", "refused with what differs: 2", f"exit code {seen.code}", workers=workers)
+    see(
+        "in the log: another version",
+        "refused with what differs, exit code 2",
+        f"exit code {seen.code}",
+        workers=workers,
+    )
     assert seen.code == 2
     assert "was written by auditdp" in seen.err
     assert "schema" in seen.err
@@ -181,7 +191,7 @@ def test_a_record_does_not_choose_what_is_imported(two, name, place, workers, se
     imported = (two.root / "imported").exists()
     see(
         f"replay of a record that names a file {name}",
-        "refused: 2",
+        "exit code 2, not imported",
         f"exit code {seen.code}, {'imported' if imported else 'not imported'}",
         workers=workers,
     )

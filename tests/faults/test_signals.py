@@ -131,7 +131,9 @@ def test_workers_of_a_killed_run_end_and_leave_no_folder(short_root, workers, na
 @pytest.mark.parametrize("workers", WORKERS)
 def test_kills_at_random_moments_resume_to_the_same_record(root, workers, see, pytestconfig):
     """Two moments with either number of workers here, and 25 with ``--full``."""
-    (root / "audits/audit_it.py").write_text(LEAKY)
+    (root / "audits/audit_it.py").write_text(
+        LEAKY.replace("def factory():\n", "def factory():\n        time.sleep(0.7)\n")
+    )
     run = ("run", "--seed", "1", "--budget", "quick", "--format", "json", "-n", workers)
     began = time.monotonic()
     expected = untimed(json.loads(script(root, *run, "--log", "whole.jsonl").stdout))
