@@ -4,10 +4,11 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, say
+from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
 from auditdp.cli.ending import leave
 from auditdp.errors import AuditError, StoppedError
 
@@ -15,7 +16,7 @@ __all__ = ["main"]
 
 CALCULATORS = ("account", "bounds")
 """Groups of one command of that name; they need none of the rooms that audit, and start without them."""
-GROUPS = (*CALCULATORS, "inspect", "mutate", "replay", "run", "selftest")
+GROUPS = (*CALCULATORS, "config", "inspect", "mutate", "replay", "run", "selftest")
 
 
 def main() -> None:
@@ -24,16 +25,19 @@ def main() -> None:
         if getattr(sys, name) is None:  # closed by the shell; what is opened next must not take its place
             setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115 - for the whole command
     command = sys.argv[1:2]
-    for group in command if command and command[0] in CALCULATORS else GROUPS:
-        import_module(f"auditdp.cli.{group}")  # which registers its commands
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
-    leave(_carried_out())
+    calculator = command and command[0] in CALCULATORS
+    leave(_carried_out(command if calculator else GROUPS, in_project=not calculator))
 
 
-def _carried_out() -> int:
+def _carried_out(groups: Sequence[str], *, in_project: bool) -> int:
     """Return the exit code of the command; Python's own code for an uncaught exception is that of a finding."""
     try:
+        if in_project:
+            enter_project()
+        for group in groups:
+            import_module(f"auditdp.cli.{group}")  # which registers its commands
         app()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else OK if end.code is None else CRASHED

@@ -2,12 +2,14 @@
 
 Exit codes: 0 nothing found; 1 a violation or miscalibration that is not declared, a declared one that was missed, or a
 surviving control or mutant; 2 usage or configuration; 3 an audit crashed, or auditdp could not go on; 4 inconclusive or
-skipped (only with ``--fail-on``); 5 nothing audited: no audit was collected, or all were skipped; 130 interrupted.
+skipped (only with ``--fail-on``); 5 nothing audited: no audit was collected, or all were skipped; 6 otherwise than the
+baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -21,9 +23,10 @@ from auditdp import __version__
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 
 if TYPE_CHECKING:
+    from auditdp.config import Configuration
     from auditdp.results import AuditResult
 
-OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
@@ -61,9 +64,59 @@ app = typer.Typer(
     help="Is a mechanism's claimed privacy guarantee true?",
 )
 
-Paths = Annotated[list[str] | None, typer.Argument(help="Folders, files, or ids such as audits/audit_edges.py::dprr.")]
+_started: list[Path] = []
+
+
+def enter_project() -> None:
+    """Go to the project's folder, to which the ids of audits are relative, from wherever in it the command was given."""
+    from auditdp.config import project_folder
+
+    _started.append(Path.cwd())
+    folder = project_folder(Path.cwd())
+    if folder != Path.cwd():
+        os.chdir(folder)
+        if (processes := sys.modules.get("multiprocessing.process")) is not None:
+            processes.ORIGINAL_DIR = str(folder)  # type: ignore[attr-defined]  # where processes start
+
+
+def settings(profile: str = "") -> Configuration:
+    """Return the settings of the project in or around the folder in which the command was given."""
+    from auditdp.config import load
+
+    return load(_started[-1] if _started else Path.cwd(), profile)
+
+
+def given(value: Any) -> Any:
+    """Return a path of the command line, or several, as it is named from the project's folder."""
+    if isinstance(value, list):
+        return [given(item) for item in value]
+    if value in (None, "", DEFAULT_LOG) or not _started or _started[-1] == Path.cwd():
+        return value
+    moved = os.path.relpath(_started[-1] / value, Path.cwd())  # an id such as audits/audit_edges.py::dprr too
+    return Path(moved) if isinstance(value, Path) else moved
+
+
+def given_report(value: list[str] | None) -> list[str] | None:
+    """Return format=PATH with the path as ``given`` returns it."""
+    parts = [item.partition("=") for item in value or ()]
+    return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
+
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr."),
+]
 Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")]
-Data = Annotated[str, typer.Option("--data", help="Folder of data files (or set AUDITDP_DATA).")]
+Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]
+Profile = Annotated[
+    str, typer.Option("--profile", help="Settings of [tool.auditdp.profiles.NAME] (or set AUDITDP_PROFILE).")
+]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option("--report", callback=given_report, help="format=PATH, such as html=report.html; repeatable."),
+]
+LogPath = Annotated[Path, typer.Option("--log", callback=given, help="Log of the run.")]
+Source = Annotated[Path | None, typer.Argument(metavar="RUN", callback=given, help="Log or JSON report of a run.")]
 
 
 @app.callback(invoke_without_command=True)

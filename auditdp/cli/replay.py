@@ -16,13 +16,16 @@ from auditdp.cli.common import (
     NOTHING,
     OK,
     Data,
+    Source,
     app,
     columns,
+    given,
     known_format,
     one_of,
     print_line,
     refuse_what_is_not_ours,
     say,
+    settings,
     writable,
     write,
 )
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 @app.command()
 def replay(
     finding: Annotated[str, typer.Argument(help="The id of an audit in the last run, or enough of it to be unique.")],
-    source: Annotated[Path | None, typer.Option("--run", help="Log or JSON report of the run.")] = None,
+    source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,
     data: Data = "",
 ) -> None:
     """Run one audit of a recorded run again, with its randomness, level and budget, and compare the verdicts.
@@ -94,11 +97,10 @@ def _refuse_what_is_elsewhere(identifier: str) -> None:
     Raises:
         ConfigurationError: If it is not.
     """
-    from auditdp.config import load
     from auditdp.runner.plan import audit_files
 
     here, path = Path.cwd().resolve(), Path(identifier.partition("::")[0])
-    named = [text for text in load(here).paths if Path(text).exists()]
+    named = [text for text in settings().paths if Path(text).exists()]
     found = {file.resolve() for file, _ in audit_files([".", *named])}
     if path.resolve() not in found or not path.resolve().is_relative_to(here):
         raise ConfigurationError(
@@ -119,16 +121,20 @@ def _read(source: Path | None) -> RunRecord:
 
 @app.command("report")
 def report_command(
-    source: Annotated[Path | None, typer.Argument(metavar="RUN", help="Log or JSON report of a run.")] = None,
+    source: Source = None,
     output: Annotated[
         str, typer.Option("-f", "--format", help=f"{', '.join(FORMATS)}; html for a file, terminal without one.")
     ] = "",
     path: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; standard output unless given.")
+        Path | None,
+        typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given."),
     ] = None,
     author: Annotated[str, typer.Option("--by", help="Who ran it, as the report is to say.")] = "",
     since: Annotated[
-        Path | None, typer.Option("--since", help="Log or JSON report of the last report's run, to say what changed.")
+        Path | None,
+        typer.Option(
+            "--since", callback=given, help="Log or JSON report of the last report's run, to say what changed."
+        ),
     ] = None,
 ) -> None:
     """Render the report of a recorded run; html has a folder beside it with a page for each audit."""

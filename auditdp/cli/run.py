@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, FORMATS, Data, Keyword, Paths, app
+from auditdp.cli.common import DEFAULT_LOG, FORMATS, Data, Keyword, LogPath, Paths, Profile, Reports, app
 
 
 class FailOn(StrEnum):
@@ -25,7 +24,9 @@ def run(
     paths: Paths = None,
     keyword: Keyword = "",
     parameters: Annotated[list[str] | None, typer.Option("-P", help="name=value: a parameter of the audits.")] = None,
-    workers: Annotated[str, typer.Option("-n", help="Audits that run at a time: a number, or auto.")] = "1",
+    workers: Annotated[
+        str, typer.Option("-n", help="Audits that run at a time: a number, or auto.", show_default="1")
+    ] = "",
     seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
     alpha: Annotated[
         float | None, typer.Option(help="Error probability of the whole run.", show_default="0.05")
@@ -33,9 +34,9 @@ def run(
     budget: Annotated[str, typer.Option(help="quick, standard or thorough.", show_default="standard")] = "",
     timeout: Annotated[float | None, typer.Option(help="Seconds per audit.", show_default="600")] = None,
     data: Data = "",
-    report: Annotated[list[str] | None, typer.Option(help="format=PATH, such as html=report.html; repeatable.")] = None,
+    report: Reports = None,
     output: Annotated[str, typer.Option("--format", help=f"Standard output: {', '.join(FORMATS)}.")] = "terminal",
-    log_path: Annotated[Path, typer.Option("--log", help="Log of the run.")] = DEFAULT_LOG,
+    log_path: LogPath = DEFAULT_LOG,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False,
     fail_on: Annotated[
         list[FailOn] | None,
@@ -52,6 +53,7 @@ def run(
     verbose: Annotated[bool, typer.Option("-v", help="Print what audits print, too.")] = False,
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = "",
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0,
+    profile: Profile = "",
 ) -> None:
     """Collect audits, run them, and report what was found."""
     from auditdp.cli.running import Asked, carry_out
@@ -79,5 +81,6 @@ def run(
             verbose=verbose,
             max_memory=max_memory,
             collection_timeout=collection_timeout,
+            profile=profile,
         )
     )

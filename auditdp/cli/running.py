@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 import time
@@ -25,12 +24,13 @@ from auditdp.cli.common import (
     known_format,
     refuse_what_is_not_ours,
     say,
+    settings,
     writable,
     write,
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.showing import Shown
-from auditdp.config import DATA_VARIABLE, Configuration, load
+from auditdp.config import Configuration
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.report import terminal
 from auditdp.report.formats import render
@@ -71,14 +71,17 @@ class Asked:
     verbose: bool
     max_memory: str
     collection_timeout: float
+    profile: str = ""
 
 
 def carry_out(asked: Asked) -> None:
     """Collect, run, record and report what was asked, and end with the run's exit code."""
-    configuration = load(Path.cwd())
+    configuration = settings(asked.profile)
+    fail_on = asked.fail_on or frozenset(configuration.fail_on)
+    asked = replace(asked, fail_on=fail_on, max_memory=asked.max_memory or configuration.max_memory)
     reports = _report_targets(asked.report)
     known_format(asked.output)
-    count, memory = _worker_count(asked.workers), _bytes(asked.max_memory)
+    count, memory = _worker_count(asked.workers or configuration.workers), _bytes(asked.max_memory)
     if not 0 < asked.collection_timeout < float("inf"):
         raise ConfigurationError(f"expected a finite collection timeout > 0 seconds, got {asked.collection_timeout!r}")
     seed = asked.seed
@@ -310,7 +313,6 @@ def _report_targets(reports: Sequence[str]) -> list[tuple[str, Path]]:
 
 
 def _data_folder(text: str) -> str:
-    text = text or os.environ.get(DATA_VARIABLE, "")
     if not text:
         return ""
     if not Path(text).is_dir():
