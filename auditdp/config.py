@@ -155,8 +155,8 @@ def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None 
             f"{path}: tool.auditdp = {table!r} is not a table; write [tool.auditdp] with keys below"
         )
     profiles = table.pop("profiles", {})
-    values, sources = _checked(table, path, "tool.auditdp"), {}
-    sources |= dict.fromkeys(values, f"{path}, [tool.auditdp]")
+    values = _checked(table, path, "tool.auditdp")
+    sources = dict.fromkeys(values, f"{path}, [tool.auditdp]")
     chosen = profile or environment.get(PROFILE_VARIABLE, "")
     for name, layer in _profiles(profiles, path).items():
         if name == chosen:

@@ -24,7 +24,7 @@ from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 
 if TYPE_CHECKING:
     from auditdp.config import Configuration
-    from auditdp.results import AuditResult
+    from auditdp.results import AuditResult, RunRecord
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -191,6 +191,16 @@ def write(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error
+
+
+def read_run(source: Path | None) -> RunRecord:
+    """Return a recorded run, by default the last, and say what of it could not be read."""
+    from auditdp.runner.record import scan_record
+
+    reading = scan_record(source or DEFAULT_LOG)
+    for problem in reading.problems:
+        say(problem)
+    return reading.record
 
 
 def one_of(fragment: str, items: Sequence[Any]) -> Any:

@@ -23,6 +23,7 @@ from auditdp.cli.common import (
     known_format,
     one_of,
     print_line,
+    read_run,
     refuse_what_is_not_ours,
     say,
     settings,
@@ -32,7 +33,7 @@ from auditdp.cli.common import (
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from auditdp.results import AuditResult, RunRecord
+    from auditdp.results import AuditResult
 
 
 @app.command()
@@ -52,11 +53,11 @@ def replay(
     from auditdp.runner.plan import make_plan
     from auditdp.runner.workers import Workers
 
-    record = _read(source)
+    record = read_run(source)
     chosen = one_of(finding, record.results)
     if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
         raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
-    _refuse_what_is_elsewhere(chosen.id)
+    refuse_what_is_elsewhere(chosen.id)
     overrides = record.arguments.get("parameters", {}).get(chosen.id, {})
     with interruptible(), Workers(overrides=overrides) as processes:
         plan = make_plan(
@@ -91,7 +92,7 @@ def replay(
     raise typer.Exit(FOUND if result.verdict in REFUTATIONS or not same else OK)
 
 
-def _refuse_what_is_elsewhere(identifier: str) -> None:
+def refuse_what_is_elsewhere(identifier: str) -> None:
     """Raise unless the file of an id is one that collection finds below the working folder.
 
     Raises:
@@ -107,16 +108,6 @@ def _refuse_what_is_elsewhere(identifier: str) -> None:
             f"{path} is no audit file that is found below {here}, and a record must not choose what is imported; go to the "
             "folder of the run, or run the audit by its id"
         )
-
-
-def _read(source: Path | None) -> RunRecord:
-    """Return a recorded run, and say what of it could not be read."""
-    from auditdp.runner.record import DEFAULT_LOG, scan_record
-
-    reading = scan_record(source or DEFAULT_LOG)
-    for problem in reading.problems:
-        say(problem)
-    return reading.record
 
 
 @app.command("report")
@@ -147,12 +138,12 @@ def report_command(
     if path is not None:
         writable(path)
         refuse_what_is_not_ours(path, output)
-    record = _read(source)
+    record = read_run(source)
     record = replace(record, author=author or record.author)
     if path is None:
         typer.echo(render(record, output, colour=coloured(sys.stdout), width=columns()))
         return
-    for file, text in report_files(record, output, path, previous=_read(since) if since else None).items():
+    for file, text in report_files(record, output, path, previous=read_run(since) if since else None).items():
         write(file, text)
 
 

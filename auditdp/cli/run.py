@@ -54,6 +54,10 @@ def run(
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = "",
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0,
     profile: Profile = "",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Judge the run by the baseline: new findings, and audits that became weaker."),
+    ] = False,
 ) -> None:
     """Collect audits, run them, and report what was found."""
     from auditdp.cli.running import Asked, carry_out
@@ -82,5 +86,6 @@ def run(
             max_memory=max_memory,
             collection_timeout=collection_timeout,
             profile=profile,
+            check=check,
         )
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from auditdp.baseline.file import read_baseline
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
@@ -29,10 +30,12 @@ from auditdp.cli.common import (
     write,
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
+from auditdp.cli.judging import against_baseline, exit_code
 from auditdp.cli.showing import Shown
 from auditdp.config import Configuration
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.report import terminal
+from auditdp.report.differences import differences_text
 from auditdp.report.formats import render
 from auditdp.report.publishing import report_files
 from auditdp.report.screen import coloured
@@ -72,6 +75,7 @@ class Asked:
     max_memory: str
     collection_timeout: float
     profile: str = ""
+    check: bool = False
 
 
 def carry_out(asked: Asked) -> None:
@@ -79,6 +83,8 @@ def carry_out(asked: Asked) -> None:
     configuration = settings(asked.profile)
     fail_on = asked.fail_on or frozenset(configuration.fail_on)
     asked = replace(asked, fail_on=fail_on, max_memory=asked.max_memory or configuration.max_memory)
+    if asked.check:
+        read_baseline(Path(configuration.baseline))  # one that cannot be read is refused before anything runs
     reports = _report_targets(asked.report)
     known_format(asked.output)
     count, memory = _worker_count(asked.workers or configuration.workers), _bytes(asked.max_memory)
@@ -120,7 +126,7 @@ def carry_out(asked: Asked) -> None:
             run.begin()
             run.go_on(processes, count)
         run.publish(reports)
-    raise typer.Exit(run.exit_code())
+    raise typer.Exit(run.judged(Path(configuration.baseline)) if asked.check else run.exit_code())
 
 
 @dataclass
@@ -232,6 +238,16 @@ class _Run:
             say(run_meaning(record))
         if problems:
             raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
+
+    def judged(self, baseline: Path) -> int:
+        """Return what the run ends with where a baseline judges it, and say what it changes of that."""
+        found, number = against_baseline(self.record, baseline)
+        text = differences_text(found, known=number, against=str(baseline), width=columns())
+        if self.asked.output == "terminal":
+            typer.echo(f"\n{text}")
+        else:
+            say(text)
+        return self.code if self.code is not None else exit_code(found, self.record)
 
     def exit_code(self) -> int:
         """Return what the run ends with."""

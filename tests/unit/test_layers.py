@@ -79,7 +79,7 @@ ROOMS = {
     "mutation": {*CORE, "binomial", "betting", "search", "declaration", "evidence", "judgement", "verdict"},
     "runner": {*CORE, "declaration", "collection", "judgement", "mutation", "config"},
     "baseline": {"errors", "results"},
-    "report": {"results", "verdict", "claims", "curve_claims", "errors"},
+    "report": {"results", "verdict", "claims", "curve_claims", "errors", "baseline"},
     "testing": {*CORE, "declaration", "judgement"},
     "pytest_plugin": {*CORE, "declaration", "collection", "judgement", "config", "runner"},
     "cli": {
