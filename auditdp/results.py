@@ -159,6 +159,14 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where something is defined: a file, relative to the working folder, and a line from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class ControlResult:
     """A deliberately broken twin, and whether the audit refuted it, or its calibration where nothing else is audited."""
 
@@ -234,7 +242,7 @@ class AuditResult:
 
     ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
     the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
-    and standard error meanwhile.
+    and standard error meanwhile. ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder.
     """
 
     id: str
@@ -259,6 +267,8 @@ class AuditResult:
     mutation: Mutation | None = None
     published: Published | None = None
     printed: str = ""
+    mechanism_at: Place | None = None
+    audit_at: Place | None = None
 
     @property
     def leading(self) -> Evidence | None:
