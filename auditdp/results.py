@@ -242,7 +242,8 @@ class AuditResult:
 
     ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
     the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
-    and standard error meanwhile. ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder.
+    and standard error meanwhile. ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the
+    working folder.
     """
 
     id: str

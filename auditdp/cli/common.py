@@ -30,14 +30,20 @@ OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1,
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
-FORMATS = ("terminal", "json", "html", "claims", "claims-json")
-"""Names of ``report.formats.FORMATS``, without what that module imports."""
+JUDGED = ("junit", "sarif", "github", "pull-request")
+"""Names of ``report.formats.JUDGED``, without what that module imports."""
+FORMATS = ("terminal", "json", "html", "claims", "claims-json", *JUDGED)
+"""Names of all formats, without what their modules import."""
 MARKS = {
     "html": (b"<!doctype html", b"auditdp"),
     "json": (b"{", b'"root_seed"'),
     "claims-json": (b"{", b'"root_seed"'),
     "claims": (b"# Claims ledger", b""),
     "terminal": (b"", b"audit"),
+    "junit": (b"<?xml", b'name="auditdp"'),
+    "sarif": (b"{", b'"name": "auditdp"'),
+    "github": (b"::", b"title="),
+    "pull-request": (b"<!-- auditdp -->", b""),
 }
 """How a report of each format begins, and something that it holds."""
 

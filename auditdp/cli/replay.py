@@ -13,6 +13,7 @@ from auditdp.cli.common import (
     CRASHED,
     FORMATS,
     FOUND,
+    JUDGED,
     NOTHING,
     OK,
     Data,
@@ -127,8 +128,12 @@ def report_command(
             "--since", callback=given, help="Log or JSON report of the last report's run, to say what changed."
         ),
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help=f"Say what it changes of the baseline, in {', '.join(JUDGED)}.")
+    ] = False,
 ) -> None:
     """Render the report of a recorded run; html has a folder beside it with a page for each audit."""
+    from auditdp.cli.judging import against_baseline
     from auditdp.report.formats import render
     from auditdp.report.publishing import report_files
     from auditdp.report.screen import coloured
@@ -140,10 +145,15 @@ def report_command(
         refuse_what_is_not_ours(path, output)
     record = read_run(source)
     record = replace(record, author=author or record.author)
+    found = against_baseline(record, Path(settings().baseline))[0] if check else None
     if path is None:
-        typer.echo(render(record, output, colour=coloured(sys.stdout), width=columns()))
+        typer.echo(
+            render(record, output, colour=coloured(sys.stdout), width=columns(), differences=found),
+            nl=output not in JUDGED,
+        )
         return
-    for file, text in report_files(record, output, path, previous=read_run(since) if since else None).items():
+    previous = read_run(since) if since else None
+    for file, text in report_files(record, output, path, previous=previous, differences=found).items():
         write(file, text)
 
 

@@ -19,6 +19,7 @@ from auditdp.cli.common import (
     FOUND,
     INCONCLUSIVE,
     INTERRUPTED,
+    JUDGED,
     NOTHING,
     OK,
     columns,
@@ -83,8 +84,9 @@ def carry_out(asked: Asked) -> None:
     configuration = settings(asked.profile)
     fail_on = asked.fail_on or frozenset(configuration.fail_on)
     asked = replace(asked, fail_on=fail_on, max_memory=asked.max_memory or configuration.max_memory)
-    if asked.check:
-        read_baseline(Path(configuration.baseline))  # one that cannot be read is refused before anything runs
+    baseline = Path(configuration.baseline) if asked.check else None
+    if baseline is not None:
+        read_baseline(baseline)  # one that cannot be read is refused before anything runs
     reports = _report_targets(asked.report)
     known_format(asked.output)
     count, memory = _worker_count(asked.workers or configuration.workers), _bytes(asked.max_memory)
@@ -125,8 +127,8 @@ def carry_out(asked: Asked) -> None:
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources))
             run.begin()
             run.go_on(processes, count)
-        run.publish(reports)
-    raise typer.Exit(run.judged(Path(configuration.baseline)) if asked.check else run.exit_code())
+        run.publish(reports, baseline)
+    raise typer.Exit(run.exit_code() if baseline is None else run.judged(baseline))
 
 
 @dataclass
@@ -216,19 +218,25 @@ class _Run:
         results = self.start.results + found
         return replace(self.start, status=self.status, seconds=self.seconds, finished=now(), results=results)
 
-    def publish(self, reports: Sequence[tuple[str, Path]]) -> None:
-        """Write the reports, then standard output: the summary where the lines were shown already, else the record."""
+    def publish(self, reports: Sequence[tuple[str, Path]], baseline: Path | None) -> None:
+        """Write the reports, then standard output: the summary where the lines were shown already, else the record.
+
+        Args:
+            reports: Format and path of each.
+            baseline: The baseline that judges the run; None where none does.
+        """
         record, problems = self.record, []
+        found = against_baseline(record, baseline)[0] if baseline is not None else None
         for name, path in reports:
             try:
-                for file, text in report_files(record, name, path).items():
+                for file, text in report_files(record, name, path, differences=found).items():
                     write(file, text)
             except ConfigurationError as error:
                 problems.append(str(error))
         try:
             with on_output():
                 if self.asked.output != "terminal":
-                    typer.echo(render(record, self.asked.output))
+                    typer.echo(render(record, self.asked.output, differences=found), nl=self.asked.output not in JUDGED)
                 elif not self.asked.quiet:
                     typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
         except OutputError as error:
