@@ -45,11 +45,20 @@ def render(
     Raises:
         ConfigurationError: If there is no such format.
     """
+    check_format(format)
     if format in JUDGED:
         return JUDGED[format](record, differences)
-    if format not in FORMATS:
-        known = [*FORMATS, *JUDGED]
-        raise ConfigurationError(f"Expected a report format, got {format!r}; {did_you_mean(format, known)}")
     if format == "terminal":
         return terminal.report(record, colour=colour, width=width)
     return FORMATS[format](record)
+
+
+def check_format(format: str) -> None:
+    """Raise unless there is a format of this name.
+
+    Raises:
+        ConfigurationError: If there is none.
+    """
+    if format not in FORMATS and format not in JUDGED:
+        known = [*FORMATS, *JUDGED]
+        raise ConfigurationError(f"Expected a report format, got {format!r}; {did_you_mean(format, known)}")
