@@ -54,6 +54,14 @@ def run(
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = "",
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0,
     profile: Profile = "",
+    since: Annotated[
+        str,
+        typer.Option(
+            "--changed-since",
+            metavar="REV",
+            help="Only audits whose sources changed since the working tree parted from a revision, such as origin/main.",
+        ),
+    ] = "",
     check: Annotated[
         bool,
         typer.Option("--check", help="Judge the run by the baseline: new findings, and audits that became weaker."),
@@ -87,5 +95,6 @@ def run(
             collection_timeout=collection_timeout,
             profile=profile,
             check=check,
+            since=since,
         )
     )

@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from auditdp.baseline.file import read_baseline
+from auditdp.cli.choosing import changed_targets
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
@@ -77,6 +78,7 @@ class Asked:
     collection_timeout: float
     profile: str = ""
     check: bool = False
+    since: str = ""
 
 
 def carry_out(asked: Asked) -> None:
@@ -106,6 +108,9 @@ def carry_out(asked: Asked) -> None:
         with Workers(
             overrides=overrides, limit=asked.collection_timeout, memory=memory, count=count, heard=heard
         ) as processes:
+            left_out: tuple[str, ...] = ()
+            if asked.since:
+                targets, left_out = changed_targets(targets, asked.keyword, asked.since, processes.collect)
             plan = make_plan(
                 targets,
                 root_seed=root_seed,
@@ -124,6 +129,8 @@ def carry_out(asked: Asked) -> None:
                 say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
                 raise typer.Exit(NOTHING)
             arguments = _arguments(plan, targets, asked, configuration)
+            if asked.since:
+                arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources))
             run.begin()
             run.go_on(processes, count)
