@@ -17,6 +17,7 @@ from auditdp.baseline.file import read_baseline
 from auditdp.cli.choosing import changed_targets
 from auditdp.cli.common import (
     CRASHED,
+    DEFAULT_LOG,
     FOUND,
     INCONCLUSIVE,
     INTERRUPTED,
@@ -55,27 +56,27 @@ UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 class Asked:
     """The options of a run, as they were given."""
 
-    paths: tuple[str, ...]
-    keyword: str
-    parameters: tuple[str, ...]
-    workers: str
-    seed: int | None
-    alpha: float | None
-    budget: str
-    timeout: float | None
-    data: str
-    report: tuple[str, ...]
-    output: str
-    log_path: Path
-    resume: bool
-    fail_on: frozenset[str]
-    mutants: bool
-    first: bool
-    last_failed: bool
-    quiet: bool
-    verbose: bool
-    max_memory: str
-    collection_timeout: float
+    paths: tuple[str, ...] = ()
+    keyword: str = ""
+    parameters: tuple[str, ...] = ()
+    workers: str = ""
+    seed: int | None = None
+    alpha: float | None = None
+    budget: str = ""
+    timeout: float | None = None
+    data: str = ""
+    report: tuple[str, ...] = ()
+    output: str = "terminal"
+    log_path: Path = DEFAULT_LOG
+    resume: bool = False
+    fail_on: frozenset[str] = frozenset()
+    mutants: bool = False
+    first: bool = False
+    last_failed: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    max_memory: str = ""
+    collection_timeout: float = 60.0
     profile: str = ""
     check: bool = False
     since: str = ""
