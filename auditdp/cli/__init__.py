@@ -16,7 +16,19 @@ __all__ = ["main"]
 
 CALCULATORS = ("account", "bounds")
 """Groups of one command of that name; they need none of the rooms that audit, and start without them."""
-GROUPS = (*CALCULATORS, "baseline", "config", "confirm", "inspect", "mutate", "nightly", "replay", "run", "selftest")
+GROUPS = (
+    *CALCULATORS,
+    "baseline",
+    "config",
+    "confirm",
+    "init",
+    "inspect",
+    "mutate",
+    "nightly",
+    "replay",
+    "run",
+    "selftest",
+)
 
 
 def main() -> None:

@@ -71,6 +71,15 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     raise typer.Exit(exit_code(found, record))
 
 
+@baseline_app.command()
+def lint(file: File = None, profile: Profile = "") -> None:
+    """Say whether the baseline can be read, without any run; for a hook before a commit."""
+    from auditdp.baseline.file import read_baseline
+
+    path = _file(file, profile)
+    typer.echo(f"{path}: {len(read_baseline(path))} audits")
+
+
 @app.command()
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A", callback=given, help="Log or JSON report of a run.")],
