@@ -39,6 +39,7 @@ def update(
     from auditdp.baseline.update import updated
     from auditdp.cli.judging import against_baseline
     from auditdp.report.differences import differences_text
+    from auditdp.report.numbers import count
 
     path = _file(file, profile)
     record = read_run(source)
@@ -55,7 +56,7 @@ def update(
     if not entries:
         raise ConfigurationError("the run has no audits; a baseline without entries would hold nothing")
     write(path, write_baseline(entries.values()))
-    typer.echo(f"{path} has {len(entries)} audits; review and commit it")
+    typer.echo(f"{path} has {count(len(entries), 'audit')}; review and commit it")
 
 
 @baseline_app.command()
@@ -75,9 +76,10 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
 def lint(file: File = None, profile: Profile = "") -> None:
     """Say whether the baseline can be read, without any run; for a hook before a commit."""
     from auditdp.baseline.file import read_baseline
+    from auditdp.report.numbers import count
 
     path = _file(file, profile)
-    typer.echo(f"{path}: {len(read_baseline(path))} audits")
+    typer.echo(f"{path}: {count(len(read_baseline(path)), 'audit')}")
 
 
 @app.command()

@@ -10,8 +10,8 @@ from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.report.numbers import count
 from auditdp.report.text import printable
 
-SILENT = (Kind.NOT_RUN,)
-"""Kinds that are counted and not listed."""
+MOST = {Kind.NOT_RUN: 0, Kind.STRONGER: 10, Kind.NEW: 10, Kind.ACCEPTED: 10}
+"""How many differences of a kind are listed, where not all are: nobody has to look at these."""
 
 
 def differences_text(differences: Sequence[Difference], *, known: int, against: str, width: int = 100) -> str:
@@ -24,8 +24,10 @@ def differences_text(differences: Sequence[Difference], *, known: int, against: 
         width: Columns.
     """
     lines = []
+    seen: Counter[Kind] = Counter()
     for difference in differences:
-        if difference.kind in SILENT:
+        seen[difference.kind] += 1
+        if seen[difference.kind] > MOST.get(difference.kind, len(differences)):
             continue
         lines.append(f"{difference.kind.value:<18} {printable(difference.audit)}")
         lines += textwrap.wrap(printable(difference.text), width, initial_indent=" " * 4, subsequent_indent=" " * 4)

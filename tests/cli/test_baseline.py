@@ -153,6 +153,20 @@ def test_a_finding_is_confirmed_with_a_seed_and_an_alpha_of_its_own(project):
     assert project("confirm", "leaks").code == 0
 
 
+def test_what_nobody_has_to_look_at_is_cut_short(project):
+    """Twelve audits that are new are ten and a number; all that is worse is listed."""
+    audit = "@audit()\ndef {0}{1}():\n    return Audit(coin, PureDP(1.0), BITS, calls=50)\n"
+    project.audits(PRELUDE + audit.format("first", ""))
+    project.run()
+    project("baseline", "update")
+    project.audits(PRELUDE + "".join(audit.format("new", k) for k in range(12)))
+    outcome = project("run", "--seed", "1", "--budget", "quick", "-q", "--check")
+    assert outcome.code == 6
+    assert outcome.out.count("new audit          ") == 10
+    assert "gone " in outcome.out
+    assert "1 gone, 12 new audit" in outcome.out
+
+
 def test_a_baseline_is_the_same_for_the_same_run_and_sorted(repaired):
     file = repaired.root / "auditdp-baseline.toml"
     before = file.read_text()

@@ -162,7 +162,7 @@ def test_the_job_for_gitlab(repository):
 def test_the_hooks_before_a_commit(repository):
     hooks = {hook["id"]: hook["entry"] for hook in parsed(".pre-commit-hooks.yaml")}
     assert shell(repository, hooks["auditdp"]).returncode == 0
-    assert shell(repository, hooks["auditdp-baseline"]).stdout == "auditdp-baseline.toml: 1 audits\n"
+    assert shell(repository, hooks["auditdp-baseline"]).stdout == "auditdp-baseline.toml: 1 audit\n"
     repository.write("mine.py", FINE.format(0.4))
     assert shell(repository, hooks["auditdp"]).returncode == 1
     repository.write("auditdp-baseline.toml", "<<<<<<< HEAD\n")
