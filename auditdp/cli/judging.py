@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,7 +31,17 @@ def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference],
         for result in before.results
         if result.verdict is not Verdict.ERROR
     }
-    return _differences(known, record), len(known)
+    found = [_between_runs(difference) for difference in _differences(known, record)]
+    return sorted(found, key=lambda difference: list(Kind).index(difference.kind)), len(known)
+
+
+def _between_runs(difference: Difference) -> Difference:
+    """Between two runs nobody accepts anything: a finding that is no longer there is a repair, or its audit is gone."""
+    if difference.kind is not Kind.STALE:
+        return difference
+    if difference.result is None:
+        return replace(difference, kind=Kind.GONE, text="there is no such audit any more, which had found something")
+    return replace(difference, kind=Kind.STRONGER, text=f"{difference.result.verdict} now; it was a finding before")
 
 
 def _differences(known: dict[str, Entry], record: RunRecord) -> list[Difference]:

@@ -124,7 +124,7 @@ def _where(item: Judged) -> str:
 def _row(result: AuditResult) -> str:
     claim = _cell(result.claim.text) if result.claim is not None else ""
     verdict = f"{SIGNS[result.verdict]} {result.verdict.value.replace('_', ' ')}"
-    values = [_cell(result.id), claim, verdict, bounds(result), _cell(detectable(result))]
+    values = [_cell(result.id), claim, verdict, bounds(result), _cell(detectable(result).partition(" (")[0])]
     return f"| {' | '.join(values)} |"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -52,7 +53,10 @@ WORKFLOW = {
 }
 HOOKS = {
     "type": "array",
-    "items": {"required": ["id", "name", "entry", "language"], "properties": {"language": {"const": "python"}}},
+    "items": {
+        "required": ["id", "name", "entry", "language"],
+        "properties": {"language": {"enum": ["python", "system"]}},
+    },
 }
 
 
@@ -66,17 +70,24 @@ def parsed(path):
     )
 
 
-@pytest.fixture
-def repository(project):
+@pytest.fixture(scope="module")
+def finished(shared_project):
     """A repository that `auditdp init` has been run in, with its baseline."""
-    project.write("mine.py", FINE.format(1.0))
-    assert project("init", "mine.py::noisy").code == 0
-    assert project("run", "--profile", "ci", "-q").code == 0
-    assert project("baseline", "update").code == 0
-    git(project.root, "init", "-q", "-b", "main")
-    project.write(".gitignore", ".auditdp/\n__pycache__/\nauditdp-reports/\nauditdp.*\n")
-    git(project.root, "add", ".")
-    git(project.root, "commit", "-qm", "first")
+    shared_project.write("mine.py", FINE.format(1.0))
+    assert shared_project("init", "mine.py::noisy").code == 0
+    assert shared_project("run", "--profile", "ci", "-q").code == 0
+    assert shared_project("baseline", "update").code == 0
+    git(shared_project.root, "init", "-q", "-b", "main")
+    shared_project.write(".gitignore", ".auditdp/\n__pycache__/\nauditdp-reports/\nauditdp.*\n")
+    git(shared_project.root, "add", ".")
+    git(shared_project.root, "commit", "-qm", "first")
+    return shared_project.root
+
+
+@pytest.fixture
+def repository(project, finished):
+    """A copy of it."""
+    shutil.copytree(finished, project.root, dirs_exist_ok=True)
     return project
 
 

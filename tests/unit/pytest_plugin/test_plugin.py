@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from types import SimpleNamespace
 
 import pytest
 
 from auditdp import pytest_plugin
+from auditdp.pytest_plugin.session import AuditSession
 
 pytest_plugins = ["pytester"]
 AUDITS = """
@@ -130,37 +132,20 @@ def test_a_selection_shares_alpha_and_says_no_more(session, pytester):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "ini", "passed"),
+    ("arguments", "ini", "collected"),
     [
-        (["audits"], "", 0),
         (["audits/audit_mine.py::holds"], "", 1),
-        (["audits", "-k", "holds"], "auditdp_paths = ['audits']", 1),
-        (["--auditdp", "-k", "holds"], "testpaths = ['empty']\nauditdp_paths = ['audits']", 1),
-        (["-k", "holds"], "testpaths = ['empty']\nauditdp_paths = ['audits']", 0),
-        (
-            [
-                "-m",
-                "audit",
-                "--auditdp",
-                "--strict-markers",
-                "--deselect",
-                "audits/audit_mine.py::crashes",
-                "-k",
-                "not leaks",
-            ],
-            "",
-            1,
-        ),
+        (["--auditdp", "-m", "audit", "-k", "not leaks"], "testpaths = ['empty']\nauditdp_paths = ['audits']", 3),
+        (["audits"], "auditdp_paths = ['audits']", 4),
     ],
 )
-def test_what_is_collected(session, pytester, arguments, ini, passed):
+def test_what_is_collected(session, pytester, arguments, ini, collected):
     pytester.mkdir("empty")
     with (pytester.path / "pyproject.toml").open("a") as file:
         file.write(f"\n{ini}\n")
-    outcome = session(*arguments)
-    assert outcome.parseoutcomes().get("passed", 0) == passed
-    if not passed:
-        outcome.stdout.no_fnmatch_line("*privacy audits*")
+    outcome = session(*arguments, "--collect-only", "-q", "--strict-markers")
+    assert sum("audits/audit_mine.py::" in line for line in outcome.outlines) == collected, outcome.outlines
+    outcome.stdout.no_fnmatch_line("*privacy audits*")
 
 
 def test_a_session_without_audits_is_silent_and_imports_nothing(session, pytester):
@@ -171,46 +156,59 @@ def test_a_session_without_audits_is_silent_and_imports_nothing(session, pyteste
         "    print('imported:', sorted(heavy))\n"
     )
     pytester.makepyfile(test_mine="def test_nothing(): pass")
-    outcome = session("test_mine.py", "-s")
+    outcome = session("test_mine.py", "audits", "-s")
     outcome.assert_outcomes(passed=1)
     outcome.stdout.no_fnmatch_line("*audit*s of*")
     outcome.stdout.no_fnmatch_line("*privacy*")
     assert "imported: []" in outcome.stdout.str()
 
 
+OPTIONS = {
+    "auditdp_profile": "",
+    "auditdp_report": [],
+    "auditdp_budget": "",
+    "auditdp_seed": None,
+    "auditdp_alpha": None,
+}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("option", "said"),
     [
-        (["--auditdp-budget", "quik"], "--auditdp-budget quik: expected one of quick, standard, thorough"),
-        (["--auditdp-report", "html"], "expected FORMAT=PATH"),
-        (["--auditdp-report", "htm=x"], "did you mean 'html'?"),
-        (["--auditdp-profile", "ci"], "no such profile"),
+        ({"auditdp_budget": "quik"}, "--auditdp-budget quik: expected one of quick, standard, thorough"),
+        ({"auditdp_report": ["html"]}, "expected FORMAT=PATH"),
+        ({"auditdp_report": ["htm=x"]}, "did you mean 'html'?"),
+        ({"auditdp_profile": "ci"}, "no such profile"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused_at_the_start(session, arguments, said):
-    outcome = session("test_mine.py", *arguments)
+def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(pytest.UsageError) as error:
+        AuditSession(SimpleNamespace(getoption=(OPTIONS | option).__getitem__))
+    assert said in str(error.value)
+
+
+def test_they_are_refused_at_the_start(session):
+    outcome = session("test_mine.py", "--auditdp-budget", "quik")
     assert outcome.ret == pytest.ExitCode.USAGE_ERROR
-    assert said in outcome.stderr.str()
+    assert "expected one of quick, standard, thorough" in outcome.stderr.str()
 
 
-def test_a_file_that_does_not_import_is_an_error_of_collection(session, pytester):
+def test_a_file_that_does_not_import_and_a_misspelt_marker_are_errors(session, pytester):
     (pytester.path / "audits" / "audit_mine.py").write_text("import nothing_of_this_name\n")
-    outcome = session("audits", "--auditdp")
-    outcome.assert_outcomes(errors=1)
-    outcome.stdout.fnmatch_lines(["*line 1: does not import: ModuleNotFoundError*"])
-
-
-def test_elsewhere_than_in_the_project_folder_it_says_where_to_go(session, pytester, monkeypatch):
-    monkeypatch.chdir(pytester.path / "audits")
-    outcome = session("audit_mine.py", "--auditdp-budget", "quick")
-    assert f"relative to {pytester.path}; call pytest there" in outcome.stderr.str()
-
-
-def test_a_misspelt_marker_is_refused(session, pytester):
     (pytester.path / "test_mine.py").write_text(TESTS.replace("auditdp(calls", "auditdp(callls"))
-    outcome = session("test_mine.py", "-k", "test_private")
-    outcome.assert_outcomes(errors=1)
+    outcome = session("audits", "test_mine.py", "-k", "not leak", "--auditdp", "--continue-on-collection-errors")
+    outcome.assert_outcomes(errors=2, passed=1, deselected=1)
+    outcome.stdout.fnmatch_lines(["*line 1: does not import: ModuleNotFoundError*"])
     outcome.stdout.fnmatch_lines(["*marker auditdp(callls=): did you mean 'calls'?*"])
+
+
+def test_elsewhere_than_in_the_project_folder_it_says_where_to_go(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("[tool.auditdp]\n")
+    (tmp_path / "audits").mkdir()
+    monkeypatch.chdir(tmp_path / "audits")
+    with pytest.raises(pytest.UsageError, match="call pytest there"):
+        AuditSession(SimpleNamespace(getoption=OPTIONS.__getitem__))
 
 
 def test_the_plugin_is_imported_in_less_than_20_ms():
