@@ -128,9 +128,12 @@ def project_folder(folder: Path) -> Path:
         ConfigurationError: If a file on the way is no TOML.
     """
     for candidate in (folder, *folder.parents):
-        if "auditdp" in _tools(candidate / FILE):
-            return candidate
-        if (candidate / ".git").exists():
+        try:
+            if "auditdp" in _tools(candidate / FILE):
+                return candidate
+            if (candidate / ".git").exists():
+                break
+        except PermissionError:  # a folder that nobody may look into is somebody else's
             break
     return folder
 

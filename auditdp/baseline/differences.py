@@ -8,7 +8,7 @@ from datetime import date
 from enum import StrEnum
 
 from auditdp.baseline.entries import STRENGTH, Entry, entry_of
-from auditdp.results import REFUTATIONS, AuditResult, RunRecord, Verdict
+from auditdp.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict
 
 
 class Kind(StrEnum):
@@ -81,8 +81,10 @@ def _of(entry: Entry | None, result: AuditResult, today: date) -> Iterator[Diffe
             yield differs(Kind.EXPIRED, f"accepted until {accepted.expires}: {accepted.reason}")
         else:
             yield differs(Kind.ACCEPTED, accepted.reason)
-    elif accepted is not None:
+    elif accepted is not None and result.verdict is not Verdict.SKIPPED:
         yield differs(Kind.STALE, f"{result.verdict} now; what was accepted is no longer found: {accepted.reason}")
+    survivors = result.mutation.of(Fate.SURVIVED) if result.mutation is not None else []
+    yield from (differs(Kind.FINDING, f"mutant {mutant.name} survives: {mutant.statement}") for mutant in survivors)
     if entry is None:
         if not result.is_finding:
             yield differs(Kind.NEW, f"{result.verdict}; it is not in the baseline yet")

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from auditdp.results import AuditResult, ClaimRecord, RunRecord, Verdict
@@ -124,13 +125,17 @@ def _outward(value: float | None, *, up: bool) -> float | None:
 def covered(record: RunRecord) -> Callable[[str], bool]:
     """Return whether a run was to audit an id, had it been there: what was left out on purpose is not gone."""
     arguments: Mapping[str, Any] = record.arguments
-    paths = [str(path).removeprefix("./").rstrip("/") for path in arguments.get("paths", ["."])]
+    paths = [_relative(str(path)) for path in arguments.get("paths", ["."])]
     selected = bool(arguments.get("keyword") or arguments.get("changed_since"))
 
     def asked(identifier: str) -> bool:
         file = identifier.partition("::")[0]
-        return not selected and any(
-            path in (".", "", identifier, file) or file.startswith(f"{path}/") for path in paths
-        )
+        return not selected and any(path in (".", identifier, file) or file.startswith(f"{path}/") for path in paths)
 
     return asked
+
+
+def _relative(path: str) -> str:
+    """Return a path as ids have it: from the working folder, where it lies below that."""
+    whole = Path(path).absolute()
+    return whole.relative_to(Path.cwd()).as_posix() if whole.is_relative_to(Path.cwd()) else path

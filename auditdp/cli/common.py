@@ -78,7 +78,10 @@ def enter_project() -> None:
     from auditdp.config import project_folder
 
     _started.append(Path.cwd())
-    folder = project_folder(Path.cwd())
+    try:
+        folder = project_folder(Path.cwd())
+    except ConfigurationError:  # said by those commands that need settings
+        return
     if folder != Path.cwd():
         os.chdir(folder)
         if (processes := sys.modules.get("multiprocessing.process")) is not None:

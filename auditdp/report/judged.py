@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.report.standing import reasons
-from auditdp.results import AuditResult, Place, RunRecord, Verdict
+from auditdp.results import AuditResult, Fate, Place, RunRecord, Verdict
 
 
 class Level(StrEnum):
@@ -72,13 +72,15 @@ def _judged(name: str, result: AuditResult | None, items: Sequence[Difference]) 
         kind: [item.text for item in items if item.kind is kind] for kind in {item.kind for item in items}
     }
     regressed = [f"{kind.value}: {text}" for kind in REGRESSIONS for text in by_kind.get(kind, ())]
+    mutants = result.mutation.of(Fate.SURVIVED) if result is not None and result.mutation is not None else []
+    survivors = [f"A mutant survived: {mutant.name}: {mutant.statement}" for mutant in mutants]
     if result is not None and result.verdict is Verdict.ERROR:
         return Judged(name, Level.CRASHED, (result.summary.removeprefix(f"{name}: "),), result)
     if result is not None and (
-        any(kind in by_kind for kind in FINDINGS) or (result.is_finding and Kind.ACCEPTED not in by_kind)
+        any(kind in by_kind for kind in FINDINGS) or (result.is_finding and Kind.ACCEPTED not in by_kind) or survivors
     ):
         expired = by_kind.get(Kind.EXPIRED, [])
-        return Judged(name, Level.FINDING, (*reasons(result), *expired, *regressed), result)
+        return Judged(name, Level.FINDING, (*reasons(result), *expired, *survivors, *regressed), result)
     if regressed:
         return Judged(name, Level.REGRESSED, tuple(regressed), result)
     if Kind.ACCEPTED in by_kind:

@@ -27,7 +27,7 @@ RULES = {
     "miscalibrated": ("NoiseMiscalibrated", MEANINGS[Verdict.MISCALIBRATED]),
     "missed": ("DeclaredAndMissed", "An audit declares a finding, and it was not found."),
     "toothless": (
-        "ControlSurvived",
+        "TwinSurvived",
         "A deliberately broken twin of the mechanism was not refuted: the audit has no teeth.",
     ),
     "weaker": ("AuditWeaker", "An audit shows less than the baseline says, or is gone."),
@@ -87,7 +87,7 @@ def rule_of(item: Judged) -> str:
         return "weaker"
     if result.verdict in DECLARABLE.values() and DECLARABLE.get(result.expected) is not result.verdict:
         return "violated" if result.verdict is Verdict.VIOLATED else "miscalibrated"
-    return "toothless" if result.surviving_controls else "missed"
+    return "missed" if result.is_finding and not result.surviving_controls else "toothless"
 
 
 def _result(item: Judged, ids: Sequence[str]) -> dict[str, Any]:

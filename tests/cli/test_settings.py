@@ -191,3 +191,11 @@ def test_a_profile_that_does_not_exist(project, arguments, said):
     outcome = project(*arguments)
     assert outcome.code == 2
     assert said in " ".join(outcome.err.split())
+
+
+def test_a_broken_file_is_said_by_the_commands_that_need_settings_alone(project):
+    project.write("pyproject.toml", "[tool.auditdp")
+    assert project("--version").code == 0
+    for command in (["config", "show"], ["run"], ["list"]):
+        outcome = project(*command)
+        assert (outcome.code, "pyproject.toml" in outcome.err) == (2, True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -9,12 +10,17 @@ from auditdp.baseline.differences import Kind, differences
 from auditdp.baseline.entries import Accepted, covered, entry_of, fingerprint, rounded_down
 from auditdp.baseline.update import updated
 from auditdp.errors import ConfigurationError
+from auditdp.report.judged import Level, judged
+from auditdp.report.sarif import rule_of
 from auditdp.results import (
     AuditResult,
     ClaimRecord,
     ControlResult,
     Evidence,
+    Fate,
     LedgerEntry,
+    MutantResult,
+    Mutation,
     RunRecord,
     Verdict,
 )
@@ -123,6 +129,22 @@ def test_an_accepted_finding(now, today, kind):
     assert compared(entries, run(now), today)[0] == (kind, ID)
 
 
+def test_a_mutant_that_survives_is_a_finding_that_nobody_accepts():
+    survivor = MutantResult("noise halved", "constant", "", Fate.SURVIVED, "it was not refuted")
+    mutated = audit(mutation=Mutation([survivor]))
+    (found,) = differences(known(audit()), run(mutated), covered=covered(run()), today=TODAY)
+    assert (found.kind, found.text) == (Kind.FINDING, "mutant noise halved survives: it was not refuted")
+    (item,) = judged(run(mutated))
+    assert (item.level, item.reasons) == (Level.FINDING, ("A mutant survived: noise halved: it was not refuted",))
+    assert rule_of(item) == "toothless"
+
+
+def test_an_accepted_finding_that_is_skipped_is_not_called_stale():
+    entries = known(audit(Verdict.VIOLATED), accepted=Accepted("we know"))
+    skipped = audit(Verdict.SKIPPED, evidence=[], controls=[], claim=None, calls=0)
+    assert [kind for kind, _ in compared(entries, run(skipped))] == [Kind.SKIPPED]
+
+
 def test_audits_that_are_gone_new_or_renamed():
     other, third = audit(identifier="audits/audit_a.py::two"), audit(identifier="audits/audit_c.py::three")
     third = replace(third, claim=replace(CLAIM, adjacency="edge DP"))
@@ -142,6 +164,8 @@ def test_audits_that_are_gone_new_or_renamed():
         ({}, Kind.GONE),
         ({"paths": ["./audits/"]}, Kind.GONE),
         ({"paths": ["."]}, Kind.GONE),
+        ({"paths": [str(Path.cwd() / "audits")]}, Kind.GONE),
+        ({"paths": ["/elsewhere/audits"]}, Kind.NOT_RUN),
         ({"paths": ["audits/audit_a.py"]}, Kind.GONE),
         ({"paths": ["audits/audit_a.py::one"]}, Kind.GONE),
         ({"paths": ["audits/audit_b.py"]}, Kind.NOT_RUN),
