@@ -6,7 +6,10 @@ WORKERS ?= auto
 DATA ?= $(or $(AUDITDP_DATA),$(wildcard ../shared/data))
 BIN := .venv/bin
 
-.PHONY: audit mutate test statistics lint format report bench selftest wheel clean
+.PHONY: help audit report mutate test statistics lint format bench selftest wheel clean
+
+help:  ## say what there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 audit: .venv/ready  ## audit every mechanism; leaves the report and the record in reports/, and says what changed
 	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \

@@ -54,8 +54,8 @@ class Audit:
             refutes nearly every textbook implementation. With 'sensitivity' alone, what is audited is the declared
             sensitivity, and reports say so.
         forecasters: Forecasters for the game; chosen automatically unless named.
-        calls: Calls of the game, instead of the budget's; with the quick budget at most 20,000 where a claim of privacy is
-            expected to hold.
+        calls: Calls of the game, instead of the budget's. The quick budget gives no game more than its own number; where
+            an audit does not end as it declares for want of the others, reports call it undecided, and no finding.
         exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
             or searches; False looks at the played ones only.
         figure: ``figure(rng) -> dict`` with a scatter plot for the report.

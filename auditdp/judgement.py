@@ -18,6 +18,7 @@ from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.counting import counting_evidence
+from auditdp.evidence.coverage import EXAMPLES as PAIRS_GENERATED
 from auditdp.evidence.estimation import estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_again, play_game
@@ -33,24 +34,42 @@ from auditdp.verdict import bounds, conclude, leading, without_fallen_certificat
 PLAYED = ("game", "support", "sensitivity")
 COUNTING_CALLS = 4
 """Counting has a quarter of the calls of the game, beside them."""
+BRIEF_SEARCH = 4
+"""A search has a quarter of its pairs where an audit is to be brief."""
 COUNTING_ALPHA = 0.1
 """Share of an audit's alpha that counting has where it applies."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run decides for an audit: its level, its budget, and the root of its randomness."""
+    """What a run decides for an audit: its level, its budget, and the root of its randomness.
+
+    Attributes:
+        alpha: Error probability of the audit.
+        calls: Calls of a game, unless the audit names its own number.
+        root_seed: Root of the run's randomness.
+        key: What the audit's randomness is keyed by.
+        brief: Whether no game has more calls than that, whatever the audit names, games end at their verdict, and searches
+            are a quarter as long.
+    """
 
     alpha: float
     calls: int
     root_seed: int
     key: str = field(default="audit")
-    most: int | None = None
-    """Most calls of a game, also where an audit names its own number."""
+    brief: bool = False
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""
         return partial(_stream, self.root_seed, self.key, purpose)
+
+    def lacking(self, named: int | None) -> int:
+        """Return how many calls the game of an audit lacks of those that the audit names."""
+        return max(named - self.calls, 0) if self.brief and named is not None else 0
+
+    def generated(self, examples: int) -> int:
+        """Return how many pairs a search generates, of those that it would generate."""
+        return examples // BRIEF_SEARCH if self.brief else examples
 
 
 def _stream(root: int, key: str, purpose: str, kind: str, batch: int) -> np.random.Generator:
@@ -95,6 +114,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         counterexample=lead.counterexample if verdict in REFUTATIONS else None,
         cpu_seconds=time.process_time() - cpu,
         seconds=time.perf_counter() - started,
+        lacking=0 if built.is_promise or built.is_formula else settings.lacking(built.calls),
     )
 
 
@@ -110,7 +130,7 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         return [
             estimation_evidence(adapted, built.claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)
         ]
-    calls = calls if settings.most is None else min(calls, settings.most)
+    calls -= settings.lacking(built.calls)
     adjacency = as_adjacency(built.pairs)
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
     if not isinstance(built.claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built
@@ -134,7 +154,8 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     if "exact" in kinds and has_exact_law(mechanism, adjacency, refuting=control):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
         seed = int(streams("exact", 0).integers(2**32))
-        found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited, seed=seed))
+        generated = settings.generated(PAIRS_GENERATED)
+        found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited, seed=seed, examples=generated))
     if "accounting" in kinds and built.accountants and not control:
         said = built.about is not None  # else the mechanism may be a better one than the worst that is described
         found.append(accounting_evidence(built.claim, built.accountants, about=built.about, attained=said))
@@ -143,7 +164,7 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         "calls": calls,
         "streams": streams,
         "pairs": built.play,
-        "stop_when_refuted": control,
+        "stop_when_refuted": control or settings.brief,
     }
     if "game" in kinds:
         found.append(play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, **betting))
@@ -152,7 +173,7 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
     if "support" in kinds:
         found.append(support_evidence(adapted, built.claim, adjacency, **betting))
     if "sensitivity" in kinds and has_query(mechanism):
-        examples = EXAMPLES if built.exhaustive else 0
+        examples = settings.generated(EXAMPLES) if built.exhaustive else 0
         found.append(sensitivity_evidence(mechanism, adjacency, streams=streams, pairs=built.play, examples=examples))
     if not found:
         raise CollectionError(
@@ -177,6 +198,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
         statement="; ".join(f"{e.kind}: {e.statement}" for e in blind or evidence),
         calls=sum(e.calls for e in evidence),
         epsilon_lower=bounds(evidence)[0],
+        blind=[e.kind for e in blind],
     )
 
 

@@ -40,6 +40,8 @@ class Verdict(StrEnum):
 
 REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
 """Verdicts that come with a counterexample: to the claim, or to the calibration that is its argument."""
+SAMPLED = {"game", "support"}
+"""Kinds of evidence that see more with more calls."""
 PRECEDENCE = (*REFUTATIONS, Verdict.INCONCLUSIVE, Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
 """Which verdict of several kinds of evidence is that of the audit: the first of these that occurs."""
 DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBRATED}
@@ -168,13 +170,17 @@ class Place:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """A deliberately broken twin, and whether the audit refuted it, or its calibration where nothing else is audited."""
+    """A deliberately broken twin, and whether the audit refuted it, or its calibration where nothing else is audited.
+
+    ``blind`` names the kinds of evidence that should have refuted it and did not.
+    """
 
     name: str
     verdict: Verdict
     statement: str = ""
     calls: int = 0
     epsilon_lower: Number | None = None
+    blind: list[str] = field(default_factory=list)
 
     @property
     def survived(self) -> bool:
@@ -242,8 +248,8 @@ class AuditResult:
 
     ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
     the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
-    and standard error meanwhile. ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the
-    working folder.
+    and standard error meanwhile. ``lacking`` is how many calls a brief budget left out of those that the audit names.
+    ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder.
     """
 
     id: str
@@ -268,6 +274,7 @@ class AuditResult:
     mutation: Mutation | None = None
     published: Published | None = None
     printed: str = ""
+    lacking: int = 0
     mechanism_at: Place | None = None
     audit_at: Place | None = None
 
@@ -290,9 +297,20 @@ class AuditResult:
         return self.verdict is declared if declared else self.verdict not in REFUTATIONS
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether a declared refutation was missed, or a control survived, and the budget left out calls that may show it.
+
+        A claim that is proved is decided, and so is any refutation; and calls do not help evidence that makes none.
+        """
+        if not self.lacking or self.as_expected or self.verdict not in (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE):
+            return False
+        return all(set(control.blind) <= SAMPLED for control in self.controls if control.survived)
+
+    @property
     def is_finding(self) -> bool:
         """Whether a person has to look: a refutation that is not declared, a declared one missed, a surviving control."""
-        return self.verdict not in (Verdict.ERROR, Verdict.SKIPPED) and not self.as_expected
+        ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
+        return ended and not self.as_expected and not self.is_undecided
 
 
 @dataclass(frozen=True)

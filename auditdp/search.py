@@ -23,13 +23,17 @@ from hypothesis import HealthCheck, Phase, Verbosity, find, settings, target
 from hypothesis._settings import local_settings
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from hypothesis.internal.conjecture import providers
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
 from auditdp.adjacency import Pair
 from auditdp.errors import AuditError
 from auditdp.mechanism import identity_key
 
 Value = TypeVar("Value")
+
+
+DRAWN_FOR_EACH = 10
+"""Values that a search draws for each that it may show: climbing may come across few that the strategy does not refuse."""
 
 
 class _Stop(BaseException):
@@ -127,7 +131,15 @@ def _search(
     """Show ``visit`` generated values until it says True, and shrink that one; stop after so many visits."""
     if examples < 1:
         raise AuditError(f"expected examples >= 1, got examples={examples!r}")
-    made = 0
+    made = drawn = 0
+
+    @composite
+    def counted(draw: DrawFn) -> Any:
+        nonlocal drawn
+        if drawn == DRAWN_FOR_EACH * visits:
+            raise _Stop
+        drawn += 1
+        return draw(strategy)
 
     def condition(value: Any) -> bool:
         nonlocal made
@@ -151,7 +163,7 @@ def _search(
     )
     try:
         with _undisturbed(quiet):
-            find(strategy, condition, settings=quiet, random=Random(seed))
+            find(counted(), condition, settings=quiet, random=Random(seed))
     except _Stop as stop:
         if stop.__cause__ is not None:
             raise stop.__cause__ from None

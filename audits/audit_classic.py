@@ -205,7 +205,7 @@ def one_time_rappor_benchmark(hashes=2, bits=20, f=0.5):
         claim=PureDP(2 * hashes * math.log((1 - f / 2) / (f / 2))),
         pairs=QueryAnswers(1),
         evidence=["game"],
-        controls=[OneTimeRappor(hashes, bits, 0.3)],
+        controls=[OneTimeRappor(hashes, bits, 0.1)],
     )
 
 

@@ -277,8 +277,8 @@ class _Run:
             return CRASHED
         if not record.audited:
             return NOTHING
-        undecided = {"inconclusive": Verdict.INCONCLUSIVE, "skipped": Verdict.SKIPPED}
-        if any(name in fail_on and record.ended(verdict) for name, verdict in undecided.items()):
+        inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(result.is_undecided for result in record.results)
+        if ("inconclusive" in fail_on and inconclusive) or ("skipped" in fail_on and record.ended(Verdict.SKIPPED)):
             return INCONCLUSIVE
         return OK
 

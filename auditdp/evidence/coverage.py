@@ -28,9 +28,7 @@ from auditdp.laws import Envelope, FiniteLaw
 from auditdp.search import key, maximise
 
 EXAMPLES = 100
-"""Pairs that a search for the largest loss generates, at most."""
-WIDE_EXAMPLES = 200
-"""Pairs that a search for a departure from a declared model generates, at most."""
+"""Pairs that a search for the largest loss generates, at most; one for a departure from a model, twice as many."""
 BOX_EXAMPLES = 40
 """Pairs whose laws are compared with an envelope, beside those that are listed, at most."""
 REORDERED = 200
@@ -72,7 +70,14 @@ class Compared:
 
 
 def by_pairs(
-    mechanism: Any, stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None, seed: int
+    mechanism: Any,
+    stated: Stated,
+    claim: Claim,
+    adjacency: Adjacency,
+    given: Sequence[Pair] | None,
+    *,
+    seed: int,
+    examples: int,
 ) -> Compared:
     """Compare all pairs where they can be enumerated; else the given or listed ones, and those that a search finds."""
     everything = adjacency.exhaustive() if given is None else None
@@ -88,7 +93,7 @@ def by_pairs(
         )
     noise = declared_noise(mechanism, stated, pairs[0].data)
     departures = [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
-    found = _search(stated, adjacency, noise, departures, seed)
+    found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
     listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
     new = [pair for pair in found if key(pair) not in listed]
     if new:
@@ -127,7 +132,13 @@ def by_pairs(
 
 
 def _search(
-    stated: Stated, adjacency: Adjacency, noise: DeclaredNoise | None, departures: list[str], seed: int
+    stated: Stated,
+    adjacency: Adjacency,
+    noise: DeclaredNoise | None,
+    departures: list[str],
+    *,
+    seed: int,
+    examples: int,
 ) -> list[Pair]:
     """Return distinct pairs that searches for a large loss, and for a departure from a model, came across."""
     if not hasattr(adjacency, "strategy"):
@@ -144,11 +155,11 @@ def _search(
             departures.append(departure)
         return noise.size(pair)
 
-    found = maximise(adjacency.strategy(), loss, examples=EXAMPLES, seed=seed)
+    found = maximise(adjacency.strategy(), loss, examples=examples, seed=seed)
     if noise is not None and not departures:
         wide = getattr(adjacency, "wide", adjacency.strategy)()
         with suppress(AuditError):  # inputs that a mechanism refuses, all of them, show nothing
-            found += maximise(wide, departs, examples=WIDE_EXAMPLES, seed=seed)
+            found += maximise(wide, departs, examples=2 * examples, seed=seed)
     distinct = {key(pair): pair for _, pair in found}
     return [pair for pair in distinct.values() if _states(stated, pair)]
 

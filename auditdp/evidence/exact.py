@@ -60,7 +60,13 @@ def has_exact_law(mechanism: Any, adjacency: Adjacency, *, refuting: bool = Fals
 
 
 def exact_evidence(
-    mechanism: Any, claim: Claim, adjacency: Adjacency, *, pairs: Sequence[Pair] | None = None, seed: int = 0
+    mechanism: Any,
+    claim: Claim,
+    adjacency: Adjacency,
+    *,
+    pairs: Sequence[Pair] | None = None,
+    seed: int = 0,
+    examples: int = EXAMPLES,
 ) -> Evidence:
     """Compare the stated laws of neighbours with the claim.
 
@@ -70,6 +76,7 @@ def exact_evidence(
         adjacency: The neighbours; where all pairs can be covered, the evidence can certify the claim for that scope.
         pairs: Only these pairs; then the claim can be refuted but not certified.
         seed: Seed of the search for pairs.
+        examples: Pairs that a search for the largest loss generates, at most.
 
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
@@ -84,7 +91,7 @@ def exact_evidence(
     elif stated is None:
         raise MechanismError(f"{name_of(mechanism)}: states no law to compare; give it distribution(data)")
     else:
-        compared = by_pairs(mechanism, stated, claim, adjacency, pairs, seed)
+        compared = by_pairs(mechanism, stated, claim, adjacency, pairs, seed=seed, examples=examples)
     # An envelope is of the output, and its pairs attain it where no law says otherwise.
     attained = envelope is not None or (stated is not None and stated.of_output)
     judged = [_judge(loss, claim) for loss in compared.losses]
@@ -116,7 +123,7 @@ def exact_evidence(
         else:
             assert stated is not None  # its law gave the loss
             if compared.searchable:
-                pair = _smallest(adjacency, stated, claim, seed, pair)
+                pair = _smallest(adjacency, stated, claim, pair, seed=seed, examples=examples)
             found = _counterexample(stated, pair, claim)
         return Evidence(
             verdict=Verdict.VIOLATED,
@@ -138,7 +145,7 @@ def exact_evidence(
     return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
 
 
-def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, seed: int, start: Pair) -> Pair:
+def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *, seed: int, examples: int) -> Pair:
     """Return the simplest violating pair that a search comes to, or the one that it starts from."""
 
     def loss_of(pair: Pair) -> PairLoss | None:
@@ -155,7 +162,7 @@ def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, seed: int, sta
         loss = loss_of(pair)
         return -math.inf if loss is None else max(size(loss))
 
-    return smallest(adjacency.strategy(), violates, examples=EXAMPLES, seed=seed, start=start, score=score) or start
+    return smallest(adjacency.strategy(), violates, examples=examples, seed=seed, start=start, score=score) or start
 
 
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:

@@ -42,7 +42,7 @@ class FiniteLaw:
             raise MechanismError(
                 f"FiniteLaw: {len(self.outcomes)} outcomes but {len(self.probabilities)} probabilities; give one each"
             )
-        if any(bool(p < 0) for p in self.probabilities) or left_out(self.probabilities) is None:
+        if any(bool(p < 0) for p in self.probabilities) or self._left_out is None:
             raise MechanismError(
                 f"FiniteLaw: expected probabilities >= 0 that sum to 1, got minimum {self.floats.min():.3g} and "
                 f"sum {float(self.floats.sum()):.15g} (Fractions must sum to 1 exactly, balls must contain 1, floats may "
@@ -62,12 +62,15 @@ class FiniteLaw:
         with precision():
             return [ball(p) for p in self.probabilities]
 
-    @cached_property
+    @property
     def left_out(self) -> LeftOut:
         """The probability of outputs that are not listed."""
-        found = left_out(self.probabilities)
-        assert found is not None  # checked when the law was made
-        return found
+        assert self._left_out is not None  # checked when the law was made
+        return self._left_out
+
+    @cached_property
+    def _left_out(self) -> LeftOut | None:
+        return left_out(self.probabilities)
 
     @property
     def has_floats(self) -> bool:

@@ -36,6 +36,7 @@ from auditdp.report.standing import (
     role,
     run_meaning,
     slowest,
+    undecided,
 )
 from auditdp.report.text import printable
 from auditdp.report.views import AuditView, audit_view, evidence_views, file_name, repairs_of
@@ -46,6 +47,7 @@ STYLE, DATA = "report.css", "record.json"
 
 HEADINGS: dict[Standing, str] = {
     Standing.FINDING: "Findings: to be looked at",
+    Standing.UNDECIDED: "Undecided: more calls are needed than this budget has",
     Standing.DECLARED: "Declared violations, found again",
     Standing.MISCALIBRATED: "Declared miscalibrations, found again",
     Standing.CERTIFIED: "Certified",
@@ -170,6 +172,7 @@ def environment() -> Environment:
         "mutation_score": mutation_score,
         "named": named,
         "pairs_shown": PAIRS_SHOWN,
+        "undecided": undecided,
         "ticks": {name: place(ratio) for name, ratio in TICKS.items()},
     }
     made.globals |= shared

@@ -26,6 +26,7 @@ class Standing(StrEnum):
     """What an audit amounts to once what it declares is taken into account; listed in the order of reports."""
 
     FINDING = "findings"
+    UNDECIDED = "undecided with so few calls"
     DECLARED = "declared violations found"
     MISCALIBRATED = "declared miscalibrations found"
     CERTIFIED = "certified"
@@ -56,6 +57,8 @@ def standing(result: AuditResult) -> Standing:
     """Return how one audit stands."""
     if result.is_finding:
         return Standing.FINDING
+    if result.is_undecided:
+        return Standing.UNDECIDED
     return Standing.DECLARED if result.verdict is Verdict.VIOLATED else Standing[result.verdict.name]
 
 
@@ -90,6 +93,18 @@ def reasons(result: AuditResult) -> list[str]:
     found.extend(missed(result))
     found.extend(f"A control survived: {control}" for control in surviving(result))
     return found
+
+
+def undecided(result: AuditResult) -> str:
+    """Return why nothing is decided with this budget; empty where it is."""
+    if not result.is_undecided:
+        return ""
+    twins = " and ".join(result.surviving_controls)
+    what = f"to refute the broken {twins}" if twins else f"to find the declared {result.expected}"
+    return (
+        f"The budget is too small {what}: it leaves out {result.lacking:,} of the calls that the audit names. "
+        "A larger budget decides."
+    )
 
 
 def missed(result: AuditResult) -> list[str]:

@@ -32,6 +32,7 @@ from auditdp.report.standing import (
     slowest,
     standing,
     surviving,
+    undecided,
     unseen,
     verdict_label,
 )
@@ -51,6 +52,7 @@ NARROW = 60
 
 STYLES: dict[Standing, str] = {
     Standing.FINDING: "bold red",
+    Standing.UNDECIDED: "yellow",
     Standing.DECLARED: "green",
     Standing.MISCALIBRATED: "green",
     Standing.CERTIFIED: "green",
@@ -156,6 +158,8 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         return [("error", result.summary, "magenta"), *_command(result)]
     if result.verdict is Verdict.SKIPPED:
         return [("reason", result.summary, "dim")]
+    if reason := undecided(result):
+        return [("undecided", reason, "yellow"), *_command(result)]
     notes.extend(("missed", sentence, "bold red") for sentence in missed(result))
     if result.verdict in REFUTATIONS:
         if finding and result.claim and result.claim.source:

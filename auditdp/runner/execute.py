@@ -23,7 +23,7 @@ from auditdp.mechanism import OWN_RANDOMNESS, is_seeded
 from auditdp.mutation.score import mutation
 from auditdp.places import place_of
 from auditdp.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
-from auditdp.runner.plan import BUDGETS, MOST_CALLS, Collected, Listed, Task
+from auditdp.runner.plan import BRIEF, BUDGETS, Collected, Listed, Task
 
 _collected: dict[str, list[Declared]] = {}
 
@@ -77,13 +77,13 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
     """
     sizes = declared.sizes(task.overrides)
     refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
-    most = MOST_CALLS.get(task.budget) if declared.expect == "holds" and not task.mutants else None
+    brief = task.budget in BRIEF and not task.mutants  # mutants are small faults
     without: list[str] = []
     for overrides in sizes:
         built, parameters = declared.build(overrides)
         size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
         key = task.id if len(sizes) == 1 else f"{task.id}[{size}]"
-        settings = Settings(task.alpha / len(sizes), BUDGETS[task.budget], task.root_seed, key, most)
+        settings = Settings(task.alpha / len(sizes), BUDGETS[task.budget], task.root_seed, key, brief)
         result = replace(run_audit(built, settings), id=task.id, alpha=task.alpha)
         if result.verdict in refuted:
             break

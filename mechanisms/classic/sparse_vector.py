@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -93,43 +93,47 @@ class SparseVector:
         """
         return _law(self, tuple(answers(self.name, data).tolist()))
 
-    def _sayable(self, k: int) -> Iterator[tuple[int, ...]]:
-        """Every possible output for k queries."""
-        stop = self.stop if self.stops else k + 1
-        count = sum(math.comb(k, positives) for positives in range(min(stop, k + 1)))
-        count += sum(math.comb(at, stop - 1) for at in range(k))
-        if count > MAX_OUTCOMES:
-            raise MechanismError(
-                f"{self.name}: the law for {k} queries has {count} outcomes, expected at most {MAX_OUTCOMES}; use fewer "
-                "queries or an earlier stop"
-            )
-        for positives in range(min(stop, k + 1)):
-            for at in itertools.combinations(range(k), positives):
-                yield tuple(int(j in at) for j in range(k))
-        for last in range(k):
-            for at in itertools.combinations(range(last), stop - 1):
-                yield (*(int(j in at or j == last) for j in range(last + 1)), *[-1] * (k - last - 1))
-
-    def _probability(self, said: Sequence[int], queries: Sequence[Fraction], crossing: Crossing) -> arb:
+    def _probability(self, said: Sequence[int], queries: Sequence[float], crossing: Crossing) -> arb:
         """The probability of one output: of one stretch for each draw of the threshold."""
         probability, below, above = arb(1), [], []
-        with precision():
-            for here, query in zip(said, queries, strict=True):
-                (above if here == 1 else below if here == 0 else []).append(query)
-                if here == 1 and self.redraws:
-                    probability *= crossing.probability(below, above)
-                    below, above = [], []
-            return probability * crossing.probability(below, above)
+        for here, query in zip(said, queries, strict=True):
+            (above if here == 1 else below if here == 0 else []).append(query)
+            if here == 1 and self.redraws:
+                probability *= crossing.probability(below, above)
+                below, above = [], []
+        return probability * crossing.probability(below, above)
 
 
 @lru_cache(maxsize=256)
 def _law(mechanism: SparseVector, data: tuple[float, ...]) -> FiniteLaw:
-    queries = [Fraction(q) for q in data]
-    crossing = Crossing(queries, Fraction(mechanism.threshold), Fraction(mechanism.rho), Fraction(mechanism.nu))
-    outcomes = list(mechanism._sayable(len(queries)))
-    return FiniteLaw(
-        np.array(outcomes, np.int8), [mechanism._probability(said, queries, crossing) for said in outcomes]
-    )
+    crossing = Crossing(data, Fraction(mechanism.threshold), Fraction(mechanism.rho), Fraction(mechanism.nu))
+    sayable = _sayable(mechanism.name, len(data), mechanism.stop if mechanism.stops else len(data) + 1)
+    with precision():
+        probabilities = [mechanism._probability(said, data, crossing) for said in sayable]
+    return FiniteLaw(np.array(sayable, np.int8), probabilities)
+
+
+@lru_cache(maxsize=16)
+def _sayable(name: str, k: int, stop: int) -> list[tuple[int, ...]]:
+    """Every possible output for k queries where the run ends after so many positives."""
+    count = sum(math.comb(k, positives) for positives in range(min(stop, k + 1)))
+    count += sum(math.comb(at, stop - 1) for at in range(k))
+    if count > MAX_OUTCOMES:
+        raise MechanismError(
+            f"{name}: the law for {k} queries has {count} outcomes, expected at most {MAX_OUTCOMES}; use fewer queries or "
+            "an earlier stop"
+        )
+    running = [
+        tuple(int(j in at) for j in range(k))
+        for positives in range(min(stop, k + 1))
+        for at in itertools.combinations(range(k), positives)
+    ]
+    stopped = [
+        (*(int(j in at or j == last) for j in range(last + 1)), *[-1] * (k - last - 1))
+        for last in range(k)
+        for at in itertools.combinations(range(last), stop - 1)
+    ]
+    return running + stopped
 
 
 class _Flags(SparseVector):

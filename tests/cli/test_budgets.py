@@ -1,0 +1,75 @@
+"""The quick budget: the same few calls for every audit, and what needs more is undecided instead of a finding."""
+
+from __future__ import annotations
+
+import pytest
+
+PRELUDE = """
+def coin(data, size, *, rng):
+    return rng.integers(0, 2, size)
+
+BITS = AnyValues((0, 1))
+"""
+SMALL_VIOLATION = """
+@audit(expect="violation")
+def small():
+    return Audit(Response(1.05), PureDP(1.0), BITS, evidence=["game"], calls=500_000)
+"""
+SMALL_CONTROL = """
+@audit()
+def with_twin():
+    return Audit(Response(1.0), PureDP(1.0), BITS, controls=[Response(1.05)], evidence=["game"], calls=500_000)
+"""
+BLIND_LAW = """
+@audit()
+def blind_law():
+    return Audit(Response(1.0), PureDP(1.0), BITS, controls=[Response(0.5)], evidence=["exact", "game"], calls=500_000)
+"""
+PROVED = """
+@audit(expect="violation")
+def proved():
+    return Audit(Response(0.5), PureDP(1.0), BITS, evidence=["exact", "game"], calls=500_000)
+"""
+LEAKS = """
+@audit()
+def leaks():
+    return Audit(lambda data, size, *, rng: np.full(size, data), PureDP(1.0), BITS, calls=500_000)
+"""
+
+
+@pytest.mark.parametrize(
+    ("audit", "wanted"), [(SMALL_VIOLATION, "find the declared violation"), (SMALL_CONTROL, "refute the broken")]
+)
+def test_what_needs_more_calls_than_the_budget_has_is_undecided(project, audit, wanted):
+    project.audits(PRELUDE + audit)
+    shown = project("run", "--seed", "1", "--budget", "quick")
+    text = " ".join(shown.out.split())
+    assert shown.code == 0
+    assert f"The budget is too small to {wanted}" in text
+    assert "it leaves out 498,000 of the calls that the audit names" in text
+    assert "1 undecided with so few calls" in text
+    assert project("run", "--seed", "1", "--budget", "quick", "--fail-on", "inconclusive").code == 4
+
+
+def test_no_game_has_more_calls_than_the_quick_budget(project):
+    project.audits(PRELUDE + SMALL_CONTROL)
+    (found,) = project.run().record["results"]
+    assert found["calls"] <= 2_000
+    assert found["controls"][0]["blind"] == ["game"]
+
+
+@pytest.mark.parametrize("audit", [BLIND_LAW, PROVED, LEAKS])
+def test_what_calls_do_not_decide_is_a_finding_as_before(project, audit):
+    """A twin that the exact law does not refute, a declared violation that is disproved, and an undeclared one."""
+    project.audits(PRELUDE + audit)
+    shown = project("run", "--seed", "1", "--budget", "quick")
+    assert shown.code == 1
+    assert "undecided" not in shown.out
+
+
+def test_the_report_lists_what_is_undecided(project):
+    project.audits(PRELUDE + SMALL_VIOLATION)
+    project.run("--report", "html=out.html")
+    page = project.root.joinpath("out.html").read_text()
+    assert "Undecided: more calls are needed than this budget has" in page
+    assert "The budget is too small to find the declared violation" in page
