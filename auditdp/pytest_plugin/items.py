@@ -10,6 +10,7 @@ import pytest
 
 from auditdp.pytest_plugin import audit_session, keep
 from auditdp.report import terminal
+from auditdp.report.standing import undecided
 from auditdp.results import RESULT, Verdict
 
 
@@ -56,13 +57,13 @@ class AuditItem(pytest.Item):
         """Fail where the audit is a finding."""
         if self.result.is_finding:
             pytest.fail(terminal.line(self.result), pytrace=False)
-        if self.result.verdict is Verdict.INCONCLUSIVE:
+        if self.result.is_undecided or self.result.verdict is Verdict.INCONCLUSIVE:
             self._undecided("inconclusive")
 
     def _undecided(self, what: str) -> None:
         if what in audit_session(self.config).fail_on:
             pytest.fail(f"{what}, which the settings (fail_on) make a failure: {self.result.summary}", pytrace=False)
-        pytest.skip(f"{what}: {self.result.summary}")
+        pytest.skip(f"{what}: {undecided(self.result) or self.result.summary}")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return what pytest calls it by."""

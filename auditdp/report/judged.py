@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
-from auditdp.report.standing import reasons
+from auditdp.report.standing import reasons, undecided
 from auditdp.results import AuditResult, Fate, Place, RunRecord, Verdict
 
 
@@ -85,8 +85,8 @@ def _judged(name: str, result: AuditResult | None, items: Sequence[Difference]) 
         return Judged(name, Level.REGRESSED, tuple(regressed), result)
     if Kind.ACCEPTED in by_kind:
         return Judged(name, Level.ACCEPTED, tuple(by_kind[Kind.ACCEPTED]), result)
-    if result is not None and result.verdict in (Verdict.INCONCLUSIVE, Verdict.SKIPPED):
-        return Judged(name, Level.UNDECIDED, (result.summary,), result)
+    if result is not None and (result.is_undecided or result.verdict in (Verdict.INCONCLUSIVE, Verdict.SKIPPED)):
+        return Judged(name, Level.UNDECIDED, (undecided(result) or result.summary,), result)
     return Judged(name, Level.FINE, (), result)
 
 

@@ -41,7 +41,7 @@ def test_the_settings_of_a_project_are_used(project):
     assert record["arguments"]["budget"] == "quick"
     assert record["arguments"]["timeout"] == 30
     assert {entry["alpha"] for entry in record["alpha_ledger"]} == {0.005}
-    assert {r["calls"] for r in record["results"]} == {6_250}  # a quarter more is counted
+    assert {r["calls"] for r in record["results"]} == {2_000}
     assert len(project("list").out.splitlines()) == 2
 
 

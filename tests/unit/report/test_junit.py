@@ -78,3 +78,11 @@ def test_text_that_xml_cannot_hold_is_escaped(record, text):
     result = replace(record.results[0], id=f"audits/a.py::{text}", summary=text, verdict=Verdict.ERROR)
     made = junit(replace(record, results=[result], revision=text))
     SCHEMA.validate(made.encode("utf-8").decode())
+
+
+def test_what_a_small_budget_leaves_undecided_is_skipped_and_no_failure(record, audit):
+    failing = replace(record, results=[audit("lap_graph")], alpha_ledger=[])  # a control survived
+    lacking = replace(record, results=[replace(audit("lap_graph"), lacking=18_000)], alpha_ledger=[])
+    (before,), (after,) = cases(junit(failing)).values(), cases(junit(lacking)).values()
+    assert before.find("failure") is not None
+    assert "leaves out 18,000 of the calls" in after.find("skipped").get("message")
