@@ -11,9 +11,10 @@ BIN := .venv/bin
 help:  ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-audit: .venv/ready  ## audit every mechanism; leaves the report and the record in reports/, and no tracked file changed
+audit: .venv/ready  ## audit every mechanism; leaves the report and the record in reports/, and says what changed
 	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
-		--report html=reports/index.html --report json=reports/run.json
+		--report html=reports/index.html --report json=reports/run.json; found=$$?; \
+		test ! -f auditdp-baseline.toml || $(BIN)/auditdp baseline check reports/run.json || true; exit $$found
 
 report:  ## audit every mechanism, and write the ledger of published claims anew
 	$(MAKE) audit; found=$$?; $(BIN)/python -m audits.ledger reports/run.json -o reports && exit $$found

@@ -1,15 +1,84 @@
-"""Settings of a project: the ``[tool.auditdp]`` table of its pyproject.toml."""
+"""Settings of a project: ``[tool.auditdp]`` of its pyproject.toml, profiles of it, and the environment above both.
+
+Of what is said of a setting in several places, the first of these counts: the command line, the environment
+(``AUDITDP_SEED``), the profile that is chosen (``[tool.auditdp.profiles.ci]``), the table, the default.
+"""
 
 from __future__ import annotations
 
+import difflib
+import math
+import os
 import tomllib
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from auditdp.errors import ConfigurationError, did_you_mean
 
 DATA_VARIABLE = "AUDITDP_DATA"
 """Environment variable with the folder of data files."""
+PROFILE_VARIABLE = "AUDITDP_PROFILE"
+"""Environment variable with the name of the profile, where none is given."""
+FILE = "pyproject.toml"
+BUDGET_NAMES = ("quick", "standard", "thorough")
+FAILURES = ("none", "error", "inconclusive", "skipped")
+DEFAULT = "default"
+
+
+class Kind(NamedTuple):
+    """What a setting has to be.
+
+    Attributes:
+        expected: In words.
+        fits: Whether a value of the file is one.
+        read: Reads a value of the environment.
+    """
+
+    expected: str
+    fits: Callable[[Any], bool]
+    read: Callable[[str], Any]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value)
+
+
+def _split(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+TEXT = Kind("a text", lambda value: isinstance(value, str), str)
+COUNT = Kind("a number >= 1, or 'auto'", lambda v: v == "auto" or (_is_whole(v) and int(v) >= 1), str)
+KINDS: dict[str, Kind] = {
+    "paths": Kind("a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)),
+    "alpha": Kind("a number strictly between 0 and 1", lambda v: _is_number(v) and 0 < v < 1, float),
+    "budget": Kind(f"one of {', '.join(BUDGET_NAMES)}", lambda value: value in BUDGET_NAMES, str),
+    "timeout": Kind("seconds >= 0, 0 for no limit", lambda v: _is_number(v) and 0 <= v < math.inf, float),
+    "seed": Kind("an integer >= 0", lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0, int),
+    "data": TEXT,
+    "workers": COUNT,
+    "max_memory": TEXT,
+    "fail_on": Kind(
+        f"a list of {', '.join(FAILURES)}", lambda v: _is_texts(v) and all(item in FAILURES for item in v), _split
+    ),
+    "baseline": Kind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
+    "stream": Kind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
+}
+"""The settings by name."""
+IN_FOLDERS = {"paths", "data", "baseline", "stream"}
+"""Settings that are paths: those of the file are relative to its folder, those of the environment to the working folder."""
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.isascii() and value.isdigit()
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -22,7 +91,15 @@ class Configuration:
         budget: 'quick', 'standard' or 'thorough'.
         timeout: Seconds per audit; 0 for none.
         seed: Root seed; None draws a fresh one and prints it.
-        data: Folder of data files; empty leaves it to the environment.
+        data: Folder of data files; empty for none.
+        workers: Audits that run at a time: a number, or 'auto'.
+        max_memory: Memory that an audit may take, such as '2G'; empty for no limit.
+        fail_on: What else makes a run fail.
+        baseline: File of the accepted results.
+        stream: File with the state of nightly runs.
+        profile: The profile that was chosen; empty for none.
+        folder: Folder of the file that was found, or where it was looked for.
+        sources: Where each setting comes from, by name.
     """
 
     paths: tuple[str, ...] = ("audits",)
@@ -31,47 +108,161 @@ class Configuration:
     timeout: float = 600.0
     seed: int | None = None
     data: str = ""
+    workers: str = "1"
+    max_memory: str = ""
+    fail_on: tuple[str, ...] = ()
+    baseline: str = "auditdp-baseline.toml"
+    stream: str = "auditdp-stream.json"
+    profile: str = ""
+    folder: Path = field(default_factory=Path)
+    sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(KINDS, DEFAULT))
 
 
-def load(folder: Path) -> Configuration:
-    """Return the configuration of the project in ``folder``; the defaults where it has none.
+def project_folder(folder: Path) -> Path:
+    """Return the nearest folder, from this one upward, whose pyproject.toml has ``[tool.auditdp]``; this one if none has.
+
+    The search ends at the root of a git repository, so that the settings of one project are never those of another one
+    that lies around it.
 
     Raises:
-        ConfigurationError: If the file is no TOML, or a key is unknown or of the wrong type.
+        ConfigurationError: If a file on the way is no TOML.
     """
-    path = folder / "pyproject.toml"
-    if not path.is_file():
-        return Configuration()
-    try:
-        table = tomllib.loads(path.read_text()).get("tool", {}).get("auditdp", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: {error}") from error
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "paths": list,
-        "alpha": float,
-        "budget": str,
-        "timeout": (int, float),
-        "seed": int,
-        "data": str,
-    }
+    for candidate in (folder, *folder.parents):
+        try:
+            if "auditdp" in _tools(candidate / FILE):
+                return candidate
+            if (candidate / ".git").exists():
+                break
+        except PermissionError:  # a folder that nobody may look into is somebody else's
+            break
+    return folder
+
+
+def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None = None) -> Configuration:
+    """Return the configuration of the project in ``folder``, or above it; the defaults where there is none.
+
+    Args:
+        folder: Where to look first.
+        profile: Name of a profile; that of ``AUDITDP_PROFILE`` unless given.
+        environment: The environment's variables, if not those of this process.
+
+    Raises:
+        ConfigurationError: If the file is no TOML, or a key, a value, a profile or a variable cannot be used.
+    """
+    environment = os.environ if environment is None else environment
+    found = project_folder(folder)
+    path = found / FILE
+    table = _tools(path).get("auditdp", {})
     if not isinstance(table, dict):
         raise ConfigurationError(
             f"{path}: tool.auditdp = {table!r} is not a table; write [tool.auditdp] with keys below"
         )
+    profiles = table.pop("profiles", {})
+    values = _checked(table, path, "tool.auditdp")
+    sources = dict.fromkeys(values, f"{path}, [tool.auditdp]")
+    chosen = profile or environment.get(PROFILE_VARIABLE, "")
+    for name, layer in _profiles(profiles, path).items():
+        if name == chosen:
+            values |= layer
+            sources |= dict.fromkeys(layer, f"{path}, [tool.auditdp.profiles.{name}]")
+    if chosen and chosen not in profiles:
+        given = f"--profile {chosen}" if profile else f"{PROFILE_VARIABLE}={chosen}"
+        where = f"write [tool.auditdp.profiles.{chosen}] in {path}"
+        raise ConfigurationError(f"{given}: no such profile; {did_you_mean(chosen, profiles)}; or {where}")
+    from_environment = _variables(environment)
+    for name in IN_FOLDERS & set(from_environment) if found != folder else ():
+        value = from_environment[name]
+        moved = [os.path.relpath(folder / item, found) for item in ([value] if isinstance(value, str) else value)]
+        from_environment[name] = moved[0] if isinstance(value, str) else moved
+    values |= from_environment
+    sources |= {name: f"the environment, {variable(name)}" for name in from_environment}
+    for name in ("paths", "fail_on"):
+        if name in values:
+            values[name] = tuple(values[name])
+    if "workers" in values:
+        values["workers"] = str(values["workers"])
+    whole = dict.fromkeys(KINDS, DEFAULT) | sources
+    return replace(Configuration(), **values, profile=chosen, folder=found, sources=whole)
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable("max_memory")
+    'AUDITDP_MAX_MEMORY'
+    """
+    return f"AUDITDP_{name.upper()}"
+
+
+def _tools(path: Path) -> dict[str, Any]:
+    """Return the table ``tool`` of a file; empty where there is no such file or table.
+
+    Raises:
+        ConfigurationError: If it is no TOML.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}; make it readable, or remove it") from error
+    return tools if isinstance(tools, dict) else {}
+
+
+def _checked(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]:
     for name, value in table.items():
-        if name not in kinds:
-            raise ConfigurationError(f"{path}: unknown key tool.auditdp.{name}; {did_you_mean(name, kinds)}")
-        if not isinstance(value, kinds[name]) or isinstance(value, bool):
-            raise ConfigurationError(f"{path}: tool.auditdp.{name} = {value!r} has the wrong type")
-    if "paths" in table:
-        table["paths"] = tuple(str(p) for p in table["paths"])
-    return replace(Configuration(), **table)
+        if name not in KINDS:
+            raise ConfigurationError(f"{path}: unknown key {where}.{name}; {did_you_mean(name, KINDS)}")
+        if not KINDS[name].fits(value):
+            raise ConfigurationError(f"{path}: {where}.{name} = {value!r}; expected {_expected(name, value)}")
+    return dict(table)
+
+
+def _expected(name: str, value: Any) -> str:
+    close = did_you_mean(value, BUDGET_NAMES) if name == "budget" and isinstance(value, str) else ""
+    return KINDS[name].expected + (f"; {close}" if close.startswith("did") else "")
+
+
+def _profiles(profiles: Any, path: Path) -> dict[str, dict[str, Any]]:
+    """Return every profile; those that are not chosen are checked as well, before the night in which they are."""
+    if not isinstance(profiles, dict) or not all(isinstance(layer, dict) for layer in profiles.values()):
+        raise ConfigurationError(
+            f"{path}: tool.auditdp.profiles = {profiles!r}; expected tables such as [tool.auditdp.profiles.ci]"
+        )
+    return {name: _checked(layer, path, f"tool.auditdp.profiles.{name}") for name, layer in profiles.items()}
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of the environment; empty ones count as not given.
+
+    Raises:
+        ConfigurationError: If a value cannot be read, or a name is nearly that of a setting.
+    """
+    names = {variable(name): name for name in KINDS}
+    found = {}
+    for given, text in environment.items():
+        if given in names and text:
+            kind = KINDS[names[given]]
+            try:
+                value = kind.read(text)
+            except ValueError:
+                value = None
+            if value is None or not kind.fits(value):
+                raise ConfigurationError(f"{given}={text}: expected {_expected(names[given], text)}")
+            found[names[given]] = value
+        elif given.startswith("AUDITDP_") and given not in (PROFILE_VARIABLE, *names):
+            close = difflib.get_close_matches(given, [*names, PROFILE_VARIABLE], n=1, cutoff=0.85)
+            if close:
+                raise ConfigurationError(f"unknown environment variable {given}; did you mean {close[0]!r}?")
+    return found
 
 
 def project_name(folder: Path) -> str:
     """Return what the project in ``folder`` calls itself in its pyproject.toml, or the name of the folder."""
     try:
-        name = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
+        name = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))["project"]["name"]
     except (OSError, ValueError, KeyError, TypeError):
         return folder.name
     return name if isinstance(name, str) and name else folder.name

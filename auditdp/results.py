@@ -161,6 +161,14 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where something is defined: a file, relative to the working folder, and a line from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class ControlResult:
     """A deliberately broken twin, and whether the audit refuted it, or its calibration where nothing else is audited.
 
@@ -241,6 +249,7 @@ class AuditResult:
     ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
     the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
     and standard error meanwhile. ``lacking`` is how many calls a brief budget left out of those that the audit names.
+    ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder.
     """
 
     id: str
@@ -266,6 +275,8 @@ class AuditResult:
     published: Published | None = None
     printed: str = ""
     lacking: int = 0
+    mechanism_at: Place | None = None
+    audit_at: Place | None = None
 
     @property
     def leading(self) -> Evidence | None:

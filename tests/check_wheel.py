@@ -1,5 +1,7 @@
-"""Check a built wheel: its only top-level name is auditdp, and it imports and audits in an environment of its own."""
+"""Check a built wheel: its only top-level name is auditdp, and CI.md's five commands work in an environment of its own."""
 
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,42 @@ else:
 """
 
 
+def follow(document: str, folder: Path, binaries: Path, wheel: Path, install: list[str]) -> None:
+    """Do what CI.md says, in a folder with nothing in it; print all of it.
+
+    Args:
+        document: The text of CI.md.
+        folder: Somebody's repository.
+        binaries: Where pip and auditdp are to be found.
+        wheel: What is installed.
+        install: The command that installs it, for the document's own.
+    """
+    source = folder / "counts.py"
+    source.write_text(re.findall(r"```python\n(.*?)```", document, flags=re.S)[0], encoding="utf-8")
+    console = "".join(re.findall(r"```console\n(.*?)```", document, flags=re.S)[:2])
+    pip, init, run, update, check = re.findall(r"^\$ (.*)$", console, flags=re.M)
+
+    def expect(code: int, command: str) -> None:
+        words = install if command is pip else [str(binaries / shlex.split(command)[0]), *shlex.split(command)[1:]]
+        print(f"$ {command}", flush=True)
+        ended = subprocess.run([*words, str(wheel)] if command is pip else words, cwd=folder, check=False).returncode
+        if ended != code:
+            sys.exit(f"{command}: expected exit code {code}, got {ended}")
+
+    def noise(scale: str) -> None:
+        source.write_text(re.sub(r"scale=[\d.]+", f"scale={scale}", source.read_text()), encoding="utf-8")
+
+    expect(0, pip)
+    expect(0, init)
+    expect(1, run)
+    noise("1.0")
+    expect(0, run)
+    expect(0, update)
+    expect(0, check)
+    noise("0.5")
+    expect(1, check)
+
+
 def main(folder: str) -> None:
     """Check the only wheel in a folder."""
     (wheel,) = Path(folder).glob("*.whl")
@@ -32,10 +70,13 @@ def main(folder: str) -> None:
         python = str(Path(scratch) / "bin" / "python")
         constraints = Path(__file__).parents[1] / "constraints.txt"
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(constraints)]
-        subprocess.run([*install, str(wheel)], check=True)
+        repository = Path(scratch) / "repository"
+        repository.mkdir()
+        document = (Path(__file__).parents[1] / "CI.md").read_text(encoding="utf-8")
+        follow(document, repository, Path(python).parent, wheel.resolve(), install)
         subprocess.run([python, "-c", TRY], check=True, cwd=scratch)
         subprocess.run([str(Path(scratch) / "bin" / "auditdp"), "--version"], check=True, cwd=scratch)
-    print(f"{wheel.name}: top-level name auditdp, imports and runs on its own")
+    print(f"{wheel.name}: top-level name auditdp, and CI.md's commands work with it alone")
 
 
 if __name__ == "__main__":

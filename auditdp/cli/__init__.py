@@ -5,10 +5,11 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, say
+from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
 from auditdp.cli.ending import leave
 from auditdp.errors import AuditError, StoppedError
 
@@ -16,18 +17,29 @@ __all__ = ["main"]
 
 CALCULATORS = ("account", "bounds")
 """Groups of one command of that name; they need none of the rooms that audit, and start without them."""
-GROUPS = (*CALCULATORS, "inspect", "mutate", "replay", "run", "selftest")
+GROUPS = (
+    *CALCULATORS,
+    "baseline",
+    "config",
+    "confirm",
+    "init",
+    "inspect",
+    "mutate",
+    "nightly",
+    "replay",
+    "run",
+    "selftest",
+)
 
 
 def main() -> None:
     """Run the command line; an error that a person can act on is one line on standard error and exit code 2."""
     _settle_streams()
     command = sys.argv[1:2]
-    for group in command if command and command[0] in CALCULATORS else GROUPS:
-        import_module(f"auditdp.cli.{group}")  # which registers its commands
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
-    leave(_carried_out())
+    calculator = command and command[0] in CALCULATORS
+    leave(_carried_out(command if calculator else GROUPS, in_project=not calculator))
 
 
 def _settle_streams() -> None:
@@ -42,9 +54,13 @@ def _settle_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _carried_out() -> int:
+def _carried_out(groups: Sequence[str], *, in_project: bool) -> int:
     """Return the exit code of the command; Python's own code for an uncaught exception is that of a finding."""
     try:
+        if in_project:
+            enter_project()
+        for group in groups:
+            import_module(f"auditdp.cli.{group}")  # which registers its commands
         app()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else OK if end.code is None else CRASHED

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.cli.common import known_format, refuse_what_is_not_ours, writable
-from auditdp.config import DATA_VARIABLE, Configuration
+from auditdp.cli.common import DEFAULT_LOG, known_format, refuse_what_is_not_ours, writable
+from auditdp.config import Configuration
 from auditdp.errors import ConfigurationError
 from auditdp.results import RunRecord, Verdict
 from auditdp.runner.plan import Plan
@@ -21,27 +20,39 @@ UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 class Asked:
     """The options of a run, as they were given."""
 
-    paths: tuple[str, ...]
-    keyword: str
-    parameters: tuple[str, ...]
-    workers: str
-    seed: int | None
-    alpha: float | None
-    budget: str
-    timeout: float | None
-    data: str
-    report: tuple[str, ...]
-    output: str
-    log_path: Path
-    resume: bool
-    fail_on: frozenset[str]
-    mutants: bool
-    first: bool
-    last_failed: bool
-    quiet: bool
-    verbose: bool
-    max_memory: str
-    collection_timeout: float
+    paths: tuple[str, ...] = ()
+    keyword: str = ""
+    parameters: tuple[str, ...] = ()
+    workers: str = ""
+    seed: int | None = None
+    alpha: float | None = None
+    budget: str = ""
+    timeout: float | None = None
+    data: str = ""
+    report: tuple[str, ...] = ()
+    output: str = "terminal"
+    log_path: Path = DEFAULT_LOG
+    resume: bool = False
+    fail_on: frozenset[str] = frozenset()
+    mutants: bool = False
+    first: bool = False
+    last_failed: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    max_memory: str = ""
+    collection_timeout: float = 60.0
+    profile: str = ""
+    check: bool = False
+    since: str = ""
+
+    def completed(self, configuration: Configuration) -> Asked:
+        """Return the options with those of the project's settings that stand in for what was not given."""
+        return replace(
+            self,
+            fail_on=self.fail_on or frozenset(configuration.fail_on),
+            max_memory=self.max_memory or configuration.max_memory,
+            workers=self.workers or configuration.workers,
+        )
 
     @property
     def reports(self) -> list[tuple[str, Path]]:
@@ -112,7 +123,7 @@ class Asked:
 
     def data_folder(self, configuration: Configuration) -> str:
         """Return the folder of data files, absolute; empty for none."""
-        text = self.data or configuration.data or os.environ.get(DATA_VARIABLE, "")
+        text = self.data or configuration.data
         if not text:
             return ""
         if not Path(text).is_dir():

@@ -2,13 +2,15 @@
 
 Exit codes: 0 nothing found; 1 a violation or miscalibration that is not declared, a declared one that was missed, or a
 surviving control or mutant; 2 usage or configuration; 3 an audit crashed, or auditdp could not go on; 4 inconclusive or
-skipped (only with ``--fail-on``); 5 nothing audited: no audit was collected, or all were skipped; 130 interrupted.
+skipped (only with ``--fail-on``); 5 nothing audited: no audit was collected, or all were skipped; 6 otherwise than the
+baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -22,14 +24,17 @@ from auditdp import __version__
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 
 if TYPE_CHECKING:
-    from auditdp.results import AuditResult
+    from auditdp.config import Configuration
+    from auditdp.results import AuditResult, RunRecord
 
-OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
-FORMATS = ("terminal", "json", "html", "claims", "claims-json")
-"""Names of ``report.formats.FORMATS``, without what that module imports."""
+JUDGED = ("junit", "sarif", "github", "pull-request")
+"""Names of ``report.formats.JUDGED``, without what that module imports."""
+FORMATS = ("terminal", "json", "html", "claims", "claims-json", *JUDGED)
+"""Names of all formats, without what their modules import."""
 BUDGETS = ("quick", "standard", "thorough")
 """Names of ``runner.plan.BUDGETS``, likewise."""
 MARKS = {
@@ -38,6 +43,10 @@ MARKS = {
     "claims-json": (b"{", b'"root_seed"'),
     "claims": (b"# Claims ledger", b""),
     "terminal": (b"", b"audit"),
+    "junit": (b"<?xml", b'name="auditdp"'),
+    "sarif": (b"{", b'"name": "auditdp"'),
+    "github": (b"::", b"title="),
+    "pull-request": (b"<!-- auditdp -->", b""),
 }
 """How a report of each format begins, and something that it holds."""
 
@@ -65,9 +74,62 @@ app = typer.Typer(
     help="Is a mechanism's claimed privacy guarantee true?",
 )
 
-Paths = Annotated[list[str] | None, typer.Argument(help="Folders, files, or ids such as audits/audit_edges.py::dprr.")]
+_started: list[Path] = []
+
+
+def enter_project() -> None:
+    """Go to the project's folder, to which the ids of audits are relative, from wherever in it the command was given."""
+    from auditdp.config import project_folder
+
+    _started.append(Path.cwd())
+    try:
+        folder = project_folder(Path.cwd())
+    except ConfigurationError:  # said by those commands that need settings
+        return
+    if folder != Path.cwd():
+        os.chdir(folder)
+        if (processes := sys.modules.get("multiprocessing.process")) is not None:
+            processes.ORIGINAL_DIR = str(folder)  # type: ignore[attr-defined]  # where processes start
+
+
+def settings(profile: str = "") -> Configuration:
+    """Return the settings of the project in or around the folder in which the command was given."""
+    from auditdp.config import load
+
+    return load(_started[-1] if _started else Path.cwd(), profile)
+
+
+def given(value: Any) -> Any:
+    """Return a path of the command line, or several, as it is named from the project's folder."""
+    if isinstance(value, list):
+        return [given(item) for item in value]
+    if value in (None, "", DEFAULT_LOG) or not _started or _started[-1] == Path.cwd():
+        return value
+    moved = os.path.relpath(_started[-1] / value, Path.cwd())  # an id such as audits/audit_edges.py::dprr too
+    return Path(moved) if isinstance(value, Path) else moved
+
+
+def given_report(value: list[str] | None) -> list[str] | None:
+    """Return format=PATH with the path as ``given`` returns it."""
+    parts = [item.partition("=") for item in value or ()]
+    return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
+
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr."),
+]
 Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")]
-Data = Annotated[str, typer.Option("--data", help="Folder of data files (or set AUDITDP_DATA).")]
+Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]
+Profile = Annotated[
+    str, typer.Option("--profile", help="Settings of [tool.auditdp.profiles.NAME] (or set AUDITDP_PROFILE).")
+]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option("--report", callback=given_report, help="format=PATH, such as html=report.html; repeatable."),
+]
+LogPath = Annotated[Path, typer.Option("--log", callback=given, help="Log of the run.")]
+Source = Annotated[Path | None, typer.Argument(metavar="RUN", callback=given, help="Log or JSON report of a run.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -102,7 +164,7 @@ def print_report(text: str, name: str) -> None:
     """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text)
+    typer.echo(text, nl=name not in JUDGED)
 
 
 def known_format(name: str) -> None:
@@ -153,6 +215,16 @@ def write(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error
+
+
+def read_run(source: Path | None) -> RunRecord:
+    """Return a recorded run, by default the last, and say what of it could not be read."""
+    from auditdp.runner.record import scan_record
+
+    reading = scan_record(source or DEFAULT_LOG)
+    for problem in reading.problems:
+        say(problem)
+    return reading.record
 
 
 def one_of(fragment: str, items: Sequence[Any]) -> Any:

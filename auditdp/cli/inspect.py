@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import CRASHED, NOTHING, Keyword, Paths, app, one_of, say
-from auditdp.config import load
+from auditdp.cli.common import CRASHED, NOTHING, Keyword, Paths, Profile, app, given, one_of, say, settings
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -16,9 +14,9 @@ if TYPE_CHECKING:
 
 
 @app.command("list")
-def list_audits(paths: Paths = None, keyword: Keyword = "") -> None:
+def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "") -> None:
     """List the audits that would run, with the first line of what they say."""
-    declared, failures = _discovered(paths or list(load(Path.cwd()).paths), keyword)
+    declared, failures = _discovered(paths or list(settings(profile).paths), keyword)
     for item in declared:
         first = item.description.partition("\n")[0]
         mark = "" if item.expect == "holds" else f" [a {item.expect} is expected]"
@@ -40,9 +38,9 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
     from auditdp.runner.workers import Workers
 
     with interruptible(), Workers(needed=()) as processes:
-        target = identifier
+        target = given(identifier) if "::" in identifier else identifier
         if "::" not in identifier:
-            declared, _ = discover(list(load(Path.cwd()).paths), collect=processes.collect)
+            declared, _ = discover(list(settings().paths), collect=processes.collect)
             target = str(one_of(identifier, declared).id)
         plan = make_plan([target], root_seed=0, collect=processes.collect, default_timeout=SECONDS)
         if plan.failures:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, FORMATS, Data, Keyword, Paths, app
+from auditdp.cli.common import DEFAULT_LOG, FORMATS, Data, Keyword, LogPath, Paths, Profile, Reports, app
 from auditdp.cli.run import run
 
 
@@ -16,17 +15,18 @@ def mutate(
     paths: Paths = None,
     keyword: Keyword = "",
     parameters: Annotated[list[str] | None, typer.Option("-P", help="name=value: a parameter of the audits.")] = None,
-    workers: Annotated[str, typer.Option("-n", help="Worker processes: a number, or auto.")] = "1",
+    workers: Annotated[str, typer.Option("-n", help="Worker processes: a number, or auto.", show_default="1")] = "",
     seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
     budget: Annotated[str, typer.Option(help="quick, standard or thorough.", show_default="standard")] = "",
     timeout: Annotated[
         float | None, typer.Option(help="Seconds per audit and its mutants.", show_default="600")
     ] = None,
     data: Data = "",
-    report: Annotated[list[str] | None, typer.Option(help="format=PATH, such as html=report.html; repeatable.")] = None,
+    report: Reports = None,
     output: Annotated[str, typer.Option("--format", help=f"Standard output: {', '.join(FORMATS)}.")] = "terminal",
-    log_path: Annotated[Path, typer.Option("--log", help="Log of the run.")] = DEFAULT_LOG,
+    log_path: LogPath = DEFAULT_LOG,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False,
+    profile: Profile = "",
 ) -> None:
     """Run the audits, and play each against broken twins derived from its mechanism; exit code 1 if one survives.
 
@@ -47,4 +47,5 @@ def mutate(
         log_path=log_path,
         resume=resume,
         mutants=True,
+        profile=profile,
     )

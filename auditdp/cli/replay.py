@@ -13,30 +13,35 @@ from auditdp.cli.common import (
     CRASHED,
     FORMATS,
     FOUND,
+    JUDGED,
     NOTHING,
     OK,
     Data,
+    Source,
     app,
     columns,
+    given,
     known_format,
     one_of,
     print_line,
     print_report,
+    read_run,
     refuse_what_is_not_ours,
     say,
+    settings,
     writable,
     write,
 )
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from auditdp.results import AuditResult, RunRecord
+    from auditdp.results import AuditResult
 
 
 @app.command()
 def replay(
     finding: Annotated[str, typer.Argument(help="The id of an audit in the last run, or enough of it to be unique.")],
-    source: Annotated[Path | None, typer.Option("--run", help="Log or JSON report of the run.")] = None,
+    source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,
     data: Data = "",
 ) -> None:
     """Run one audit of a recorded run again, with its randomness, level and budget, and compare the verdicts.
@@ -50,11 +55,11 @@ def replay(
     from auditdp.runner.plan import make_plan
     from auditdp.runner.workers import Workers
 
-    record = _read(source)
+    record = read_run(source)
     chosen = one_of(finding, record.results)
     if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
         raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
-    _refuse_what_is_elsewhere(chosen.id)
+    refuse_what_is_elsewhere(chosen.id)
     overrides = record.arguments.get("parameters", {}).get(chosen.id, {})
     with interruptible(), Workers(overrides=overrides) as processes:
         plan = make_plan(
@@ -89,17 +94,16 @@ def replay(
     raise typer.Exit(FOUND if result.verdict in REFUTATIONS or not same else OK)
 
 
-def _refuse_what_is_elsewhere(identifier: str) -> None:
+def refuse_what_is_elsewhere(identifier: str) -> None:
     """Raise unless the file of an id is one that collection finds below the working folder.
 
     Raises:
         ConfigurationError: If it is not.
     """
-    from auditdp.config import load
     from auditdp.runner.plan import audit_files
 
     here, path = Path.cwd().resolve(), Path(identifier.partition("::")[0])
-    named = [text for text in load(here).paths if Path(text).exists()]
+    named = [text for text in settings().paths if Path(text).exists()]
     found = {file.resolve() for file, _ in audit_files([".", *named])}
     if path.resolve() not in found or not path.resolve().is_relative_to(here):
         raise ConfigurationError(
@@ -108,31 +112,29 @@ def _refuse_what_is_elsewhere(identifier: str) -> None:
         )
 
 
-def _read(source: Path | None) -> RunRecord:
-    """Return a recorded run, and say what of it could not be read."""
-    from auditdp.runner.record import DEFAULT_LOG, scan_record
-
-    reading = scan_record(source or DEFAULT_LOG)
-    for problem in reading.problems:
-        say(problem)
-    return reading.record
-
-
 @app.command("report")
 def report_command(
-    source: Annotated[Path | None, typer.Argument(metavar="RUN", help="Log or JSON report of a run.")] = None,
+    source: Source = None,
     output: Annotated[
         str, typer.Option("-f", "--format", help=f"{', '.join(FORMATS)}; html for a file, terminal without one.")
     ] = "",
     path: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; standard output unless given.")
+        Path | None,
+        typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given."),
     ] = None,
     author: Annotated[str, typer.Option("--by", help="Who ran it, as the report is to say.")] = "",
     since: Annotated[
-        Path | None, typer.Option("--since", help="Log or JSON report of the last report's run, to say what changed.")
+        Path | None,
+        typer.Option(
+            "--since", callback=given, help="Log or JSON report of the last report's run, to say what changed."
+        ),
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help=f"Say what it changes of the baseline, in {', '.join(JUDGED)}.")
+    ] = False,
 ) -> None:
     """Render the report of a recorded run; html has a folder beside it with a page for each audit."""
+    from auditdp.cli.judging import against_baseline
     from auditdp.report.formats import render
     from auditdp.report.publishing import report_files
     from auditdp.report.screen import coloured
@@ -142,12 +144,14 @@ def report_command(
     if path is not None:
         writable(path)
         refuse_what_is_not_ours(path, output)
-    record = _read(source)
+    record = read_run(source)
     record = replace(record, author=author or record.author)
+    found = against_baseline(record, Path(settings().baseline))[0] if check else None
     if path is None:
-        print_report(render(record, output, colour=coloured(sys.stdout), width=columns()), output)
+        print_report(render(record, output, colour=coloured(sys.stdout), width=columns(), differences=found), output)
         return
-    for file, text in report_files(record, output, path, previous=_read(since) if since else None).items():
+    previous = read_run(since) if since else None
+    for file, text in report_files(record, output, path, previous=previous, differences=found).items():
         write(file, text)
 
 

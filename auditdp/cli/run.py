@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import BUDGETS, DEFAULT_LOG, FORMATS, Data, Keyword, Paths, app
+from auditdp.cli.common import BUDGETS, DEFAULT_LOG, FORMATS, Data, Keyword, LogPath, Paths, Profile, Reports, app
 
 
 class FailOn(StrEnum):
@@ -25,7 +24,9 @@ def run(
     paths: Paths = None,
     keyword: Keyword = "",
     parameters: Annotated[list[str] | None, typer.Option("-P", help="name=value: a parameter of the audits.")] = None,
-    workers: Annotated[str, typer.Option("-n", help="Audits that run at a time: a number, or auto.")] = "1",
+    workers: Annotated[
+        str, typer.Option("-n", help="Audits that run at a time: a number, or auto.", show_default="1")
+    ] = "",
     seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
     alpha: Annotated[
         float | None, typer.Option(help="Error probability of the whole run.", show_default="0.05")
@@ -36,12 +37,12 @@ def run(
     ] = "",
     timeout: Annotated[float | None, typer.Option(help="Seconds per audit.", show_default="600")] = None,
     data: Data = "",
-    report: Annotated[list[str] | None, typer.Option(help="format=PATH, such as html=report.html; repeatable.")] = None,
+    report: Reports = None,
     output: Annotated[
         str,
         typer.Option("--format", help=f"Standard output: {', '.join(FORMATS)}.", autocompletion=lambda: [*FORMATS]),
     ] = "terminal",
-    log_path: Annotated[Path, typer.Option("--log", help="Log of the run.")] = DEFAULT_LOG,
+    log_path: LogPath = DEFAULT_LOG,
     resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False,
     fail_on: Annotated[
         list[FailOn] | None,
@@ -58,6 +59,19 @@ def run(
     verbose: Annotated[bool, typer.Option("-v", help="Print what audits print, too.")] = False,
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = "",
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0,
+    profile: Profile = "",
+    since: Annotated[
+        str,
+        typer.Option(
+            "--changed-since",
+            metavar="REV",
+            help="Only audits whose sources changed since the working tree parted from a revision, such as origin/main.",
+        ),
+    ] = "",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Judge the run by the baseline: new findings, and audits that became weaker."),
+    ] = False,
 ) -> None:
     """Collect audits, run them, and report what was found."""
     from auditdp.cli.asked import Asked
@@ -86,5 +100,8 @@ def run(
             verbose=verbose,
             max_memory=max_memory,
             collection_timeout=collection_timeout,
+            profile=profile,
+            check=check,
+            since=since,
         )
     )

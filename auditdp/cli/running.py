@@ -11,7 +11,9 @@ from pathlib import Path
 
 import typer
 
+from auditdp.baseline.file import read_baseline
 from auditdp.cli.asked import Asked
+from auditdp.cli.choosing import changed_targets
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
@@ -23,13 +25,15 @@ from auditdp.cli.common import (
     known_format,
     print_report,
     say,
+    settings,
     write,
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
+from auditdp.cli.judging import against_baseline, exit_code
 from auditdp.cli.showing import Shown
-from auditdp.config import load
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.report import terminal
+from auditdp.report.differences import differences_text
 from auditdp.report.formats import render
 from auditdp.report.publishing import report_files
 from auditdp.report.screen import coloured
@@ -43,7 +47,11 @@ from auditdp.runner.workers import Workers
 
 def carry_out(asked: Asked) -> None:
     """Collect, run, record and report what was asked, and end with the run's exit code."""
-    configuration = load(Path.cwd())
+    configuration = settings(asked.profile)
+    asked = asked.completed(configuration)
+    baseline = Path(configuration.baseline) if asked.check else None
+    if baseline is not None:
+        read_baseline(baseline)  # one that cannot be read is refused before anything runs
     reports, count, overrides = asked.reports, asked.count, asked.overrides
     known_format(asked.output)
     last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
@@ -63,6 +71,9 @@ def carry_out(asked: Asked) -> None:
         with Workers(
             overrides=overrides, limit=asked.import_limit, memory=asked.memory, count=count, heard=heard
         ) as processes:
+            left_out: tuple[str, ...] = ()
+            if asked.since:
+                targets, left_out = changed_targets(targets, asked.keyword, asked.since, processes.collect)
             plan = make_plan(
                 targets,
                 root_seed=root_seed,
@@ -81,11 +92,13 @@ def carry_out(asked: Asked) -> None:
                 say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
                 raise typer.Exit(NOTHING)
             arguments = asked.recorded(plan, targets, configuration)
+            if asked.since:
+                arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources))
             run.begin()
             run.go_on(processes, count)
-        run.publish(reports)
-    raise typer.Exit(run.exit_code())
+        run.publish(reports, baseline)
+    raise typer.Exit(run.exit_code() if baseline is None else run.judged(baseline))
 
 
 @dataclass
@@ -179,19 +192,25 @@ class _Run:
         results = self.start.results + found
         return replace(self.start, status=self.status, seconds=self.seconds, finished=now(), results=results)
 
-    def publish(self, reports: Sequence[tuple[str, Path]]) -> None:
-        """Write the reports, then standard output: the summary where the lines were shown already, else the record."""
+    def publish(self, reports: Sequence[tuple[str, Path]], baseline: Path | None) -> None:
+        """Write the reports, then standard output: the summary where the lines were shown already, else the record.
+
+        Args:
+            reports: Format and path of each.
+            baseline: The baseline that judges the run; None where none does.
+        """
         record, problems = self.record, []
+        found = against_baseline(record, baseline)[0] if baseline is not None else None
         for name, path in reports:
             try:
-                for file, text in report_files(record, name, path).items():
+                for file, text in report_files(record, name, path, differences=found).items():
                     write(file, text)
             except ConfigurationError as error:
                 problems.append(str(error))
         try:
             with on_output():
                 if self.asked.output != "terminal":
-                    print_report(render(record, self.asked.output), self.asked.output)
+                    print_report(render(record, self.asked.output, differences=found), self.asked.output)
                 elif not self.asked.quiet:
                     typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
         except OutputError as error:
@@ -201,6 +220,16 @@ class _Run:
             say(run_meaning(record))
         if problems:
             raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
+
+    def judged(self, baseline: Path) -> int:
+        """Return what the run ends with where a baseline judges it, and say what it changes of that."""
+        found, number = against_baseline(self.record, baseline)
+        text = differences_text(found, known=number, against=str(baseline), width=columns())
+        if self.asked.output == "terminal":
+            typer.echo(f"\n{text}")
+        else:
+            say(text)
+        return self.code if self.code is not None else exit_code(found, self.record)
 
     def exit_code(self) -> int:
         """Return what the run ends with."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from auditdp.baseline.differences import Difference
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.report import html, ledger, terminal
+from auditdp.report import github, html, junit, ledger, pull_request, sarif, terminal
 from auditdp.results import RunRecord
 
 FORMATS: dict[str, Callable[[RunRecord], str]] = {
@@ -15,22 +16,49 @@ FORMATS: dict[str, Callable[[RunRecord], str]] = {
     "claims": ledger.markdown,
     "claims-json": ledger.to_json,
 }
+JUDGED: dict[str, Callable[[RunRecord, Sequence[Difference] | None], str]] = {
+    "junit": junit.junit,
+    "sarif": sarif.sarif,
+    "github": github.commands,
+    "pull-request": pull_request.pull_request,
+}
+"""Formats that also say what a run changes of a baseline."""
 
 
-def render(record: RunRecord, format: str, *, colour: bool = False, width: int = terminal.WIDTH) -> str:
+def render(
+    record: RunRecord,
+    format: str,
+    *,
+    colour: bool = False,
+    width: int = terminal.WIDTH,
+    differences: Sequence[Difference] | None = None,
+) -> str:
     """Return the record as text.
 
     Args:
         record: The log of a run, complete or not.
-        format: A name in ``FORMATS``.
+        format: A name in ``FORMATS`` or ``JUDGED``.
         colour: Whether a terminal shows colours; for no other format.
         width: Columns of the terminal.
+        differences: What the run changes of a baseline, for the formats that say so; None where none judges it.
 
     Raises:
         ConfigurationError: If there is no such format.
     """
-    if format not in FORMATS:
-        raise ConfigurationError(f"Expected a report format, got {format!r}; {did_you_mean(format, FORMATS)}")
+    check_format(format)
+    if format in JUDGED:
+        return JUDGED[format](record, differences)
     if format == "terminal":
         return terminal.report(record, colour=colour, width=width)
     return FORMATS[format](record)
+
+
+def check_format(format: str) -> None:
+    """Raise unless there is a format of this name.
+
+    Raises:
+        ConfigurationError: If there is none.
+    """
+    if format not in FORMATS and format not in JUDGED:
+        known = [*FORMATS, *JUDGED]
+        raise ConfigurationError(f"Expected a report format, got {format!r}; {did_you_mean(format, known)}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from auditdp.baseline.differences import Difference
 from auditdp.report.formats import render
 from auditdp.results import RunRecord
 
@@ -13,7 +15,14 @@ FOLDER = "_audits"
 """What follows the name of an HTML report in that of the folder beside it, which holds a page for each audit."""
 
 
-def report_files(record: RunRecord, name: str, path: Path, *, previous: RunRecord | None = None) -> dict[Path, str]:
+def report_files(
+    record: RunRecord,
+    name: str,
+    path: Path,
+    *,
+    previous: RunRecord | None = None,
+    differences: Sequence[Difference] | None = None,
+) -> dict[Path, str]:
     """Return the text of every file of a report, in the order in which they are to be written.
 
     An HTML report has a folder beside it with a page for each audit and the record that it is made from: where the next
@@ -24,12 +33,13 @@ def report_files(record: RunRecord, name: str, path: Path, *, previous: RunRecor
         name: The format.
         path: Where the report is to be.
         previous: The run of the last report, if not the one that lies at ``path``.
+        differences: What the run changes of a baseline; None where none judges it.
 
     Raises:
         ConfigurationError: If there is no such format.
     """
     if name != "html":
-        return {path: render(record, name)}
+        return {path: render(record, name, differences=differences)}
     from auditdp.report import html
 
     folder = path.stem + FOLDER

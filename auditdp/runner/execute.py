@@ -20,6 +20,7 @@ from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, judge_recorded, run_audit
 from auditdp.mechanism import OWN_RANDOMNESS, is_seeded
 from auditdp.mutation.score import mutation
+from auditdp.places import place_of
 from auditdp.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
 from auditdp.runner.collecting import find, printable
 from auditdp.runner.plan import BRIEF, BUDGETS, Task
@@ -61,6 +62,8 @@ def run_task(task: Task) -> AuditResult:
         parameters={name: _plain(value) for name, value in parameters.items()},
         reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
         published=_published(declared, built),
+        mechanism_at=place_of(built.mechanism, Path(task.root)) if built is not None and not built.is_formula else None,
+        audit_at=place_of(declared.factory, Path(task.root)) if declared is not None else None,
     )
 
 

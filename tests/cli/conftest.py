@@ -27,12 +27,14 @@ from auditdp.testing import *
 """
 
 
-PERSONAL = ("AUDITDP_DATA", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH")
+PERSONAL = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH")
 
 
 def environment() -> dict[str, str]:
     """Return the environment of a command: this one, without the taste of whoever runs the tests."""
-    return {name: value for name, value in os.environ.items() if name not in PERSONAL}
+    return {
+        name: value for name, value in os.environ.items() if name not in PERSONAL and not name.startswith("AUDITDP_")
+    }
 
 
 UNTIMED = ("seconds", "cpu_seconds", "started", "finished", "run")

@@ -233,3 +233,40 @@ def test_a_report_replaces_one_of_its_own_and_no_file_of_others(recorded, shared
     for _ in range(2):
         assert shared_project("report", "run.json", "-f", output, "-o", path).code == 0
     assert path.stat().st_size > 100
+
+
+def test_reports_for_ci_point_at_the_mechanism_and_say_what_is_new(project):
+    project.write("package/__init__.py", "")
+    project.write(
+        "package/tell.py", "import numpy as np\n\n\ndef tell(data, size, *, rng):\n    return np.full(size, data)\n"
+    )
+    project.audits(
+        """
+        from package.tell import tell
+
+        @audit()
+        def leaks():
+            return Audit(tell, PureDP(1.0), AnyValues((0, 1)), calls=200)
+        """
+    )
+    kinds = {"junit": "j.xml", "sarif": "s.sarif", "github": "g.txt", "pull-request": "p.md"}
+    reports = [word for name, path in kinds.items() for word in ("--report", f"{name}={path}")]
+    assert project("run", "--seed", "1", "--budget", "quick", *reports).code == 1
+    text = {name: (project.root / path).read_text() for name, path in kinds.items()}
+    assert "::error file=package/tell.py,line=4," in text["github"]
+    assert "`package/tell.py:4`" in text["pull-request"]
+    assert '"uri": "package/tell.py"' in text["sarif"]
+    assert 'failures="1"' in text["junit"]
+    again = project("run", "--seed", "1", "--budget", "quick", *reports)  # its own reports are written anew
+    assert again.code == 1, again.err
+    for name, path in kinds.items():
+        shown = project("report", "-f", name)
+        assert (shown.code, shown.out) == (0, (project.root / path).read_text())
+        project.write(path, "somebody else's\n")
+        refused = project("run", "--report", f"{name}={path}")
+        assert (refused.code, "give another path" in refused.err) == (2, True)
+    accept = ["--accept", "audits/audit_it.py::leaks", "--reason", "see 12"]
+    assert project("baseline", "update", *accept).code == 0
+    assert "1 finding" in project("report", "-f", "pull-request").out
+    assert "nothing is worse" in project("report", "-f", "pull-request", "--check").out
+    assert 'failures="0"' in project("report", "-f", "junit", "--check").out

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
+
+from auditdp.config import KINDS
+from tests.cli.conftest import Project
 
 AUDITS = """
 def coin(data, size, *, rng):
@@ -36,7 +41,7 @@ def test_the_settings_of_a_project_are_used(project):
     assert record["arguments"]["budget"] == "quick"
     assert record["arguments"]["timeout"] == 30
     assert {entry["alpha"] for entry in record["alpha_ledger"]} == {0.005}
-    assert {r["calls"] for r in record["results"]} == {6_250}  # a quarter more is counted
+    assert {r["calls"] for r in record["results"]} == {2_000}
     assert len(project("list").out.splitlines()) == 2
 
 
@@ -123,3 +128,74 @@ def test_without_its_data_an_audit_is_skipped_with_the_remedy(project):
     found = project.run("--data", "empty").audit("with_data")
     assert found["verdict"] == "SKIPPED"
     assert "value.txt" in found["summary"]
+
+
+def test_a_command_in_a_subfolder_is_that_of_the_project(project):
+    """Its settings, its ids and hence its randomness, with the paths that are given taken from where it was given."""
+    project.write("pyproject.toml", SETTINGS)
+    project.audits(AUDITS, "privacy/audit_one.py")
+    project.audits(AUDITS, "more/audit_other.py")
+    whole = project("run", "--format", "json").untimed
+    inside = Project(project.root / "more", project.server)
+    assert inside("run", "--format", "json").untimed == whole
+    assert [r["id"] for r in inside("run", "audit_other.py", "--format", "json").record["results"]] == [
+        "more/audit_other.py::fine"
+    ]
+    written = inside("run", "audit_other.py::fine", "--report", "json=out.json", "--log", "mine.jsonl")
+    assert written.code == 0, written.err
+    assert (project.root / "more" / "out.json").is_file()
+    assert (project.root / "more" / "mine.jsonl").is_file()
+    assert inside("list", "audit_other.py").out.startswith("more/audit_other.py::fine")
+    assert inside("replay", "more/audit_other.py::fine").code == 0
+
+
+def test_a_profile_and_the_environment_stand_between_file_and_options(project):
+    project.write("pyproject.toml", SETTINGS + "[tool.auditdp.profiles.ci]\nseed = 78\nalpha = 0.02\n")
+    project.audits(AUDITS, "privacy/audit_one.py")
+    project.audits(AUDITS, "more/audit_other.py")
+
+    def asked(*arguments, **variables):
+        record = project("run", "--format", "json", *arguments, **variables).record
+        return record["root_seed"], sum(entry["alpha"] for entry in record["alpha_ledger"])
+
+    assert asked("--profile", "ci") == (78, 0.02)
+    assert asked(AUDITDP_PROFILE="ci", AUDITDP_SEED="79") == (79, 0.02)
+    assert asked("--profile", "ci", "--seed", "80", AUDITDP_SEED="79") == (80, 0.02)
+
+
+def test_config_show_says_where_every_value_comes_from(project):
+    project.write("pyproject.toml", SETTINGS + "[tool.auditdp.profiles.ci]\nalpha = 0.02\n")
+    path = project.root / "pyproject.toml"
+    outcome = project("config", "show", "--profile", "ci", AUDITDP_SEED="5")
+    assert outcome.code == 0
+    rows = dict(line.split("  # ", 1) for line in (" ".join(x.split(" ")) for x in outcome.out.splitlines()[1:]))
+    said = {name.strip(): source for name, source in rows.items()}
+    assert said["seed = 5"] == "the environment, AUDITDP_SEED"
+    assert said["alpha = 0.02"] == f"{path}, [tool.auditdp.profiles.ci]"
+    assert said['paths = ["privacy", "more/audit_other.py"]'] == f"{path}, [tool.auditdp]"
+    assert said['workers = "1"'] == "default"
+    values = tomllib.loads(outcome.out)
+    assert set(values) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["config", "show", "--profile", "cii"], "did you mean 'ci'?"),
+        (["run", "--profile", "cii"], "did you mean 'ci'?"),
+        (["config", "shwo"], "show"),
+    ],
+)
+def test_a_profile_that_does_not_exist(project, arguments, said):
+    project.write("pyproject.toml", "[tool.auditdp.profiles.ci]\nalpha = 0.02\n")
+    outcome = project(*arguments)
+    assert outcome.code == 2
+    assert said in " ".join(outcome.err.split())
+
+
+def test_a_broken_file_is_said_by_the_commands_that_need_settings_alone(project):
+    project.write("pyproject.toml", "[tool.auditdp")
+    assert project("--version").code == 0
+    for command in (["config", "show"], ["run"], ["list"]):
+        outcome = project(*command)
+        assert (outcome.code, "pyproject.toml" in outcome.err) == (2, True)

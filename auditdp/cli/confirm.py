@@ -1,0 +1,80 @@
+"""``auditdp confirm``: a finding once more, on randomness and an error probability of its own."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, given, one_of, print_line, read_run, say
+from auditdp.errors import ConfigurationError
+
+
+@app.command()
+def confirm(
+    finding: Annotated[str, typer.Argument(help="The id of a finding of the last run, or enough of it to be unique.")],
+    source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,
+    alpha: Annotated[float, typer.Option(help="Error probability of this test alone.")] = 0.05,
+    seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
+    budget: Annotated[str, typer.Option(help="quick, standard or thorough.", show_default="that of the run")] = "",
+    data: Data = "",
+) -> None:
+    """Test a finding again with a fresh seed and a fresh α; exit code 1 if it is found again, 0 if it is not.
+
+    The two tests are independent, so a true claim is refuted by both with probability at most the product of their error
+    probabilities. One that is not found again is not withdrawn: a smaller budget, or chance, may have missed it. Its file
+    has to be one that collection finds below the working folder.
+    """
+    from auditdp.cli.ending import interruptible
+    from auditdp.cli.replay import refuse_what_is_elsewhere
+    from auditdp.results import REFUTATIONS, Verdict
+    from auditdp.runner.plan import make_plan
+    from auditdp.runner.workers import Workers
+
+    record = read_run(source)
+    chosen = one_of(finding, record.results)
+    if chosen.verdict not in REFUTATIONS:
+        raise ConfigurationError(f"{chosen.id} ended {chosen.verdict}, so there is no finding to confirm")
+    refuse_what_is_elsewhere(chosen.id)
+    root_seed = seed if seed is not None else _other_than(record.root_seed)
+    if root_seed == record.root_seed:
+        raise ConfigurationError(
+            f"--seed {seed} is that of the run, whose finding it would only repeat; give another, or none (to repeat it: "
+            "auditdp replay)"
+        )
+    overrides = record.arguments.get("parameters", {}).get(chosen.id, {})
+    with interruptible(), Workers(overrides=overrides) as processes:
+        plan = make_plan(
+            [chosen.id],
+            root_seed=root_seed,
+            collect=processes.collect,
+            overrides=overrides,
+            alpha=alpha,
+            budget=budget or str(record.arguments.get("budget", "standard")),
+            default_timeout=record.arguments.get("timeout"),
+            data=data or str(record.arguments.get("data", "")),
+        )
+        if plan.failures:
+            raise ConfigurationError(plan.failures[0][1])
+        (result,) = processes.run(plan.tasks)
+    typer.echo(f"root seed {root_seed}")
+    print_line(result)
+    if result.verdict in (Verdict.ERROR, Verdict.SKIPPED):
+        say(f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding")
+        raise typer.Exit(CRASHED)
+    if result.verdict not in REFUTATIONS:
+        say(f"not confirmed: {chosen.verdict} in the run, {result.verdict} on fresh randomness (α = {alpha:g})")
+        raise typer.Exit(OK)
+    if result.log_e_value is None:
+        say("confirmed: what refutes it is computed and not drawn, so no seed changes it")
+    else:
+        both = f"probability at most {(chosen.alpha or 1) * alpha:.3g}"
+        say(f"confirmed on fresh randomness with α = {alpha:g}; a true claim is refuted twice with {both}")
+    raise typer.Exit(FOUND)
+
+
+def _other_than(seed: int) -> int:
+    drawn = secrets.randbelow(2**32 - 1)
+    return drawn + (drawn >= seed)

@@ -1,0 +1,60 @@
+"""A run against what was known: the differences, and the exit code that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences
+from auditdp.baseline.entries import Accepted, Entry, covered, entry_of
+from auditdp.baseline.file import read_baseline
+from auditdp.cli.common import CRASHED, FOUND, NOTHING, OK, REGRESSED
+from auditdp.results import RunRecord, Verdict
+
+
+def against_baseline(record: RunRecord, path: Path) -> tuple[list[Difference], int]:
+    """Return what a run changes of a baseline, and how many audits that has.
+
+    Raises:
+        ConfigurationError: If the baseline cannot be read.
+    """
+    known = read_baseline(path)
+    return _differences(known, record), len(known)
+
+
+def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
+    """Return what a run changes of another one, and how many audits that has."""
+    known = {
+        result.id: entry_of(result, Accepted("it was found in the first run, too") if result.is_finding else None)
+        for result in before.results
+        if result.verdict is not Verdict.ERROR
+    }
+    found = [_between_runs(difference) for difference in _differences(known, record)]
+    return sorted(found, key=lambda difference: list(Kind).index(difference.kind)), len(known)
+
+
+def _between_runs(difference: Difference) -> Difference:
+    """Between two runs nobody accepts anything: a finding that is no longer there is a repair, or its audit is gone."""
+    if difference.kind is not Kind.STALE:
+        return difference
+    if difference.result is None:
+        return replace(difference, kind=Kind.GONE, text="there is no such audit any more, which had found something")
+    return replace(difference, kind=Kind.STRONGER, text=f"{difference.result.verdict} now; it was a finding before")
+
+
+def _differences(known: dict[str, Entry], record: RunRecord) -> list[Difference]:
+    return differences(known, record, covered=covered(record), today=datetime.now(UTC).date())
+
+
+def exit_code(found: Sequence[Difference], record: RunRecord) -> int:
+    """Return the exit code of the published table: what a person has to look at first."""
+    kinds = {difference.kind for difference in found}
+    if kinds & set(FINDINGS):
+        return FOUND
+    if Kind.CRASHED in kinds:
+        return CRASHED
+    if kinds & set(REGRESSIONS):
+        return REGRESSED
+    return OK if record.audited else NOTHING

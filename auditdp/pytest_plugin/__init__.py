@@ -1,0 +1,177 @@
+"""A pytest plugin: audit files as test items, and an ``auditor`` for ordinary tests.
+
+``pytest --auditdp`` collects ``audit_*.py`` below what it visits, and the folders of the ini option ``auditdp_paths``; a
+file that is named on the command line is collected in any case. Every audit is an item: a finding fails, an audit that
+crashes is an error, and one that is skipped or inconclusive is skipped. What an audit gives is what ``auditdp run`` gives
+with the same seed and the same α, and is the same for any number of processes of pytest-xdist.
+
+This module is imported by every pytest session, so it imports nothing of auditdp before an audit is collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from auditdp.pytest_plugin.auditor import Auditor
+    from auditdp.pytest_plugin.session import AuditSession
+
+MARKERS = (
+    "audit: an audit of a file audit_*.py; given to each of them",
+    "auditdp(calls=, alpha=): calls and error probability of what the auditor fixture asserts in this test",
+)
+OPTIONS = ("budget", "seed", "alpha", "profile", "report")
+RESULTS = "auditdp_results"
+"""Attribute of a test's report with the results of its audits as JSON."""
+SOURCES = "auditdp_sources"
+_session = pytest.StashKey["AuditSession"]()
+_results = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of audits."""
+    group = parser.getgroup("auditdp", "privacy audits")
+    group.addoption("--auditdp", action="store_true", help="collect audit_*.py files, and the folders of auditdp_paths")
+    group.addoption("--auditdp-budget", default="", metavar="BUDGET", help="quick, standard or thorough")
+    group.addoption("--auditdp-seed", default=None, type=int, metavar="N", help="root seed of all audits; default: 0")
+    group.addoption("--auditdp-alpha", default=None, type=float, metavar="A", help="error probability of all audits")
+    group.addoption("--auditdp-profile", default="", metavar="NAME", help="settings of [tool.auditdp.profiles.NAME]")
+    group.addoption(
+        "--auditdp-report",
+        action="append",
+        default=[],
+        metavar="FORMAT=PATH",
+        help="write a report of the audits at the end, such as html=report.html; repeatable",
+    )
+    parser.addini("auditdp_paths", "folders and files of audits that are collected where they are visited", type="args")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers; with --auditdp, folders of audits are visited like those of tests."""
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    if config.getoption("auditdp") and config.args_source is not config.ArgsSource.ARGS:
+        root = config.rootpath
+        config.args += [
+            path for path in config.getini("auditdp_paths") if path not in config.args and (root / path).exists()
+        ]
+    if any(config.getoption(f"auditdp_{name}") not in ("", None, []) for name in OPTIONS):
+        audit_session(config)  # options that cannot be used are refused before anything runs
+
+
+def _is_audit_file(path: Path) -> bool:
+    return path.suffix == ".py" and path.name.startswith("audit_")
+
+
+def _wanted(path: Path, config: pytest.Config) -> bool:
+    if config.getoption("auditdp"):
+        return True
+    folders = [config.rootpath / folder for folder in config.getini("auditdp_paths")]
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect an audit file that pytest does not take for a file of tests."""
+    if not _is_audit_file(file_path) or parent.session.isinitpath(file_path):
+        return None
+    if any(file_path.match(pattern) for pattern in parent.config.getini("python_files")):
+        return None
+    return _audit_file(file_path, parent) if _wanted(file_path, parent.config) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect an audit file that is named on the command line, or matches ``python_files``."""
+    named = parent.session.isinitpath(module_path)
+    if not _is_audit_file(module_path) or not (named or _wanted(module_path, parent.config)):
+        return None
+    return _audit_file(module_path, parent)
+
+
+def _audit_file(path: Path, parent: pytest.Collector) -> pytest.Collector:
+    from auditdp.pytest_plugin.items import AuditFile
+
+    return AuditFile.from_parent(parent, path=path)
+
+
+def audit_session(config: pytest.Config) -> AuditSession:
+    """Return what the audits of this process share; made when the first one asks for it."""
+    if _session not in config.stash:
+        from auditdp.pytest_plugin.session import AuditSession
+
+        config.stash[_session] = AuditSession(config)
+    return config.stash[_session]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Share α between the audits that are left once all have been selected."""
+    if _session in session.config.stash:
+        audit_session(session.config).selected(session.items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Give a test's report the results of its audits, as text, so that it may come from another process."""
+    report = yield
+    if item.stash.get(_results, None) and (report.when == "call" or not report.passed):
+        setattr(report, RESULTS, item.stash[_results])
+        item.stash[_results] = []
+    return report
+
+
+def keep(item: pytest.Item, result: str) -> None:
+    """Keep a result for the report of its test."""
+    item.stash.setdefault(_results, []).append(result)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Gather the results of this process and of others."""
+    _gathered.extend(getattr(report, RESULTS, ()))
+
+
+_gathered: list[str] = []
+
+
+def pytest_sessionstart() -> None:
+    """Begin with no results."""
+    _gathered.clear()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over which files the audits of a process of pytest-xdist are made of."""
+    sources = getattr(node, "workeroutput", {}).get(SOURCES)
+    if sources:
+        audit_session(node.config).sources |= set(sources)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that reports which files the audits are made of."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None and _session in session.config.stash:
+        output[SOURCES] = sorted(audit_session(session.config).sources)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what the audits found, and write the reports that were asked for; nothing where there was no audit."""
+    if _gathered:
+        audit_session(config).report(_gathered, terminalreporter)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the processes of audits."""
+    if _session in config.stash:
+        config.stash[_session].close()
+
+
+@pytest.fixture
+def auditor(request: pytest.FixtureRequest) -> Auditor:
+    """Audits a mechanism inside a test, with randomness that belongs to the test: ``auditor.assert_private(…)``."""
+    from auditdp.pytest_plugin.auditor import Auditor
+
+    marker = request.node.get_closest_marker("auditdp")
+    return Auditor(request.node, audit_session(request.config), **(marker.kwargs if marker else {}))

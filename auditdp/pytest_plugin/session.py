@@ -1,0 +1,130 @@
+"""What all audits of a pytest session share: settings, processes, α, and the report at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auditdp.config import load
+from auditdp.errors import AuditError
+from auditdp.report import terminal
+from auditdp.report.formats import check_format
+from auditdp.report.publishing import report_files
+from auditdp.results import RESULT, AuditResult, LedgerEntry, RunRecord
+from auditdp.runner.plan import BUDGETS, Collected, Plan, Task, make_plan
+from auditdp.runner.record import header
+from auditdp.runner.workers import Workers
+
+
+class AuditSession:
+    """The audits of one pytest process.
+
+    Args:
+        config: Of pytest.
+
+    Raises:
+        UsageError: If a setting or an option cannot be used.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        option = config.getoption
+        try:
+            self._settings = load(Path.cwd(), option("auditdp_profile"))
+            self._reports = [self._target(text) for text in option("auditdp_report")]
+        except AuditError as error:
+            raise pytest.UsageError(str(error)) from error
+        if self._settings.folder != Path.cwd():
+            raise pytest.UsageError(
+                f"audits have ids, and with them randomness, that are relative to {self._settings.folder}; call pytest there"
+            )
+        self.budget = option("auditdp_budget") or self._settings.budget
+        if self.budget not in BUDGETS:
+            raise pytest.UsageError(f"--auditdp-budget {self.budget}: expected one of {', '.join(BUDGETS)}")
+        seed = option("auditdp_seed")
+        self.seed = next((s for s in (seed, self._settings.seed) if s is not None), 0)
+        alpha = option("auditdp_alpha")
+        self._alpha = alpha if alpha is not None else self._settings.alpha
+        self.fail_on = self._settings.fail_on
+        self.sources: set[str] = set()
+        self._selected: list[str] = []
+        self._tasks: dict[str, Task] = {}
+        self._open = ExitStack()
+        self._workers: Workers | None = None
+
+    @staticmethod
+    def _target(text: str) -> tuple[str, Path]:
+        name, equals, path = text.partition("=")
+        if not equals or not path:
+            raise pytest.UsageError(f"--auditdp-report {text}: expected FORMAT=PATH, such as html=report.html")
+        check_format(name)
+        return name, Path(path)
+
+    def _processes(self) -> Workers:
+        if self._workers is None:
+            self._workers = self._open.enter_context(Workers())
+        return self._workers
+
+    def collect(self, path: Path) -> Collected:
+        """Import an audit file and return what it declares."""
+        (collected,) = self._processes().collect([path])
+        self.sources |= set(collected.sources)
+        return collected
+
+    def selected(self, items: Sequence[pytest.Item]) -> None:
+        """Take notice of the audits that will run, between which α is shared."""
+        from auditdp.pytest_plugin.items import AuditItem
+
+        self._selected = [item.audit for item in items if isinstance(item, AuditItem)]
+
+    def run(self, audit: str) -> AuditResult:
+        """Run one audit in a process of its own.
+
+        Raises:
+            UsageError: If a setting cannot be used.
+        """
+        if audit not in self._tasks:
+            try:
+                plan = make_plan(
+                    self._selected,
+                    root_seed=self.seed,
+                    collect=self._processes().collect,
+                    alpha=self._alpha,
+                    budget=self.budget,
+                    default_timeout=self._settings.timeout or None,
+                    data=str(Path(self._settings.data).resolve()) if self._settings.data else "",
+                )
+            except AuditError as error:
+                raise pytest.UsageError(str(error)) from error
+            self._tasks = {task.id: task for task in plan.tasks}
+        (result,) = self._processes().run([self._tasks[audit]])
+        return result
+
+    def report(self, gathered: Sequence[str], reporter: pytest.TerminalReporter) -> None:
+        """Print the summary of all results, and write the reports that were asked for."""
+        record = self._record([RESULT.validate_json(text) for text in gathered])
+        reporter.section("privacy audits")
+        reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, terminal.WIDTH)))
+        for name, path in self._reports:
+            for file, text in report_files(record, name, path).items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            reporter.write_line(f"report: {path}")
+
+    def _record(self, results: Sequence[AuditResult]) -> RunRecord:
+        """Return the record, in an order that does not depend on who ran what."""
+        ordered = sorted(results, key=lambda result: result.id)
+        ids = [result.id for result in ordered]
+        arguments: dict[str, Any] = {"paths": ids, "budget": self.budget, "parameters": {}, "by": "pytest"}
+        start = header(Plan([]), arguments, self.seed, sources=map(Path, self.sources))
+        ledger = [LedgerEntry(r.id, "verdict and lower bound", r.alpha or 0.0) for r in ordered]
+        seconds = sum(result.seconds for result in ordered)
+        return replace(start, status="complete", results=list(ordered), alpha_ledger=ledger, seconds=seconds)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._open.close()

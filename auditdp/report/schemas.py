@@ -1,0 +1,34 @@
+"""The JSON Schema of what ``--format json`` writes, as it lies in this package: one file for each version of a record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from auditdp.results import SCHEMA, RunRecord
+
+PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
+"""The published schema of the version that this auditdp writes."""
+
+
+def run_schema() -> dict[str, Any]:
+    """Return the schema of a record, as its types say it.
+
+    Fields may be added within a version; a reader leaves alone what it does not know. Whatever changes the meaning of a
+    field, or removes one, makes a new version.
+    """
+    schema = TypeAdapter(RunRecord).json_schema(mode="serialization")
+    schema["properties"]["schema"] = {"const": SCHEMA, "title": "Version of this schema"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:auditdp:run:{SCHEMA}",
+        **schema,
+        "title": f"The record of a run of auditdp, version {SCHEMA}",
+    }
+
+
+if __name__ == "__main__":
+    PATH.write_text(json.dumps(run_schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""First files for somebody's own repository: an audit of a function, settings, and a job for CI."""

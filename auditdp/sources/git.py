@@ -1,0 +1,88 @@
+"""Which files of a repository changed since a revision, as git knows it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from auditdp.errors import ConfigurationError
+
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What changed.
+
+    Attributes:
+        base: The commit that the working tree is compared with: where the revision and HEAD parted.
+        files: Files that differ, are new, or are gone; absolute.
+    """
+
+    base: str
+    files: frozenset[Path]
+
+    @property
+    def removed(self) -> frozenset[Path]:
+        """Those that are not there any more."""
+        return frozenset(file for file in self.files if not file.exists())
+
+
+def changed_since(revision: str, folder: Path) -> Changed:
+    """Return the files that the working tree changes, with what is not committed, since it parted from a revision.
+
+    Raises:
+        ConfigurationError: If there is no git or no repository, the revision is unknown, or the history is too short.
+    """
+    if not revision or revision.startswith("-"):
+        raise ConfigurationError(f"--changed-since {revision!r}: expected a revision, such as origin/main")
+    top = Path(_asked(folder, revision, "rev-parse", "--show-toplevel").rstrip("\n"))
+    shallow = _asked(folder, revision, "rev-parse", "--is-shallow-repository").strip() == "true"
+    remedy = "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 with actions/checkout, or GIT_DEPTH: 0"
+    if _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
+        if shallow:
+            raise ConfigurationError(f"--changed-since {revision}: not in this shallow clone; {remedy}")
+        raise ConfigurationError(
+            f"--changed-since {revision}: git knows no such revision here; fetch it, or give another, such as HEAD~1"
+        )
+    base = _git(folder, "merge-base", revision, "HEAD")
+    if base.returncode:
+        why = (
+            f"this clone is shallow and does not reach where they parted; {remedy}"
+            if shallow
+            else "unrelated histories"
+        )
+        raise ConfigurationError(f"--changed-since {revision}: it has no commit in common with HEAD: {why}")
+    commit = base.stdout.strip()
+    differing = _asked(folder, revision, "diff", "--name-only", "--no-renames", "-z", commit, "--", str(top))
+    untracked = _asked(top, revision, "ls-files", "--others", "--exclude-standard", "--full-name", "-z")
+    names = [name for name in (differing + untracked).split("\0") if name]
+    return Changed(commit[:12], frozenset((top / name).resolve() for name in names))
+
+
+def _asked(folder: Path, revision: str, *arguments: str) -> str:
+    done = _git(folder, *arguments)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise ConfigurationError(
+            f"--changed-since {revision}: git cannot tell what changed in {folder} ({said[-1] if said else 'it failed'}); "
+            "run inside a repository, or without this option, which runs all audits"
+        )
+    return done.stdout
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=SECONDS,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise ConfigurationError("--changed-since needs git, which is not installed here") from None
+    except subprocess.TimeoutExpired:
+        raise ConfigurationError(f"--changed-since: git took longer than {SECONDS:g} seconds") from None

@@ -1,0 +1,173 @@
+"""The files to copy: they are what their service expects, and their steps run here, without what installs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.cli.conftest import PATIENCE, SCRIPT, environment
+from tests.cli.test_changed_since import git
+
+ROOT = Path(__file__).parents[2]
+FINE = "def noisy(x: int, rng):\n    '''A 1-DP number.'''\n    return x + rng.laplace(scale={})\n"
+TEXT = {"type": "string", "minLength": 1}
+ACTION = {
+    "type": "object",
+    "required": ["name", "description", "runs"],
+    "properties": {
+        "inputs": {
+            "additionalProperties": {
+                "required": ["description", "default"],
+                "properties": {"default": TEXT | {"minLength": 0}},
+            }
+        },
+        "outputs": {"additionalProperties": {"required": ["description", "value"]}},
+        "runs": {
+            "required": ["using", "steps"],
+            "properties": {
+                "using": {"const": "composite"},
+                "steps": {
+                    "items": {"required": ["run", "shell"], "properties": {"run": TEXT, "shell": {"const": "bash"}}}
+                },
+            },
+        },
+    },
+}
+"""What the documentation of GitHub asks of a composite action."""
+WORKFLOW = {
+    "required": ["on", "jobs"],
+    "properties": {
+        "jobs": {
+            "additionalProperties": {
+                "required": ["runs-on", "steps"],
+                "properties": {"steps": {"items": {"oneOf": [{"required": ["uses"]}, {"required": ["run"]}]}}},
+            }
+        }
+    },
+}
+HOOKS = {
+    "type": "array",
+    "items": {
+        "required": ["id", "name", "entry", "language"],
+        "properties": {"language": {"enum": ["python", "system"]}},
+    },
+}
+
+
+def parsed(path):
+    # YAML 1.1 reads the key `on` as true; the services do not.
+    content = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    return (
+        {("on" if key is True else key): value for key, value in content.items()}
+        if isinstance(content, dict)
+        else content
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(shared_project):
+    """A repository that `auditdp init` has been run in, with its baseline."""
+    shared_project.write("mine.py", FINE.format(1.0))
+    assert shared_project("init", "mine.py::noisy").code == 0
+    assert shared_project("run", "--profile", "ci", "-q").code == 0
+    assert shared_project("baseline", "update").code == 0
+    git(shared_project.root, "init", "-q", "-b", "main")
+    shared_project.write(".gitignore", ".auditdp/\n__pycache__/\nauditdp-reports/\nauditdp.*\n")
+    git(shared_project.root, "add", ".")
+    git(shared_project.root, "commit", "-qm", "first")
+    return shared_project.root
+
+
+@pytest.fixture
+def repository(project, finished):
+    """A copy of it."""
+    shutil.copytree(finished, project.root, dirs_exist_ok=True)
+    return project
+
+
+def shell(project, script, **variables):
+    """Run a step as a runner does: bash that stops at an error, with the script's folder on the path."""
+    path = f"{SCRIPT.parent}:{os.environ['PATH']}"
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        variables[name] = str(project.root.with_name(name))
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=project.root,
+        env={**environment(), "PATH": path, **variables},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [("action.yml", ACTION), ("auditdp/scaffold/github.yml", WORKFLOW), (".pre-commit-hooks.yaml", HOOKS)],
+)
+def test_they_are_what_the_service_expects(path, schema):
+    jsonschema.validate(parsed(path), schema)
+
+
+def test_the_action_passes_a_repository_and_fails_a_broken_mechanism(repository):
+    action = parsed("action.yml")
+    step = next(step for step in action["runs"]["steps"] if step.get("id") == "audit")
+    inputs = {name: given["default"] for name, given in action["inputs"].items()} | {"profile": "ci"}
+
+    def run(**given):
+        values = inputs | {name.replace("_", "-"): value for name, value in given.items()}
+        variables = {
+            name: values[text.removeprefix("${{ inputs.").removesuffix(" }}")] for name, text in step["env"].items()
+        }
+        return shell(repository, step["run"], **variables)
+
+    fine = run()
+    assert fine.returncode == 0, fine.stderr
+    assert "nothing is worse" in fine.stdout
+    assert repository.root.with_name("GITHUB_OUTPUT").read_text() == "code=0\n"
+    unchanged = run(changed_since="HEAD")
+    assert (unchanged.returncode, "no audit is concerned" in unchanged.stderr) == (0, True)
+    repository.write("mine.py", FINE.format(0.4))
+    broken = run(changed_since="HEAD")
+    assert broken.returncode == 1
+    assert "::error file=mine.py,line=1,title=finding%3A noisy_is_private::" in broken.stdout
+    assert "✕ 1 new finding" in repository.root.with_name("GITHUB_STEP_SUMMARY").read_text()
+    for name in ("auditdp.sarif", "junit.xml", "comment.md"):
+        assert (repository.root / "auditdp-reports" / name).is_file()
+    for output in ("sarif", "comment"):
+        assert (repository.root / action["outputs"][output]["value"]).is_file()
+
+
+def test_the_workflow_passes_a_repository_by_day_and_by_night(repository):
+    steps = parsed("auditdp/scaffold/github.yml")["jobs"]["audits"]["steps"]
+    script = {step.get("name"): step.get("run", "") for step in steps}
+    assert (repository.root / ".github/workflows/privacy.yml").read_text() == (
+        ROOT / "auditdp/scaffold/github.yml"
+    ).read_text()
+    fine = shell(repository, script["audit"])
+    assert fine.returncode == 0, fine.stderr
+    night = shell(repository, script["night"])
+    assert night.returncode == 0, night.stderr
+    assert "night 1 of the stream is written" in night.stdout
+
+
+def test_the_job_for_gitlab(repository):
+    job = parsed("auditdp/scaffold/gitlab.yml")["privacy-audits"]
+    script = "\n".join(line for line in job["script"] if "pip install" not in line)
+    repository.write("mine.py", FINE.format(0.4))
+    assert shell(repository, script).returncode == 1
+    assert 'failures="1"' in (repository.root / job["artifacts"]["reports"]["junit"]).read_text()
+
+
+def test_the_hooks_before_a_commit(repository):
+    hooks = {hook["id"]: hook["entry"] for hook in parsed(".pre-commit-hooks.yaml")}
+    assert shell(repository, hooks["auditdp-baseline"]).stdout == "auditdp-baseline.toml: 1 audit\n"
+    repository.write("mine.py", FINE.format(0.4))
+    assert shell(repository, hooks["auditdp"]).returncode == 1
+    repository.write("auditdp-baseline.toml", "<<<<<<< HEAD\n")
+    assert shell(repository, hooks["auditdp-baseline"]).returncode == 2

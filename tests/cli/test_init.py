@@ -1,0 +1,78 @@
+"""``auditdp init``: what it writes runs, and nothing that is there is lost."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+
+def test_what_it_writes_runs_and_leaves_what_is_there(project):
+    project.write("pyproject.toml", "[project]\nname = 'mine'\n")
+    project.write(".github/workflows/privacy.yml", "name: mine\n")
+    project.write(
+        "package/release.py",
+        """
+        import numpy as np
+
+        def histogram(records: np.ndarray, size, scale, *, generator, epsilon=2.0):
+            return records + generator.laplace(scale=scale / epsilon, size=(size, 3))
+        """,
+    )
+    missing = project("init", "package/release.py::histogram")
+    assert (missing.code, "needs scale; give a value: -P scale=VALUE" in missing.err) == (2, True)
+    made = project("init", "package/release.py::histogram", "-P", "scale=1.0")
+    assert made.code == 0, made.err
+    assert "left .github/workflows/privacy.yml as it is" in made.out
+    settings = tomllib.loads((project.root / "pyproject.toml").read_text())
+    assert settings["project"]["name"] == "mine"
+    assert set(settings["tool"]["auditdp"]["profiles"]) == {"ci", "nightly", "paper"}
+    found = project("run", "--profile", "ci", "--format", "json")
+    assert found.code == 0, found.err
+    audit = found.audit("histogram_is_private")
+    assert (audit["claim"]["epsilon"], audit["claim"]["source"]) == (2.0, "the parameters of histogram")
+    assert audit["controls"][0]["verdict"] == "VIOLATED"
+    for profile in ("nightly", "paper"):
+        assert project("config", "show", "--profile", profile).code == 0
+    again = project("init", "package/release.py::histogram", "-P", "scale=1.0")
+    assert (again.code, "is there already" in again.err) == (2, True)
+
+
+def test_a_function_that_draws_elsewhere_and_a_job_for_gitlab(project):
+    project.write(
+        "flip.py",
+        "import random\n\ndef flip(bit: bool):\n    '''An (1.5, 1e-6)-DP bit.'''\n    return bit ^ (random.random() < .3)\n",
+    )
+    made = project("init", "flip.py::flip", "--ci", "gitlab")
+    assert "wrote privacy.gitlab-ci.yml" in made.out
+    found = project("run", "--profile", "ci", "--format", "json").audit("flip_is_private")
+    assert (found["claim"]["epsilon"], found["claim"]["delta"]) == (1.5, 1e-6)
+    assert "draws its own randomness" in found["reproduce"]
+    assert project("init", "flip.py::flip", "--ci", "none").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.py::f"], "nothing.py: no such file"),
+        (["f.py"], "expected a function of a file"),
+        (["f.py::g"], "has no function 'g'"),
+        (["f.py::C"], "is no plain function"),
+        (["f.py::nodata"], "takes no private data"),
+        (["f.py::f", "-P", "x=1"], "f has no such parameter"),
+        (["f.py::f", "-P", "x"], "expected name=VALUE"),
+        (["f.py::f", "-P", "x=os.system()"], "a value as Python writes it"),
+        (["broken.py::f"], "broken.py, line 1: no Python"),
+        (["no-module.py::f"], "'no-module' is no name of a module"),
+        (["../f.py::f"], "no such file"),
+        (["f.py::f", "--ci", "travis"], "travis"),
+    ],
+)
+def test_what_it_cannot_read_is_refused_and_nothing_written(project, arguments, said):
+    project.write("f.py", "class C: pass\ndef f(x, rng): pass\ndef nodata(rng): pass\n")
+    project.write("broken.py", "def f(\n")
+    project.write("no-module.py", "def f(x, rng): pass\n")
+    before = sorted(path.name for path in project.root.iterdir())
+    outcome = project("init", *arguments)
+    assert (outcome.code, said in " ".join(outcome.err.split())) == (2, True), outcome.err
+    assert sorted(path.name for path in project.root.iterdir()) == before

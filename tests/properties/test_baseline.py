@@ -1,0 +1,41 @@
+"""The file of a baseline holds whatever audits are called."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditdp.baseline.entries import Accepted, Entry, rounded_down
+from auditdp.baseline.file import read_baseline, write_baseline
+from auditdp.results import Verdict
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+BOUND = st.none() | st.floats(0.01, 99).map(lambda value: float(f"{value:.2g}"))
+HOLDING = st.sampled_from([Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.SKIPPED, Verdict.INCONCLUSIVE])
+ENTRIES = st.builds(
+    Entry,
+    id=TEXT,
+    claim=TEXT,
+    adjacency=TEXT,
+    fingerprint=TEXT,
+    verdict=HOLDING,
+    evidence=st.lists(TEXT, unique=True).map(tuple),
+    controls=st.lists(TEXT, unique=True).map(tuple),
+    calls=st.integers(0, 10**9),
+    bounds=st.tuples(BOUND, BOUND),
+    accepted=st.none() | st.builds(Accepted, TEXT.filter(str.strip), st.none() | st.dates()),
+)
+
+
+@given(st.lists(ENTRIES, unique_by=lambda entry: entry.id))
+def test_what_is_written_is_read_back(tmp_path_factory, entries):
+    path = tmp_path_factory.mktemp("baseline") / "baseline.toml"
+    text = write_baseline(entries)
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read_baseline(path) == {entry.id: entry for entry in entries}
+    assert text == write_baseline(reversed(entries))
+
+
+@given(st.integers(0, 10**12))
+def test_calls_are_rounded_down_by_less_than_a_tenth(calls):
+    assert 0.9 * calls <= rounded_down(calls) <= calls

@@ -1,0 +1,219 @@
+"""The plugin in pytest sessions of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from types import SimpleNamespace
+
+import pytest
+
+from auditdp import pytest_plugin
+from auditdp.pytest_plugin.session import AuditSession
+
+pytest_plugins = ["pytester"]
+AUDITS = """
+import numpy as np
+from auditdp import AnyValues, Audit, PureDP, Skip, audit
+from mine import coin, tell
+
+BITS = AnyValues((0, 1))
+
+@audit()
+def holds():
+    '''A coin tells nothing.'''
+    return Audit(coin, PureDP(1.0), BITS, controls=[tell], calls=200)
+
+@audit()
+def leaks():
+    return Audit(tell, PureDP(1.0), BITS, calls=200)
+
+@audit()
+def crashes():
+    return 1 / 0
+
+@audit()
+def skipped():
+    raise Skip("needs a CUDA device")
+"""
+MECHANISMS = """
+import numpy as np
+
+def coin(data, size, *, rng):
+    return rng.integers(0, 2, size)
+
+def tell(data, size, *, rng):
+    return np.full(size, data)
+"""
+TESTS = """
+import pytest
+from auditdp import AnyValues, PureDP
+from mine import coin, tell
+
+BITS = AnyValues((0, 1))
+
+@pytest.mark.auditdp(calls=300)
+def test_private(auditor):
+    first = auditor.assert_private(coin, PureDP(1.0), BITS)
+    second = auditor.assert_private(coin, PureDP(1.0), BITS)
+    assert first.calls >= 300
+    assert first.evidence[0].log_e_value != second.evidence[0].log_e_value
+
+def test_leak(auditor):
+    auditor.assert_private(tell, PureDP(1.0), BITS, calls=300)
+
+def test_without():
+    pass
+"""
+
+
+@pytest.fixture
+def session(pytester, monkeypatch):
+    """Runs pytest in a folder with audits and tests; the plugin is loaded as an installed one is."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    pytester.makepyfile(mine=MECHANISMS, test_mine=TESTS)
+    pytester.mkdir("audits")
+    (pytester.path / "audits" / "audit_mine.py").write_text(AUDITS)
+    pytester.makepyprojecttoml(
+        "[tool.auditdp]\nbudget = 'quick'\nseed = 3\n[tool.pytest.ini_options]\npythonpath = ['.']\n"
+    )
+    installed = any(point.value == "auditdp.pytest_plugin" for point in entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "auditdp.pytest_plugin"]
+
+    def run(*arguments):
+        return pytester.runpytest_subprocess(*plugin, "-p", "no:cacheprovider", *arguments, timeout=120)
+
+    return run
+
+
+def test_audits_and_tests_in_one_session_and_the_same_for_two_processes(session, pytester):
+    one = session(".", "--auditdp", "--auditdp-report", "json=one.json", "--auditdp-report", "junit=out/one.xml")
+    one.assert_outcomes(passed=3, failed=2, errors=1, skipped=1)
+    one.stdout.fnmatch_lines(
+        ["*ERROR at setup of audit crashes*", "*ZeroDivisionError*", "*audit leaks*", "VIOLATED*leaks*", "*reproduce*"]
+    )
+    one.stdout.fnmatch_lines(["*= privacy audits =*", "*7 audits of 5 privacy claims*", "report: one.json"])
+    assert (pytester.path / "out" / "one.xml").is_file()
+    two = session(".", "--auditdp", "-n", "2", "--auditdp-report", "json=two.json")
+    two.assert_outcomes(passed=3, failed=2, errors=1, skipped=1)
+
+    def untimed(name):
+        content = json.loads((pytester.path / name).read_text())
+        for part in (content, *content["results"]):
+            for key in ("seconds", "cpu_seconds", "started", "finished", "run"):
+                part.pop(key, None)
+        return content
+
+    assert untimed("one.json") == untimed("two.json")
+    whole = subprocess.run(
+        [sys.executable, "-m", "auditdp", "run", "--format", "json"],
+        cwd=pytester.path,
+        capture_output=True,
+        check=False,
+    )
+    ran = {result["id"]: result for result in json.loads(whole.stdout)["results"]}
+    for result in untimed("one.json")["results"]:
+        if result["id"] in ran:
+            assert result["evidence"] == ran[result["id"]]["evidence"]
+            assert result["alpha"] == ran[result["id"]]["alpha"]
+    assert len(ran) == 4
+
+
+def test_a_selection_shares_alpha_and_says_no_more(session, pytester):
+    outcome = session(
+        "audits", "--auditdp", "-k", "holds or skipped", "--auditdp-report", "json=r.json", "--auditdp-alpha", ".02"
+    )
+    outcome.assert_outcomes(passed=1, skipped=1, deselected=2)
+    record = json.loads((pytester.path / "r.json").read_text())
+    assert {result["alpha"] for result in record["results"]} == {0.01}
+    assert record["root_seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ini", "collected"),
+    [
+        (["audits/audit_mine.py::holds"], "", 1),
+        (["--auditdp", "-m", "audit", "-k", "not leaks"], "testpaths = ['empty']\nauditdp_paths = ['audits']", 3),
+        (["audits"], "auditdp_paths = ['audits']", 4),
+    ],
+)
+def test_what_is_collected(session, pytester, arguments, ini, collected):
+    pytester.mkdir("empty")
+    with (pytester.path / "pyproject.toml").open("a") as file:
+        file.write(f"\n{ini}\n")
+    outcome = session(*arguments, "--collect-only", "-q", "--strict-markers")
+    assert sum("audits/audit_mine.py::" in line for line in outcome.outlines) == collected, outcome.outlines
+    outcome.stdout.no_fnmatch_line("*privacy audits*")
+
+
+def test_a_session_without_audits_is_silent_and_imports_nothing(session, pytester):
+    (pytester.path / "conftest.py").write_text(
+        "import sys\n"
+        "def pytest_unconfigure(config):\n"
+        "    heavy = {'numpy', 'typer', 'pydantic', 'auditdp.results', 'auditdp.config'} & set(sys.modules)\n"
+        "    print('imported:', sorted(heavy))\n"
+    )
+    pytester.makepyfile(test_mine="def test_nothing(): pass")
+    outcome = session("test_mine.py", "audits", "-s")
+    outcome.assert_outcomes(passed=1)
+    outcome.stdout.no_fnmatch_line("*audit*s of*")
+    outcome.stdout.no_fnmatch_line("*privacy*")
+    assert "imported: []" in outcome.stdout.str()
+
+
+OPTIONS = {
+    "auditdp_profile": "",
+    "auditdp_report": [],
+    "auditdp_budget": "",
+    "auditdp_seed": None,
+    "auditdp_alpha": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"auditdp_budget": "quik"}, "--auditdp-budget quik: expected one of quick, standard, thorough"),
+        ({"auditdp_report": ["html"]}, "expected FORMAT=PATH"),
+        ({"auditdp_report": ["htm=x"]}, "did you mean 'html'?"),
+        ({"auditdp_profile": "ci"}, "no such profile"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(pytest.UsageError) as error:
+        AuditSession(SimpleNamespace(getoption=(OPTIONS | option).__getitem__))
+    assert said in str(error.value)
+
+
+def test_they_are_refused_at_the_start(session):
+    outcome = session("test_mine.py", "--auditdp-budget", "quik")
+    assert outcome.ret == pytest.ExitCode.USAGE_ERROR
+    assert "expected one of quick, standard, thorough" in outcome.stderr.str()
+
+
+def test_a_file_that_does_not_import_and_a_misspelt_marker_are_errors(session, pytester):
+    (pytester.path / "audits" / "audit_mine.py").write_text("import nothing_of_this_name\n")
+    (pytester.path / "test_mine.py").write_text(TESTS.replace("auditdp(calls", "auditdp(callls"))
+    outcome = session("audits", "test_mine.py", "-k", "not leak", "--auditdp", "--continue-on-collection-errors")
+    outcome.assert_outcomes(errors=2, passed=1, deselected=1)
+    outcome.stdout.fnmatch_lines(["*line 1: does not import: ModuleNotFoundError*"])
+    outcome.stdout.fnmatch_lines(["*marker auditdp(callls=): did you mean 'calls'?*"])
+
+
+def test_elsewhere_than_in_the_project_folder_it_says_where_to_go(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("[tool.auditdp]\n")
+    (tmp_path / "audits").mkdir()
+    monkeypatch.chdir(tmp_path / "audits")
+    with pytest.raises(pytest.UsageError, match="call pytest there"):
+        AuditSession(SimpleNamespace(getoption=OPTIONS.__getitem__))
+
+
+def test_the_plugin_is_imported_in_less_than_20_ms():
+    """CPU time of its import where pytest is imported already, the least of five."""
+    code = "import time, pytest; t = time.process_time(); import auditdp.pytest_plugin; print(time.process_time() - t)"
+    spent = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
+    assert min(spent) < 0.020
+    assert pytest_plugin.MARKERS[0].startswith("audit:")
