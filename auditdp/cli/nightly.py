@@ -122,16 +122,17 @@ def _ended(run: Callable[[], None]) -> int:
 
 
 def _sources(record: RunRecord) -> dict[str, str]:
-    """Return a digest of what each audit is made of, with the libraries; none where that cannot be told."""
+    """Return a digest of what each audit is made of, with auditdp and the libraries; none where that cannot be told."""
     import hashlib
 
     from auditdp.baseline.entries import fingerprint
-    from auditdp.sources.audits import trace
+    from auditdp.sources.audits import HARNESS, Traced, trace
     from auditdp.sources.imports import Imports
 
     root = Path.cwd().resolve()
     imports = Imports(root)
-    versions = repr(sorted(record.versions.items())) + record.device
+    harness = Traced(frozenset(HARNESS.rglob("*.py"))).digest(HARNESS)
+    versions = f"{harness} {sorted(record.versions.items())} {record.device}"
     found = {}
     for result in record.results:
         name, _, factory = result.id.partition("::")
