@@ -6,7 +6,7 @@ and ``privdpr``). Lines of accounting are about any clipped gradients; each viol
 
 import math
 
-from auditdp import AnyValues, ApproxDP, Audit, Pair, PureDP, audit
+from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, audit
 from auditdp.accountants.fixed_size import FixedSizeUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
@@ -43,13 +43,14 @@ def symmetric_laplace(sigma=SIGMA, radius=0.2):
     reading="noise on one number",
     repairs="symmetric_laplace",
 )
-def symmetric_laplace_number(sigma=SIGMA):
-    """The same noise on one number that changes by 1 is √2/σ-DP."""
+def symmetric_laplace_number(sigma=SIGMA, change=2.0):
+    """The same noise on one number that changes by Δ is √2Δ/σ-DP."""
     return Audit(
         mechanism=SymmetricLaplaceNumber(sigma),
-        claim=PureDP(math.sqrt(2) / sigma * (1 + 1e-9)),
-        pairs=AnyValues([0.0, 1.0], finite=True),
+        claim=PureDP(math.sqrt(2) * change / sigma * (1 + 1e-9)),
+        pairs=AnyValues([0.0, change], finite=True),
         controls=[SymmetricLaplaceNumber(sigma / 2)],
+        equivalent_mutants={"*: self.sigma / math.sqrt(2) → self.sigma": "√2 times the noise"},
         cost="a gradient has many coordinates: the paper's second version uses Gaussian noise instead",
     )
 
@@ -107,13 +108,13 @@ def sage_threshold(noise=2.0, base=4.0, limit=4.0, epsilon=2.0):
 
 
 @audit(source="derived here", row="SAGE-DP code", reading="a public threshold", repairs="sage_threshold")
-def sage_threshold_public(noise=2.0, base=4.0, limit=4.0, epsilon=2.0):
-    """A step with noise λ·b·q, q a public threshold, is (ε, δ)-DP with the δ of 1/λ-GDP, as far as one event shows."""
+def sage_threshold_public(noise=2.0, base=2.0):
+    """A step with noise λ·b·q, q a public threshold, is 1/λ-Gaussian DP for a gradient that turns around, with b = 2."""
     return Audit(
-        mechanism=Beyond(ClippedAtConstant(noise, base), limit),
-        claim=ApproxDP(epsilon, GaussianCurve(noise).delta_at(epsilon)),
-        pairs=AnyValues([GRADIENTS.data, GRADIENTS.neighbour], finite=True),
-        controls=[Beyond(ClippedAtPercentile(noise, base), limit)],
+        mechanism=ClippedAtConstant(noise, base),
+        claim=GaussianDP(1 / noise),
+        pairs=AnyValues([(0.25, 0.25, 1.0), (0.25, 0.25, -1.0)], finite=True),
+        controls=[ClippedAtConstant(noise / 3, base)],
         cost="a threshold from public data, or a private percentile",
     )
 

@@ -20,7 +20,7 @@ STATEMENTS = (
         adjacency=LIST,
         audits=(LINKS + "blink_message",),
         output="the noisy bits, then the cell of the noisy degree; −1 is below 0",
-        scope="all lengths of lists; computed for all pairs of lists of 3 bits",
+        scope="all lengths of lists; computed for all pairs of lists of 2 bits",
         proof="The degree has sensitivity 1, the list one bit that changes; two independent steps compose.",
     ),
     Statement(
@@ -95,6 +95,7 @@ PAPER = Paper(
     parameters={
         "epsilon": Parameter("ε", "claimed budget in nats", "1 to 8"),
         "nodes": Parameter("n", "number of users"),
+        "share": Parameter("δ", "part of the budget for the degree", ".1, .4, .7 or 1"),
         "runs": Parameter("k", "runs of the search, each on fresh messages", "640, and 30 at the best setting"),
     },
 )

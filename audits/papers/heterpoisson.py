@@ -75,6 +75,7 @@ PAPER = Paper(
     statements=STATEMENTS,
     parameters={
         "sigma": Parameter("σ", "standard deviation of a coordinate of the noise, over the change Δ"),
+        "change": Parameter("Δ", "how far neighbours are apart"),
         "radius": Parameter("ρ", "radius of the ball in which the noisy vector is looked for"),
     },
 )

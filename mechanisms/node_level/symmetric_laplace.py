@@ -51,13 +51,17 @@ class SymmetricLaplace:
 
 @dataclass(frozen=True)
 class SymmetricLaplaceNumber(SymmetricLaplace):
-    """The same in one dimension, where its law is known: Laplace of scale σ/√2."""
+    """The same law in one dimension, drawn as what it is there: Laplace noise of scale σ/√2."""
 
     dimension: int = 1
 
+    def __call__(self, data: float, size: int, *, rng: Rng) -> Array:
+        """Return ``size`` independent noisy numbers, float64, shape (size, 1)."""
+        return data + rng.laplace(0.0, self.sigma / math.sqrt(2), (size, 1))
+
     def distribution(self, data: float) -> LaplaceLaw:
-        """Return the law, its scale rounded up by at most 1e-12 of it."""
-        return LaplaceLaw(np.array([float(data)]), np.array([self.sigma / math.sqrt(2) * (1 + 1e-12)]))
+        """Return the law."""
+        return LaplaceLaw(np.array([float(data)]), np.array([self.sigma / math.sqrt(2)]))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from auditdp.laws import FiniteLaw, ball, precision
+from auditdp.laws import FiniteLaw, GaussianLaw, ball, precision
 from auditdp.mechanism import Array
 from mechanisms.cells import Rng
 from mechanisms.validation import check_positive
@@ -68,6 +68,11 @@ class ClippedAtConstant(ClippedAtPercentile):
     def threshold(self, data: Sequence[float] | Array) -> float:
         """Return the public threshold."""
         return self.clip
+
+    def distribution(self, data: Sequence[float] | Array) -> GaussianLaw:
+        """Return the law."""
+        mean, sigma = self.moments(data)
+        return GaussianLaw(np.array([mean]), sigma)
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ from mechanisms.message_passing import counted_hops
 
 
 def test_a_link_that_both_ends_report_loses_twice_epsilon():
-    """Both bits 0 and both noisy degrees below 0: .1 + .9 for either user, with floats."""
-    keep = 1 / (1 + math.exp(-0.9))
-    without, with_link = keep * 0.5, (1 - keep) * 0.5 * math.exp(-0.1)
+    """Both bits 0 and both noisy degrees below 0: .7 + .3 for either user, with floats."""
+    keep = 1 / (1 + math.exp(-0.3))
+    without, with_link = keep * 0.5, (1 - keep) * 0.5 * math.exp(-0.7)
     assert 2 * math.log(without / with_link) == pytest.approx(2)
 
 
 def test_fresh_messages_add_up():
     """Of two runs on one list the same output, twice."""
-    keep = 1 / (1 + math.exp(-0.9))
-    losses = [math.log(keep / (1 - keep)) + 0.1] * 2
+    keep = 1 / (1 + math.exp(-0.3))
+    losses = [math.log(keep / (1 - keep)) + 0.7] * 2
     assert sum(losses) == pytest.approx(2)
     assert 128 * 5 + 30 == 670
 
