@@ -31,8 +31,8 @@ DEPTH_EQUIVALENTS = {
 """Why mutants keep the claim of the last hop."""
 STILL_ISOLATED = "on all pairs of 4 nodes a hop still changes by no more than √2·cα₁, as it does for two isolated nodes"
 HOP_EQUIVALENTS = {
-    "factor left out in NoisyHop._aggregated: roots[[]:, None] * matrix * roots → roots[[]:, None] * matrix": STILL_ISOLATED,
-    "factor left out in NoisyHop._aggregated: roots[[]:, None] * matrix → matrix": STILL_ISOLATED,
+    "factor left out in Hop._aggregated: roots[[]:, None] * matrix * roots → roots[[]:, None] * matrix": STILL_ISOLATED,
+    "factor left out in Hop._aggregated: roots[[]:, None] * matrix → matrix": STILL_ISOLATED,
 }
 """Why mutants keep the claim of one noisy hop."""
 ROW_EQUIVALENTS = {"*NeighbourEmbedding.sigma*1e-12*": "the factor is for rounding alone"}

@@ -29,13 +29,13 @@ def edge_sensitivity(lipschitz: float, share: float) -> float:
 
 
 @dataclass(frozen=True)
-class NoisyHop:
-    """One hop x = c(α₁ Âx₀ + (1−α₁) mean over nodes) + βx₀, plus N(0, σ²), released as it is.
+class Hop:
+    """One hop x = c(α₁ Âx₀ + (1−α₁) mean over nodes) + βx₀, plus N(0, σ²): what both releases below share.
 
     x₀ is public, every row (1, 1, …)/√features; Â = D^(−1/2) A D^(−1/2), 0 for isolated nodes.
 
     Claimed: 1/λ-Gaussian DP for an edge, σ being λ times ``edge_sensitivity``. Input: symmetric matrix of shape (nodes,
-    nodes). Output: float64, shape (size, nodes·features).
+    nodes).
 
     Args:
         noise: λ, finite and > 0.
@@ -94,6 +94,11 @@ class NoisyHop:
         noise = self.sigma * rng.standard_normal((size, self.nodes * self.features))
         return self.location(data) + noise
 
+
+@dataclass(frozen=True)
+class NoisyHop(Hop):
+    """The noisy hop, released as it is. Output: float64, shape (size, nodes·features)."""
+
     def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
         """Return ``size`` independent noisy hops."""
         return self._noisy(data, size, rng)
@@ -104,7 +109,7 @@ class NoisyHop:
 
 
 @dataclass(frozen=True)
-class CaribouEmbedding(NoisyHop):
+class CaribouEmbedding(Hop):
     """What the code hands to its classifier: the noisy hop x, aggregated once more, c(α₁ Âx + (1−α₁) mean of a row) + βx₀.
 
     ``compute_aggregations`` ends with that line, whose mean is over the features of each node, and nothing is added to
@@ -118,10 +123,6 @@ class CaribouEmbedding(NoisyHop):
         noisy = self._noisy(data, size, rng).reshape(size, self.nodes, self.features)
         released = self._aggregated(data, noisy, noisy.mean(axis=2, keepdims=True))
         return released.reshape(size, -1)
-
-    def distribution(self, data: Array) -> GaussianLaw:
-        """The law is Gaussian, and its covariance is not a multiple of the identity."""
-        raise AttributeError(f"{self.name} states no law")
 
 
 @dataclass(frozen=True)
