@@ -11,7 +11,7 @@ from pathlib import Path
 from auditdp.report.ledger_entries import entries, tally, without_statement
 from auditdp.report.ledger_pages import overview, page, to_json
 from auditdp.results import RunRecord
-from audits.papers import PAPERS
+from audits.papers import NEWER, PAPERS
 
 
 def merged(paths):
@@ -23,9 +23,11 @@ def merged(paths):
 
 
 def write(record, out, papers=PAPERS):
-    """Write claims.md, claims.json and claims/PAPER.md."""
+    """Write claims.md, claims-newer.md of the papers that were read in part, claims.json and claims/PAPER.md."""
     (out / "claims").mkdir(parents=True, exist_ok=True)
-    (out / "claims.md").write_text(overview(record, papers), encoding="utf-8")
+    newer = [paper for paper in papers if paper in NEWER]
+    for name, some in (("claims.md", [paper for paper in papers if paper not in newer]), ("claims-newer.md", newer)):
+        (out / name).write_text(overview(record, some), encoding="utf-8")
     (out / "claims.json").write_text(to_json(record, papers), encoding="utf-8")
     for paper in papers:
         (out / "claims" / f"{paper.key}.md").write_text(page(record, paper), encoding="utf-8")

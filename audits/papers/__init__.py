@@ -1,10 +1,19 @@
 """What papers state, a module a paper: each statement with its place, and its audits or why there are none."""
 
 from audits.papers.baselines import PAPER as BASELINES
+from audits.papers.blink import PAPER as BLINK
+from audits.papers.caribou import PAPER as CARIBOU
+from audits.papers.daigavane import PAPER as DAIGAVANE
+from audits.papers.decoupled import PAPER as DECOUPLED
 from audits.papers.dpar import PAPER as DPAR
 from audits.papers.dprr import PAPER as DPRR
 from audits.papers.graphpub import PAPER as GRAPH_PUB
 from audits.papers.heterorr import PAPER as HETERO_RR
+from audits.papers.heterpoisson import PAPER as HETER_POISSON
 from audits.papers.lpgnn import PAPER as LPGNN
+from audits.papers.privdpr import PAPER as PRIVDPR
 
-PAPERS = (DPRR, LPGNN, HETERO_RR, GRAPH_PUB, DPAR, BASELINES)
+NEWER = (BLINK, CARIBOU, DECOUPLED, DAIGAVANE, HETER_POISSON, PRIVDPR)
+"""Read in part: abstracts and published code."""
+
+PAPERS = (DPRR, LPGNN, HETERO_RR, GRAPH_PUB, DPAR, BASELINES, *NEWER)

@@ -43,9 +43,11 @@ def test_of_an_audit_that_ran_twice_the_later_result_counts(files):
 def test_it_writes_the_overview_a_page_a_paper_and_everything_as_json(files, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["ledger", *map(str, files), "-o", str(tmp_path / "out")])
     ledger.main()
-    overview = (tmp_path / "out" / "claims.md").read_text()
-    assert "Partial" in overview
-    assert len(overview.splitlines()) <= 150
+    for name, key in (("claims.md", "dprr"), ("claims-newer.md", "blink")):
+        overview = (tmp_path / "out" / name).read_text()
+        assert "Partial" in overview
+        assert f"claims/{key}.md" in overview
+        assert len(overview.splitlines()) <= 150
     for paper in PAPERS:
         page = (tmp_path / "out" / "claims" / f"{paper.key}.md").read_text()
         assert page.count('<a id="') == sum(not s.unaudited for s in paper.statements)
