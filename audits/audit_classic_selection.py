@@ -143,7 +143,7 @@ def noisy_max4(epsilon=1.0, queries=5):
 
     How often that shows depends on ε: with probability (1−e^(−ε/2))^k, 3e-7 at ε = .1 and .009 at ε = 1.
     """
-    return Audit(mechanism=NoisyMax4(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"))
+    return Audit(mechanism=NoisyMax4(epsilon), claim=PureDP(epsilon), pairs=QueryAnswers(queries, "all"), calls=50_000)
 
 
 @audit(source="McSherry & Talwar 2007, Theorem 6")

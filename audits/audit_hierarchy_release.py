@@ -148,7 +148,7 @@ def privhrg_pooled(epsilon1=0.5, epsilon2=0.5, nodes=4):
         mechanism=PrivHRG(epsilon1, epsilon2, nodes, steps=1),
         claim=PureDP(epsilon1 + epsilon2),
         pairs=EdgeDP(nodes),
-        controls=[PrivHRG(epsilon1, 4 * epsilon2, nodes, steps=1)],
+        controls=[PrivHRG(epsilon1, 20 * epsilon2, nodes, steps=1)],
         play=EdgeDP(nodes).pairs(),
         equivalent_mutants={
             "factor left out in HierarchicalRelease.__call__: (count.value*": (
