@@ -238,7 +238,9 @@ def run_meaning(record: RunRecord) -> str:
         state = f"it is {record.status}, and " if record.status != "complete" else ""
         some = f": {of_planned(record)} have a result" if record.missing else ""
         return f"This is not a clean run: {state}audits are missing{some}. {nothing}".rstrip()
-    return f"{CLEAN_RUN} {nothing[:1].upper()}{nothing[1:]}".rstrip()
+    few = sum(result.is_undecided for result in record.results)
+    said = f"{count(few, 'audit')} {'is' if few == 1 else 'are'} undecided with so few calls." if few else ""
+    return " ".join(filter(None, [CLEAN_RUN, said, nothing[:1].upper() + nothing[1:]]))
 
 
 def alpha_by_purpose(ledger: list[LedgerEntry]) -> dict[str, tuple[int, float]]:

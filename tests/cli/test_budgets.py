@@ -48,6 +48,7 @@ def test_what_needs_more_calls_than_the_budget_has_is_undecided(project, audit, 
     assert f"The budget is too small to {wanted}" in text
     assert "it leaves out 498,000 of the calls that the audit names" in text
     assert "1 undecided with so few calls" in text
+    assert "mechanisms are private. 1 audit is undecided with so few calls." in text
     assert project("run", "--seed", "1", "--budget", "quick", "--fail-on", "inconclusive").code == 4
 
 
@@ -73,3 +74,5 @@ def test_the_report_lists_what_is_undecided(project):
     page = project.root.joinpath("out.html").read_text()
     assert "Undecided: more calls are needed than this budget has" in page
     assert "The budget is too small to find the declared violation" in page
+    assert "what this budget leaves undecided is below, and elsewhere no control survived" in page
+    assert "miscalibration, no surviving control" not in page
