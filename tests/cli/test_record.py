@@ -115,7 +115,7 @@ def test_a_violation_comes_with_its_counterexample_and_command(recorded):
     assert found["verdict"] == "VIOLATED"
     assert found["counterexample"]["pair"] == "1 | 0"
     assert found["counterexample"]["confirmed"] is True
-    assert found["calls"] >= 100
+    assert found["calls"] >= 10
     exact, game = found["evidence"]
     assert (exact["verdict"], found["log_e_value"]) == (
         "VIOLATED",
