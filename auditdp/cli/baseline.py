@@ -35,7 +35,7 @@ def update(
 
     Findings have to be accepted one by one. Audits for which the run was not asked stay as they are.
     """
-    from auditdp.baseline.file import write_baseline
+    from auditdp.baseline.file import read_baseline, write_baseline
     from auditdp.baseline.update import updated
     from auditdp.cli.judging import against_baseline
     from auditdp.report.differences import differences_text
@@ -44,14 +44,10 @@ def update(
     path = _file(file, profile)
     record = read_run(source)
     accepted = _accepted(accept or [], reason, expires)
+    known = read_baseline(path) if path.exists() else {}
     if path.exists():
-        from auditdp.baseline.file import read_baseline
-
-        known = read_baseline(path)
-        found, number = against_baseline(record, path)
-        typer.echo(differences_text(found, known=number, against=str(path), width=columns()))
-    else:
-        known = {}
+        found = against_baseline(record, known)
+        typer.echo(differences_text(found, known=len(known), against=str(path), width=columns()))
     entries = updated(known, record, accepted)
     if not entries:
         raise ConfigurationError("the run has no audits; a baseline without entries would hold nothing")
@@ -62,13 +58,15 @@ def update(
 @baseline_app.command()
 def check(source: Source = None, file: File = None, profile: Profile = "") -> None:
     """Compare a recorded run, by default the last, with the baseline; exit code 6 where audits became weaker."""
+    from auditdp.baseline.file import read_baseline
     from auditdp.cli.judging import against_baseline, exit_code
     from auditdp.report.differences import differences_text
 
     path = _file(file, profile)
     record = read_run(source)
-    found, number = against_baseline(record, path)
-    typer.echo(differences_text(found, known=number, against=str(path), width=columns()))
+    known = read_baseline(path)
+    found = against_baseline(record, known)
+    typer.echo(differences_text(found, known=len(known), against=str(path), width=columns()))
     raise typer.Exit(exit_code(found, record))
 
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences
 from auditdp.baseline.entries import Accepted, Entry, covered, entry_of
-from auditdp.baseline.file import read_baseline
 from auditdp.cli.common import CRASHED, FOUND, NOTHING, OK, REGRESSED
 from auditdp.results import RunRecord, Verdict
 
 
-def against_baseline(record: RunRecord, path: Path) -> tuple[list[Difference], int]:
-    """Return what a run changes of a baseline, and how many audits that has.
-
-    Raises:
-        ConfigurationError: If the baseline cannot be read.
-    """
-    known = read_baseline(path)
-    return _differences(known, record), len(known)
+def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
+    """Return what a run changes of the entries of a baseline."""
+    return differences(known, record, covered=covered(record), today=datetime.now(UTC).date())
 
 
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
@@ -31,7 +24,7 @@ def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference],
         for result in before.results
         if result.verdict is not Verdict.ERROR
     }
-    found = [_between_runs(difference) for difference in _differences(known, record)]
+    found = [_between_runs(difference) for difference in against_baseline(record, known)]
     return sorted(found, key=lambda difference: list(Kind).index(difference.kind)), len(known)
 
 
@@ -42,10 +35,6 @@ def _between_runs(difference: Difference) -> Difference:
     if difference.result is None:
         return replace(difference, kind=Kind.GONE, text="there is no such audit any more, which had found something")
     return replace(difference, kind=Kind.STRONGER, text=f"{difference.result.verdict} now; it was a finding before")
-
-
-def _differences(known: dict[str, Entry], record: RunRecord) -> list[Difference]:
-    return differences(known, record, covered=covered(record), today=datetime.now(UTC).date())
 
 
 def exit_code(found: Sequence[Difference], record: RunRecord) -> int:

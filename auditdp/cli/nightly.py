@@ -109,7 +109,7 @@ def nightly(
         raise typer.Exit(code or CRASHED)
     after = stream.after(record, _sources(record))
     write(path, after.to_json())
-    alarms = _reported(stream, after, record)
+    alarms = _reported(after, record)
     raise typer.Exit(FOUND if alarms else code)
 
 
@@ -143,7 +143,7 @@ def _sources(record: RunRecord) -> dict[str, str]:
     return found
 
 
-def _reported(before: Stream, after: Stream, record: RunRecord) -> list[str]:
+def _reported(after: Stream, record: RunRecord) -> list[str]:
     """Print what capital reports, and within how many nights it would report more; return the ids that are reported."""
     from auditdp.nightly.power import within
     from auditdp.report.numbers import count, e_value, number

@@ -134,6 +134,7 @@ def report_command(
     ] = False,
 ) -> None:
     """Render the report of a recorded run; html has a folder beside it with a page for each audit."""
+    from auditdp.baseline.file import read_baseline
     from auditdp.cli.judging import against_baseline
     from auditdp.report.formats import render
     from auditdp.report.publishing import report_files
@@ -146,7 +147,7 @@ def report_command(
         refuse_what_is_not_ours(path, output)
     record = read_run(source)
     record = replace(record, author=author or record.author)
-    found = against_baseline(record, Path(settings().baseline))[0] if check else None
+    found = against_baseline(record, read_baseline(Path(settings().baseline))) if check else None
     if path is None:
         print_report(render(record, output, colour=coloured(sys.stdout), width=columns(), differences=found), output)
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import typer
 
+from auditdp.baseline.differences import Difference
 from auditdp.baseline.file import read_baseline
 from auditdp.cli.asked import Asked
 from auditdp.cli.choosing import changed_targets
@@ -49,9 +50,8 @@ def carry_out(asked: Asked) -> None:
     """Collect, run, record and report what was asked, and end with the run's exit code."""
     configuration = settings(asked.profile)
     asked = asked.completed(configuration)
-    baseline = Path(configuration.baseline) if asked.check else None
-    if baseline is not None:
-        read_baseline(baseline)  # one that cannot be read is refused before anything runs
+    baseline = Path(configuration.baseline)
+    known = read_baseline(baseline) if asked.check else None  # one that cannot be read is refused before anything runs
     reports, count, overrides = asked.reports, asked.count, asked.overrides
     known_format(asked.output)
     last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
@@ -97,8 +97,13 @@ def carry_out(asked: Asked) -> None:
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources))
             run.begin()
             run.go_on(processes, count)
-        run.publish(reports, baseline)
-    raise typer.Exit(run.exit_code() if baseline is None else run.judged(baseline))
+        found = against_baseline(run.record, known) if known is not None else None
+        run.publish(reports, found)
+    if known is None or found is None:
+        raise typer.Exit(run.exit_code())
+    raise typer.Exit(
+        run.judged(found, differences_text(found, known=len(known), against=str(baseline), width=columns()))
+    )
 
 
 @dataclass
@@ -192,15 +197,14 @@ class _Run:
         results = self.start.results + found
         return replace(self.start, status=self.status, seconds=self.seconds, finished=now(), results=results)
 
-    def publish(self, reports: Sequence[tuple[str, Path]], baseline: Path | None) -> None:
+    def publish(self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None) -> None:
         """Write the reports, then standard output: the summary where the lines were shown already, else the record.
 
         Args:
             reports: Format and path of each.
-            baseline: The baseline that judges the run; None where none does.
+            found: What the run changes of a baseline; None where none judges it.
         """
         record, problems = self.record, []
-        found = against_baseline(record, baseline)[0] if baseline is not None else None
         for name, path in reports:
             try:
                 for file, text in report_files(record, name, path, differences=found).items():
@@ -221,10 +225,13 @@ class _Run:
         if problems:
             raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
 
-    def judged(self, baseline: Path) -> int:
-        """Return what the run ends with where a baseline judges it, and say what it changes of that."""
-        found, number = against_baseline(self.record, baseline)
-        text = differences_text(found, known=number, against=str(baseline), width=columns())
+    def judged(self, found: Sequence[Difference], text: str) -> int:
+        """Return what the run ends with where a baseline judges it, after printing what it changes of that.
+
+        Args:
+            found: The differences.
+            text: The same in words.
+        """
         if self.asked.output == "terminal":
             typer.echo(f"\n{text}")
         else:
