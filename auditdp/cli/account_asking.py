@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from auditdp.cli.common import FOUND, OK, app, writable
+from auditdp.cli.common import FOUND, OK, app
 from auditdp.errors import ConfigurationError
+from auditdp.report.targets import writable
 
 if TYPE_CHECKING:  # accountants are imported by the command that needs them, since some are slow to import
     from auditdp.accountants.base import Accountant

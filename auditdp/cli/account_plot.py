@@ -15,11 +15,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from auditdp.accountants.base import Accountant, Soundness
 from auditdp.accountants.opacus_sgd import Opacus
 from auditdp.cli.account_answer import kind
-from auditdp.cli.common import write
 from auditdp.errors import ConfigurationError
 from auditdp.report.canvas import Point, drawing, log_ticks, new_axes
 from auditdp.report.numbers import number
 from auditdp.report.svg import COLOURS
+from auditdp.report.targets import write
 
 LEAST_DELTA = 1e-10
 DECADES = [10.0**-exponent for exponent in range(1, 11)]

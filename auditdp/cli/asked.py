@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.cli.common import DEFAULT_LOG, known_format, refuse_what_is_not_ours, writable
+from auditdp.cli.common import DEFAULT_LOG
 from auditdp.config import Configuration
 from auditdp.errors import ConfigurationError
+from auditdp.report.targets import target
 from auditdp.results import RunRecord, Verdict
 from auditdp.runner.plan import Plan
 
@@ -57,17 +58,7 @@ class Asked:
     @property
     def reports(self) -> list[tuple[str, Path]]:
         """Formats and paths of the reports; every path can be written and holds no file of others."""
-        found = []
-        for item in self.report:
-            name, equals, text = item.partition("=")
-            if not equals or not text:
-                raise ConfigurationError(f"--report {item}: expected format=PATH, such as html=report.html")
-            known_format(name)
-            path = Path(text).absolute()
-            writable(path, shown=text)
-            refuse_what_is_not_ours(path, name, shown=text)
-            found.append((name, path))
-        return found
+        return [target(item, "--report") for item in self.report]
 
     @property
     def count(self) -> int:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import Profile, Source, app, columns, given, read_run, say, settings, write
+from auditdp.cli.common import Profile, Source, app, columns, given, read_run, say, settings
 from auditdp.errors import ConfigurationError
+from auditdp.report.targets import write
 
 if TYPE_CHECKING:
     from auditdp.baseline.entries import Accepted

@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 
 from auditdp import __version__
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
+from auditdp.report.targets import JUDGED
 
 if TYPE_CHECKING:
     from auditdp.config import Configuration
@@ -31,24 +32,8 @@ OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1,
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
-JUDGED = ("junit", "sarif", "github", "pull-request")
-"""Names of ``report.formats.JUDGED``, without what that module imports."""
-FORMATS = ("terminal", "json", "html", "claims", "claims-json", *JUDGED)
-"""Names of all formats, without what their modules import."""
 BUDGETS = ("quick", "standard", "thorough")
 """Names of ``runner.plan.BUDGETS``, likewise."""
-MARKS = {
-    "html": (b"<!doctype html", b"auditdp"),
-    "json": (b"{", b'"root_seed"'),
-    "claims-json": (b"{", b'"root_seed"'),
-    "claims": (b"# Claims ledger", b""),
-    "terminal": (b"", b"audit"),
-    "junit": (b"<?xml", b'name="auditdp"'),
-    "sarif": (b"{", b'"name": "auditdp"'),
-    "github": (b"::", b"title="),
-    "pull-request": (b"<!-- auditdp -->", b""),
-}
-"""How a report of each format begins, and something that it holds."""
 
 
 class _Commands(TyperGroup):
@@ -165,56 +150,6 @@ def print_report(text: str, name: str) -> None:
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     typer.echo(text, nl=name not in JUDGED)
-
-
-def known_format(name: str) -> None:
-    """Raise unless there is a report format of this name."""
-    if name not in FORMATS:
-        raise ConfigurationError(f"unknown format {name!r}; {did_you_mean(name, FORMATS)}")
-
-
-def writable(path: Path, *, shown: str = "") -> None:
-    """Raise unless the file can be written; makes its folder, and leaves the file as it is.
-
-    A device or a pipe cannot: a report is put in the place of whatever is there.
-    """
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        if path.exists() and not path.is_file():
-            raise ConfigurationError(f"cannot write {shown or path}: it is there and is no file; give another path")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") if path.exists() else temporary.open("ab"):
-            pass
-    except OSError as error:
-        raise ConfigurationError(f"cannot write {shown or path}: {error.strerror}; give another path") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-
-
-def refuse_what_is_not_ours(path: Path, name: str, *, shown: str = "") -> None:
-    """Raise if there is a file that is no report of this format: it would be lost."""
-    if not path.is_file():
-        return
-    content, (begins, holds) = path.read_bytes(), MARKS[name]
-    if content.strip() and not (content.lstrip().lower().startswith(begins.lower()) and holds in content):
-        raise ConfigurationError(
-            f"{shown or path} is there and is no {name} report of auditdp; give another path, or remove it"
-        )
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all; where a link leads to it, the link stays."""
-    path = path.resolve()
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error
 
 
 def read_run(source: Path | None) -> RunRecord:

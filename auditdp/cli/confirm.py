@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from auditdp.cli.again import parameters_of, task_of
 from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, given, one_of, print_line, read_run, say
 from auditdp.errors import ConfigurationError
 
@@ -28,37 +29,22 @@ def confirm(
     has to be one that collection finds below the working folder.
     """
     from auditdp.cli.ending import interruptible
-    from auditdp.cli.replay import refuse_what_is_elsewhere
     from auditdp.results import REFUTATIONS, Verdict
-    from auditdp.runner.plan import make_plan
     from auditdp.runner.workers import Workers
 
     record = read_run(source)
     chosen = one_of(finding, record.results)
     if chosen.verdict not in REFUTATIONS:
         raise ConfigurationError(f"{chosen.id} ended {chosen.verdict}, so there is no finding to confirm")
-    refuse_what_is_elsewhere(chosen.id)
     root_seed = seed if seed is not None else _other_than(record.root_seed)
     if root_seed == record.root_seed:
         raise ConfigurationError(
             f"--seed {seed} is that of the run, whose finding it would only repeat; give another, or none (to repeat it: "
             "auditdp replay)"
         )
-    overrides = record.arguments.get("parameters", {}).get(chosen.id, {})
-    with interruptible(), Workers(overrides=overrides) as processes:
-        plan = make_plan(
-            [chosen.id],
-            root_seed=root_seed,
-            collect=processes.collect,
-            overrides=overrides,
-            alpha=alpha,
-            budget=budget or str(record.arguments.get("budget", "standard")),
-            default_timeout=record.arguments.get("timeout"),
-            data=data or str(record.arguments.get("data", "")),
-        )
-        if plan.failures:
-            raise ConfigurationError(plan.failures[0][1])
-        (result,) = processes.run(plan.tasks)
+    with interruptible(), Workers(overrides=parameters_of(record, chosen)) as processes:
+        task = task_of(record, chosen, processes, root_seed=root_seed, alpha=alpha, budget=budget, data=data)
+        (result,) = processes.run([task])
     typer.echo(f"root seed {root_seed}")
     print_line(result)
     if result.verdict in (Verdict.ERROR, Verdict.SKIPPED):

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import app, given, settings, write
+from auditdp.cli.common import app, given, settings
 from auditdp.errors import ConfigurationError
+from auditdp.report.targets import write
 
 
 class CI(StrEnum):

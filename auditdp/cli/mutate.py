@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, FORMATS, Data, Keyword, LogPath, Paths, Profile, Reports, app
+from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app
 from auditdp.cli.run import run
+from auditdp.report.targets import FORMATS
 
 
 @app.command()

@@ -23,9 +23,9 @@ from auditdp.cli.common import (
     given,
     say,
     settings,
-    write,
 )
 from auditdp.errors import ConfigurationError
+from auditdp.report.targets import write
 
 if TYPE_CHECKING:
     from auditdp.nightly.stream import Stream

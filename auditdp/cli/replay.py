@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from auditdp.cli.again import parameters_of, task_of
 from auditdp.cli.common import (
     CRASHED,
-    FORMATS,
     FOUND,
-    JUDGED,
     NOTHING,
     OK,
     Data,
@@ -21,18 +20,15 @@ from auditdp.cli.common import (
     app,
     columns,
     given,
-    known_format,
     one_of,
     print_line,
     print_report,
     read_run,
-    refuse_what_is_not_ours,
     say,
     settings,
-    writable,
-    write,
 )
 from auditdp.errors import ConfigurationError
+from auditdp.report.targets import FORMATS, JUDGED, known_format, refuse_what_is_not_ours, writable, write
 
 if TYPE_CHECKING:
     from auditdp.results import AuditResult
@@ -52,30 +48,17 @@ def replay(
     from auditdp.cli.ending import interruptible
     from auditdp.mechanism import OWN_RANDOMNESS
     from auditdp.results import REFUTATIONS, Verdict
-    from auditdp.runner.plan import make_plan
     from auditdp.runner.workers import Workers
 
     record = read_run(source)
     chosen = one_of(finding, record.results)
     if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
         raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
-    refuse_what_is_elsewhere(chosen.id)
-    overrides = record.arguments.get("parameters", {}).get(chosen.id, {})
-    with interruptible(), Workers(overrides=overrides) as processes:
-        plan = make_plan(
-            [chosen.id],
-            root_seed=record.root_seed,
-            collect=processes.collect,
-            overrides=overrides,
-            alpha=float(chosen.alpha or 0.05),
-            budget=str(record.arguments.get("budget", "standard")),
-            timeout=record.arguments.get("timeout") if record.arguments.get("timeout_for_all") else None,
-            default_timeout=record.arguments.get("timeout"),
-            data=data or str(record.arguments.get("data", "")),
+    with interruptible(), Workers(overrides=parameters_of(record, chosen)) as processes:
+        task = task_of(
+            record, chosen, processes, root_seed=record.root_seed, alpha=float(chosen.alpha or 0.05), data=data
         )
-        if plan.failures:
-            raise ConfigurationError(plan.failures[0][1])
-        (result,) = processes.run(plan.tasks)
+        (result,) = processes.run([task])
         print_line(result)
         # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
         own = OWN_RANDOMNESS in result.reproduce
@@ -85,31 +68,13 @@ def replay(
             f"{_shown(result)} now"
         )
         if any("outputs" in (evidence.details.get("confirmation") or {}) for evidence in chosen.evidence):
-            for line in processes.ask("again", plan.tasks[0], chosen):
+            for line in processes.ask("again", task, chosen):
                 say(line)
     if result.verdict is Verdict.ERROR:
         raise typer.Exit(CRASHED)
     if result.verdict is Verdict.SKIPPED and same:
         raise typer.Exit(NOTHING)
     raise typer.Exit(FOUND if result.verdict in REFUTATIONS or not same else OK)
-
-
-def refuse_what_is_elsewhere(identifier: str) -> None:
-    """Raise unless the file of an id is one that collection finds below the working folder.
-
-    Raises:
-        ConfigurationError: If it is not.
-    """
-    from auditdp.runner.plan import audit_files
-
-    here, path = Path.cwd().resolve(), Path(identifier.partition("::")[0])
-    named = [text for text in settings().paths if Path(text).exists()]
-    found = {file.resolve() for file, _ in audit_files([".", *named])}
-    if path.resolve() not in found or not path.resolve().is_relative_to(here):
-        raise ConfigurationError(
-            f"{path} is no audit file that is found below {here}, and a record must not choose what is imported; go to the "
-            "folder of the run, or run the audit by its id"
-        )
 
 
 @app.command("report")

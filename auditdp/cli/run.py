@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import BUDGETS, DEFAULT_LOG, FORMATS, Data, Keyword, LogPath, Paths, Profile, Reports, app
+from auditdp.cli.common import BUDGETS, DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app
+from auditdp.report.targets import FORMATS
 
 
 class FailOn(StrEnum):

@@ -23,11 +23,9 @@ from auditdp.cli.common import (
     NOTHING,
     OK,
     columns,
-    known_format,
     print_report,
     say,
     settings,
-    write,
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.judging import against_baseline, exit_code
@@ -39,6 +37,7 @@ from auditdp.report.formats import render
 from auditdp.report.publishing import report_files
 from auditdp.report.screen import coloured
 from auditdp.report.standing import run_meaning
+from auditdp.report.targets import known_format, write
 from auditdp.results import AuditResult, Fate, RunRecord, Verdict
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.plan import Plan, make_plan

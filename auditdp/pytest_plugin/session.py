@@ -13,8 +13,8 @@ import pytest
 from auditdp.config import load
 from auditdp.errors import AuditError
 from auditdp.report import terminal
-from auditdp.report.formats import check_format
 from auditdp.report.publishing import report_files
+from auditdp.report.targets import target, write
 from auditdp.results import RESULT, AuditResult, LedgerEntry, RunRecord
 from auditdp.runner.plan import BUDGETS, Collected, Plan, Task, make_plan
 from auditdp.runner.record import header
@@ -35,7 +35,7 @@ class AuditSession:
         option = config.getoption
         try:
             self._settings = load(Path.cwd(), option("auditdp_profile"))
-            self._reports = [self._target(text) for text in option("auditdp_report")]
+            self._reports = [target(text, "--auditdp-report") for text in option("auditdp_report")]
         except AuditError as error:
             raise pytest.UsageError(str(error)) from error
         if self._settings.folder != Path.cwd():
@@ -55,14 +55,6 @@ class AuditSession:
         self._tasks: dict[str, Task] = {}
         self._open = ExitStack()
         self._workers: Workers | None = None
-
-    @staticmethod
-    def _target(text: str) -> tuple[str, Path]:
-        name, equals, path = text.partition("=")
-        if not equals or not path:
-            raise pytest.UsageError(f"--auditdp-report {text}: expected FORMAT=PATH, such as html=report.html")
-        check_format(name)
-        return name, Path(path)
 
     def _processes(self) -> Workers:
         if self._workers is None:
@@ -111,9 +103,9 @@ class AuditSession:
         reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, terminal.WIDTH)))
         for name, path in self._reports:
             for file, text in report_files(record, name, path).items():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
-            reporter.write_line(f"report: {path}")
+                write(file, text)
+            folder = self._settings.folder
+            reporter.write_line(f"report: {path.relative_to(folder) if path.is_relative_to(folder) else path}")
 
     def _record(self, results: Sequence[AuditResult]) -> RunRecord:
         """Return the record, in an order that does not depend on who ran what."""

@@ -28,6 +28,7 @@ _PLACED = (
     "refuted_at",
     "detectable_epsilon",
     "detectable_alternative",
+    "growths",
     "exact_epsilon",
     "worst_pair",
     "scope",

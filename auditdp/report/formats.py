@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from auditdp.baseline.differences import Difference
-from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.report import github, html, junit, ledger, pull_request, sarif, terminal
+from auditdp.report.targets import known_format
 from auditdp.results import RunRecord
 
 FORMATS: dict[str, Callable[[RunRecord], str]] = {
@@ -45,20 +45,9 @@ def render(
     Raises:
         ConfigurationError: If there is no such format.
     """
-    check_format(format)
+    known_format(format)
     if format in JUDGED:
         return JUDGED[format](record, differences)
     if format == "terminal":
         return terminal.report(record, colour=colour, width=width)
     return FORMATS[format](record)
-
-
-def check_format(format: str) -> None:
-    """Raise unless there is a format of this name.
-
-    Raises:
-        ConfigurationError: If there is none.
-    """
-    if format not in FORMATS and format not in JUDGED:
-        known = [*FORMATS, *JUDGED]
-        raise ConfigurationError(f"Expected a report format, got {format!r}; {did_you_mean(format, known)}")

@@ -178,11 +178,13 @@ OPTIONS = {
         ({"auditdp_budget": "quik"}, "--auditdp-budget quik: expected one of quick, standard, thorough"),
         ({"auditdp_report": ["html"]}, "expected FORMAT=PATH"),
         ({"auditdp_report": ["htm=x"]}, "did you mean 'html'?"),
+        ({"auditdp_report": ["html=notes.html"]}, "notes.html is there and is no html report of auditdp"),
         ({"auditdp_profile": "ci"}, "no such profile"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, said):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.html").write_text("<p>mine</p>")
     with pytest.raises(pytest.UsageError) as error:
         AuditSession(SimpleNamespace(getoption=(OPTIONS | option).__getitem__))
     assert said in str(error.value)

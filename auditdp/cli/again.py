@@ -1,0 +1,81 @@
+"""One audit of a recorded run once more: what ``auditdp replay`` and ``auditdp confirm`` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from auditdp.cli.common import settings
+from auditdp.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from auditdp.results import AuditResult, RunRecord
+    from auditdp.runner.plan import Task
+    from auditdp.runner.workers import Workers
+
+
+def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:
+    """Return the parameters that an audit was given in a recorded run, by their names."""
+    return dict(record.arguments.get("parameters", {}).get(chosen.id, {}))
+
+
+def task_of(
+    record: RunRecord,
+    chosen: AuditResult,
+    processes: Workers,
+    *,
+    root_seed: int,
+    alpha: float,
+    budget: str = "",
+    data: str = "",
+) -> Task:
+    """Plan an audit of a recorded run as it was planned there, but for what is given.
+
+    Args:
+        record: The recorded run.
+        chosen: The result of the audit in it.
+        processes: Where its file is imported.
+        root_seed: Root of the randomness.
+        alpha: Error probability of this audit.
+        budget: Name of the budget; that of the run unless given.
+        data: Folder of the data; that of the run unless given.
+
+    Raises:
+        ConfigurationError: If the file is none that collection finds below the working folder, or does not import.
+    """
+    from auditdp.runner.plan import make_plan
+
+    _refuse_what_is_elsewhere(chosen.id)
+    timeout = record.arguments.get("timeout")
+    plan = make_plan(
+        [chosen.id],
+        root_seed=root_seed,
+        collect=processes.collect,
+        overrides=parameters_of(record, chosen),
+        alpha=alpha,
+        budget=budget or str(record.arguments.get("budget", "standard")),
+        timeout=timeout if record.arguments.get("timeout_for_all") else None,
+        default_timeout=timeout,
+        data=data or str(record.arguments.get("data", "")),
+    )
+    if plan.failures:
+        raise ConfigurationError(plan.failures[0][1])
+    return plan.tasks[0]
+
+
+def _refuse_what_is_elsewhere(identifier: str) -> None:
+    """Raise unless the file of an id is one that collection finds below the working folder.
+
+    Raises:
+        ConfigurationError: If it is not.
+    """
+    from auditdp.runner.plan import audit_files
+
+    here, path = Path.cwd().resolve(), Path(identifier.partition("::")[0])
+    named = [text for text in settings().paths if Path(text).exists()]
+    found = {file.resolve() for file, _ in audit_files([".", *named])}
+    if path.resolve() not in found or not path.resolve().is_relative_to(here):
+        raise ConfigurationError(
+            f"{path} is no audit file that is found below {here}, and a record must not choose what is imported; go to the "
+            "folder of the run, or run the audit by its id"
+        )
