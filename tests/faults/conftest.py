@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import shlex
 import struct
 import subprocess
@@ -40,7 +41,11 @@ class Table:
         self.rows: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
 
     def see(self, section: str, fault: str, expected: str, seen: str, workers: str | None) -> None:
-        """Note what was seen of a fault; of one that is the same for any number of workers, once."""
+        """Note what was seen of a fault; of one that is the same for any number of workers, once.
+
+        Names of temporary folders are left out: they differ from run to run.
+        """
+        seen = re.sub(r"[^\s'\"]*/pymp-\w+", "…", seen)
         row = self.rows.setdefault(section, {}).setdefault((fault, expected), {})
         for count in WORKERS if workers is None else (workers,):
             row[count] = seen
