@@ -24,6 +24,8 @@ from auditdp.dominating import DominatingPair, lines
 POWER = 0.9
 HIGHEST_LEVEL = 64.0
 PRECISION = 1e-3
+GROWTHS = 6
+"""Levels between the claim's and the one that is refuted, for which a call's gain is computed."""
 
 
 def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, white_box: bool) -> tuple[float, str]:
@@ -68,6 +70,16 @@ def _curve_power(claim: Claim, level: float, calls: int, needed: float) -> float
     """Normal approximation of the same for the dominating pair at ``level``, with the region that is best against it."""
     mean, deviation = growth(claim, claim.at(level))
     return float(norm.sf((needed - mean * calls) / (deviation * math.sqrt(calls))))
+
+
+def growths(claim: Claim, level: float) -> list[tuple[float, float, float]]:
+    """Return (level, mean, deviation) of ``growth`` from the claim's level, where nothing grows, to the given one.
+
+    The root of the mean and the deviation are nearly linear in the level between two of them.
+    """
+    levels = claim.level + (level - claim.level) * np.linspace(0, 1, GROWTHS + 1)[1:]
+    found = [(float(truth), *growth(claim, claim.at(float(truth)))) for truth in levels]
+    return [(claim.level, 0.0, 0.0), *found]
 
 
 def growth(claim: Claim, truth: Claim) -> tuple[float, float]:

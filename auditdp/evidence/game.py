@@ -23,7 +23,7 @@ from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search, propose, smaller
-from auditdp.betting.power import detectable_level
+from auditdp.betting.power import detectable_level, growths
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
 from auditdp.calls.recording import Playback, Recorder
@@ -98,6 +98,7 @@ def play_game(
     if not game.wealth.refuted(alpha):
         level, alternative = _detectable(game, alpha)
         details |= {"detectable_epsilon": level, "detectable_alternative": alternative}
+        details["growths"] = growths(claim, level) if math.isfinite(level) else []
         return Evidence(
             verdict=Verdict.NOT_REFUTED,
             statement=(

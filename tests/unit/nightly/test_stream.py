@@ -4,11 +4,14 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from auditdp.betting.power import growth, growths
+from auditdp.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from auditdp.errors import ConfigurationError
 from auditdp.nightly.control import alarm_at, nights_to_report, verdict_alpha, weight
-from auditdp.nightly.power import per_call, within
+from auditdp.nightly.power import within
 from auditdp.nightly.stream import Account, Stream, log_e_value, read_stream
 from auditdp.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
 
@@ -16,7 +19,9 @@ ID = "audits/audit_a.py::one"
 
 
 def result(log_e=0.0, verdict=Verdict.NOT_REFUTED, identifier=ID, **changes):
-    game = Evidence("game", verdict, "", log_e_value=log_e, calls=50_000, details={"detectable_epsilon": 1.08})
+    game = Evidence(
+        "game", verdict, "", log_e_value=log_e, calls=50_000, details={"growths": growths(PureDP(1.0), 1.08)}
+    )
     claim = ClaimRecord("PureDP", "1-DP", "", epsilon=1.0)
     return replace(AuditResult(identifier, verdict, "", claim=claim, evidence=[game], alpha=0.01), **changes)
 
@@ -133,16 +138,28 @@ def test_nights_to_report():
 
 
 def test_growth_of_a_call_is_the_divergence_of_the_two_coins():
-    mean, deviation = per_call(1.0, 2.0)
+    mean, deviation = growth(PureDP(1.0), PureDP(2.0))
     p, q = 1 / (1 + math.exp(-2.0)), 1 / (1 + math.exp(-1.0))
     assert mean == pytest.approx(p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q)))
     assert deviation > 0
-    assert per_call(1.0, 1.0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "claim", [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), ZeroConcentratedDP(0.5), RenyiDP(4.0, 1.0)], ids=str
+)
+def test_growth_between_two_levels_is_read_off_their_line(claim):
+    levels, means, deviations = np.array(growths(claim, claim.level * 1.3)).T
+    assert (levels[0], means[0], deviations[0]) == (claim.level, 0.0, 0.0)
+    for level in (levels[1:] + levels[:-1])[1:] / 2:
+        mean, deviation = growth(claim, claim.at(float(level)))
+        assert np.interp(level, levels, np.sqrt(means)) ** 2 == pytest.approx(mean, rel=0.02)
+        assert np.interp(level, levels, deviations) == pytest.approx(deviation, rel=0.02)
 
 
 def test_several_nights_see_more_than_one():
-    ((letter, one, week),) = within(result(), replace(Stream(0.05, 1), accounts={ID: Account("a", 0.0, 1)}), 7)
-    ((_, _, month),) = within(result(), replace(Stream(0.05, 1), accounts={ID: Account("a", 0.0, 1)}), 30)
+    known = {ID: Account("a", 0.0, 1)}
+    ((letter, one, week),) = within(result(), replace(Stream(0.05, 1), accounts=known), 7)
+    ((_, _, month),) = within(result(), replace(Stream(0.05, 1), accounts=known), 30)
     assert letter == "ε"
     assert 1.0 < month < week < one == 1.08
     assert list(within(result(verdict=Verdict.VIOLATED), Stream(0.05, 1), 7)) == []
