@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from auditdp.report.ledger_entries import entries, tally, without_statement
+from auditdp.report.ledger_html import overview_html, page_html
 from auditdp.report.ledger_pages import overview, page, to_json
 from auditdp.results import RunRecord
 from audits.papers import NEWER, PAPERS
@@ -23,14 +24,20 @@ def merged(paths):
 
 
 def write(record, out, papers=PAPERS):
-    """Write claims.md, claims-newer.md of the papers that were read in part, claims.json and claims/PAPER.md."""
+    """Write claims and claims-newer, of the papers that were read in part, claims.json, and a page a paper below claims/.
+
+    Pages are Markdown, and the same as HTML.
+    """
     (out / "claims").mkdir(parents=True, exist_ok=True)
     newer = [paper for paper in papers if paper in NEWER]
-    for name, some in (("claims.md", [paper for paper in papers if paper not in newer]), ("claims-newer.md", newer)):
-        (out / name).write_text(overview(record, some), encoding="utf-8")
+    for name, some in (("claims", [paper for paper in papers if paper not in newer]), ("claims-newer", newer)):
+        (out / f"{name}.md").write_text(overview(record, some), encoding="utf-8")
+        (out / f"{name}.html").write_text(overview_html(record, some), encoding="utf-8")
     (out / "claims.json").write_text(to_json(record, papers), encoding="utf-8")
     for paper in papers:
         (out / "claims" / f"{paper.key}.md").write_text(page(record, paper), encoding="utf-8")
+        back = f"../{'claims-newer' if paper in newer else 'claims'}.html"
+        (out / "claims" / f"{paper.key}.html").write_text(page_html(record, paper, back=back), encoding="utf-8")
 
 
 def counts(record, papers=PAPERS):

@@ -44,13 +44,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
-def drawn(pair: str) -> list[str]:
-    """Return a drawing of the two graphs of a pair of at most ten nodes; nothing where a pair is of anything else."""
-    graphs = _GRAPH.findall(pair)
-    if len(graphs) != 2:
+def graphs(pair: str, output: str = "") -> list[str]:
+    """Return a Mermaid drawing of the two graphs of a pair, of at most ten nodes; nothing of any other pair."""
+    found = _GRAPH.findall(pair)
+    if len(found) != 2:
         return []
     lines = ["```mermaid", "graph LR"]
-    for letter, title, (nodes, edges) in zip("ab", ("first input", "second input"), graphs, strict=True):
+    for letter, title, (nodes, edges) in zip("ab", ("first input", "second input"), found, strict=True):
         lines.append(f"  subgraph {letter}[{title}]")
         lines += [f"    {letter}{node}(({node}))" for node in range(int(nodes))]
         lines += [f"    {letter}{e[0]} --- {letter}{e[1]}" for e in (() if edges == "none" else edges.split())]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from auditdp.report.ledger import SCHEMA, Line, lines_of
 from auditdp.report.ledger_answers import answer
 from auditdp.report.ledger_entries import FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
-from auditdp.report.ledger_markdown import block, cell, code, drawn, table
+from auditdp.report.ledger_markdown import cell, code, graphs, table
 from auditdp.report.ledger_statements import Kind, Paper
 from auditdp.report.numbers import count
 from auditdp.report.standing import run_meaning, unseen
@@ -20,8 +20,8 @@ COLUMNS = ("statement", "where", "verdict", "claimed → found", "what holds ins
 LONGEST = {"where": 60, "instead": 90, "found": 60}
 
 
-def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claims") -> str:
-    """Return the overview: what is counted, then one table a paper, with links into ``folder``."""
+def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claims", suffix: str = ".md") -> str:
+    """Return the overview: what is counted, then one table a paper, with links to the pages in ``folder``."""
     found = {paper.key: entries(record, paper) for paper in papers}
     everything = [entry for listed in found.values() for entry in listed]
     alpha = sum(entry.alpha for entry in record.alpha_ledger)
@@ -47,7 +47,7 @@ def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claim
     for paper in papers:
         listed = [entry for entry in found[paper.key] if entry.outcome is not Outcome.UNAUDITED]
         left = len(found[paper.key]) - len(listed)
-        page = f"{folder}/{paper.key}.md"
+        page = f"{folder}/{paper.key}{suffix}"
         beside = f" ([its page]({page}){f', {left} more not audited' if left else ''})"
         lines += ["", f"## {cell(paper.title)}{beside}", "", *table(COLUMNS, (_row(entry, page) for entry in listed))]
     return "\n".join(lines) + "\n"
@@ -96,7 +96,11 @@ def found_of(line: Line) -> str:
     return f"{line.claim} → {shown.partition(', and')[0]}"
 
 
-def page(record: RunRecord, paper: Paper) -> str:
+Draw = Callable[[str, str], Sequence[str]]
+"""From a recorded pair and output to the lines of a drawing, none where it cannot be drawn."""
+
+
+def page(record: RunRecord, paper: Paper, *, drawn: Draw = graphs) -> str:
     """Return the page of a paper: what was read, a card per statement, and what is not audited."""
     found = entries(record, paper)
     cards = [entry for entry in found if entry.outcome is not Outcome.UNAUDITED]
@@ -114,7 +118,7 @@ def page(record: RunRecord, paper: Paper) -> str:
         ),
     )
     for entry in cards:
-        lines += ["", *_card(entry, paper)]
+        lines += ["", *_card(entry, paper, drawn)]
     if rest:
         lines += ["", "## Not audited", ""]
         lines += table(
@@ -131,7 +135,7 @@ def _kind(entry: Entry) -> str:
     return "" if entry.statement.kind is Kind.PUBLISHED else f" ({entry.statement.kind.value})"
 
 
-def _card(entry: Entry, paper: Paper) -> Iterator[str]:
+def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
     statement = entry.statement
     yield from [f'<a id="{statement.key}"></a>', "", f"## {cell(statement.title)}: {verdict_of(entry)}", ""]
     yield from [f"**Claim** ({statement.kind.value}; {cell(statement.place)}). {cell(statement.claim)}", ""]
@@ -147,7 +151,7 @@ def _card(entry: Entry, paper: Paper) -> Iterator[str]:
         yield f"- **Found by arithmetic.** {cell(statement.settled.found)}. {cell(statement.settled.why)}"
         yield f"- **Recomputed by** {code(statement.settled.test)}."
     for line in entry.checks:
-        yield from _check(entry, line, paper)
+        yield from _check(entry, line, paper, drawn)
     yield from (f"- **Not in this record:** {code(audit)}." for audit in entry.missing)
     for name, text in (
         ("At the paper's own setting", statement.setting),
@@ -160,7 +164,7 @@ def _card(entry: Entry, paper: Paper) -> Iterator[str]:
         yield from ["", "<details><summary>To the authors</summary>", "", *answer(entry, paper), "", "</details>"]
 
 
-def _check(entry: Entry, line: Line, paper: Paper) -> Iterator[str]:
+def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]:
     yield f"- **{cell(line.reading or 'Audit')}: {line.verdict}.** {cell(found_of(line))}; {cell(line.adjacency)}."
     if line.parameters:
         yield f"  - with {'; '.join(_parameters(entry, line, paper))}"
@@ -178,10 +182,9 @@ def _check(entry: Entry, line: Line, paper: Paper) -> Iterator[str]:
     for repair in line.repairs:
         cost = f" Cost: {cell(repair.cost)}." if repair.cost else ""
         yield f"  - instead, {cell(repair.reading)}: {repair.verdict}, {cell(repair.found)}. {cell(repair.statement)}{cost}"
+    yield f"  - run it again: {code(line.reproduce)}"
     yield ""
-    yield from block(line.reproduce)
-    yield ""
-    yield from drawn(line.pair)
+    yield from drawn(line.pair, line.output)
     yield ""
 
 

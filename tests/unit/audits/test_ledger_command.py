@@ -40,6 +40,9 @@ def test_of_an_audit_that_ran_twice_the_later_result_counts(files):
     assert found == {AUDIT: Verdict.CERTIFIED, "audits/x.py::y": Verdict.CERTIFIED}
 
 
+OVERVIEWS = ("claims", "claims-newer")
+
+
 def test_it_writes_the_overview_a_page_a_paper_and_everything_as_json(files, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["ledger", *map(str, files), "-o", str(tmp_path / "out")])
     ledger.main()
@@ -51,6 +54,10 @@ def test_it_writes_the_overview_a_page_a_paper_and_everything_as_json(files, tmp
     for paper in PAPERS:
         page = (tmp_path / "out" / "claims" / f"{paper.key}.md").read_text()
         assert page.count('<a id="') == sum(not s.unaudited for s in paper.statements)
+        assert all(f'<a id="{s.key}"' in page for s in paper.statements if not s.unaudited)
+        assert f"claims/{paper.key}.html#" in "".join((tmp_path / "out" / f"{o}.html").read_text() for o in OVERVIEWS)
+        html = (tmp_path / "out" / "claims" / f"{paper.key}.html").read_text()
+        assert all(f'<a id="{s.key}"' in html for s in paper.statements if not s.unaudited)
     lines = {line["audit"]: line for line in json.loads((tmp_path / "out" / "claims.json").read_text())["claims"]}
     assert lines[AUDIT]["statement_key"] == "dprr-rr"
     printed = capsys.readouterr().out

@@ -7,7 +7,7 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from auditdp.report.ledger_entries import Outcome, entries, tally, without_statement
-from auditdp.report.ledger_markdown import cell, code, drawn
+from auditdp.report.ledger_markdown import cell, code, graphs
 from auditdp.report.ledger_pages import found_of, overview, page, to_json, two_inputs
 from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
 from auditdp.results import Counterexample, Published, Verdict
@@ -113,7 +113,7 @@ def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(listed):
         "first input `[0]`, second input `[1]`",
         "output `[7]`",
         "twice the noise",
-        "    " + violated.reproduce,
+        f"  - run it again: `{violated.reproduce}`",
     ):
         assert part in text
     assert "Dear authors of A paper," in text
@@ -157,9 +157,9 @@ def test_cells_and_code_stay_on_one_line():
 
 
 def test_graphs_are_drawn_and_nothing_else():
-    lines = drawn("1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, edges none")
+    lines = graphs("1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, edges none")
     assert [line.strip() for line in lines if "---" in line] == ["a0 --- a1", "a1 --- a2"]
-    assert drawn("[0] | [1]") == []
+    assert graphs("[0] | [1]") == []
 
 
 def test_inputs_that_cannot_be_told_apart_are_shown_together():
