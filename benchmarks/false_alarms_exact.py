@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from auditdp import AnyValues, ApproxDP, Box, EdgeDP, PureDP
+from auditdp import AnyValues, ApproxDP, Box, EdgeDP, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency
 from auditdp.claims import Claim
 from auditdp.evidence.exact import exact_evidence
@@ -286,6 +286,52 @@ def _graphs(repeats: int, rng: Rng) -> int:
     return wrong
 
 
+@dataclass(frozen=True)
+class Noise(Stated):
+    """Additive noise that is argued for by a query and its sensitivity in ℓ₁."""
+
+    answer: Callable[[Any], Any] = lambda x: x
+    sensitivity: float = 1.0
+    norm: str = "l1"
+
+    def query(self, data: Any, rng: Rng) -> Any:
+        """Return what the noise is said to be around."""
+        return self.answer(data)
+
+
+def _declared(repeats: int, rng: Rng) -> int:
+    """Laplace noise of a declared query, of which the declared model is true, or wrong in one of four ways.
+
+    The scale is smaller beyond a threshold of one answer, of their sum or of the largest; the location is a multiple of the
+    query, or shifted beyond a threshold; or answers move by more than the sensitivity beyond one. Then the loss is infinite,
+    or what the model leaves out; such a departure can be overlooked, since it is searched for.
+    """
+    wrong = 0
+    for _ in range(repeats):
+        size, kind = int(rng.integers(1, 5)), int(rng.integers(5))
+        scale, threshold = float(rng.integers(1, 9)) / 4, float(rng.integers(1, 21)) / 2
+        # Powers of two and multiples of them, so that the float law is the exact one.
+        times = float(rng.choice([0.25, 0.5, 0.75]))
+        of = (lambda x: x[0], np.sum, np.max)[int(rng.integers(3))]
+
+        def beyond(x: Any, of: Callable[[Any], Any] = of, threshold: float = threshold) -> bool:
+            return bool(of(x) > threshold)
+
+        def steep(x: Any, threshold: float = threshold, times: float = times) -> Any:
+            return x + times * np.maximum(x - threshold, 0)
+
+        def law(x: Any, kind: int = kind, scale: float = scale, times: float = times, of: Any = beyond) -> LaplaceLaw:
+            narrow = scale * times if kind == 1 and of(x) else scale
+            centre = {2: (1 + times) * x, 3: x + times * of(x), 4: steep(x)}.get(kind, x)
+            return LaplaceLaw(centre, np.full(len(x), narrow))
+
+        loses = {1: np.inf, 2: 1 + times, 3: 1 + size * times, 4: 1 + times}.get(kind, 1.0)
+        truth = Decimal(loses) / Decimal(scale)
+        answer = steep if kind == 4 else (lambda x: x)
+        wrong += _wrong(Noise(law, answer=answer), QueryAnswers(size), truth, PureDP(_level(truth, rng)))
+    return wrong
+
+
 def _precise(check: Callable[[int, Rng], int], repeats: int, rng: Rng) -> int:
     with localcontext() as context:
         context.prec = DIGITS
@@ -302,6 +348,7 @@ CHECKS: dict[str, Callable[[int, Rng], int]] = {
     "Laplace laws before post-processing": _cut,
     "envelopes with their laws": _envelopes,
     "graphs up to the order of nodes": _graphs,
+    "noise around a declared query": _declared,
 }
 FALSE_ALARMS: Mapping[str, Callable[[int, Rng], int]] = {
     name: partial(_precise, check) for name, check in CHECKS.items()
