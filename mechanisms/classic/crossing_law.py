@@ -90,28 +90,34 @@ class Piece:
     low: End
     high: End
     law: Crossing
-    _factors: dict[Any, Any] = field(init=False, repr=False, default_factory=dict)
+    _factors: dict[Any, tuple[arb_poly, int]] = field(init=False, repr=False, default_factory=dict)
+    _products: dict[Any, tuple[arb_poly, int]] = field(init=False, repr=False, default_factory=dict)
     _moments: dict[int, arb] = field(init=False, repr=False, default_factory=dict)
 
     def product(self, below: Sequence[Answer], above: Sequence[Answer]) -> list[tuple[int, arb]]:
         """Return ∏_below F ∏_above (1 − F) as powers of w and their coefficients."""
-        polynomial, passed = arb_poly([1]), 0
-        for is_below, answers in ((True, below), (False, above)):
-            for q in answers:
-                if (q, is_below) not in self._factors:
-                    self._factors[q, is_below] = self._factor(q, is_below)
-                polynomial *= self._factors[q, is_below]
-                passed += not self._left_of(q)
+        polynomial, passed = self._product(tuple(below), tuple(above))
         return [(k - passed, polynomial[k]) for k in range(polynomial.degree() + 1)]
 
-    def _factor(self, answer: Answer, is_below: bool) -> arb_poly:
-        """F or 1 − F as a polynomial in w; times w for an answer to the left of the piece."""
-        q = Fraction(answer)
-        left = self._left_of(q)
-        g = ball((self.law.centre - q) / self.law.nu * (1 if left else -1)).exp() / 2
-        if left == is_below:
-            return arb_poly([0, g] if left else [g])
-        return arb_poly([1, -g] if left else [-g, 1])
+    def _product(self, below: tuple[Answer, ...], above: tuple[Answer, ...]) -> tuple[arb_poly, int]:
+        """The same as a polynomial over a power of w; most of a product is that of another output."""
+        if not below and not above:
+            return arb_poly([1]), 0
+        if (below, above) not in self._products:
+            rest = (below, above[:-1]) if above else (below[:-1], above)
+            (polynomial, passed), (factor, one) = self._product(*rest), self._factor((above or below)[-1], not above)
+            self._products[below, above] = polynomial * factor, passed + one
+        return self._products[below, above]
+
+    def _factor(self, answer: Answer, is_below: bool) -> tuple[arb_poly, int]:
+        """F or 1 − F as a polynomial in w over a power of w, which is 1 for an answer to the left of the piece."""
+        if (answer, is_below) not in self._factors:
+            q = Fraction(answer)
+            left = self._left_of(q)
+            g = ball((self.law.centre - q) / self.law.nu * (1 if left else -1)).exp() / 2
+            whole, part = ([0, g] if left else [g]), ([1, -g] if left else [-g, 1])
+            self._factors[answer, is_below] = arb_poly(whole if left == is_below else part), not left
+        return self._factors[answer, is_below]
 
     def _left_of(self, x: Answer) -> bool:
         return self.high is not None and self.high <= x
