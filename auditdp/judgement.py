@@ -118,8 +118,19 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     )
 
 
-def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool = False) -> list[Evidence]:
-    """Run every applicable kind of evidence on one mechanism; the game against a control stops when it is refuted."""
+def gather(
+    built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool = False, bounded: bool = True
+) -> list[Evidence]:
+    """Run every applicable kind of evidence on one mechanism.
+
+    Args:
+        built: The audit.
+        mechanism: Its mechanism, or another that is audited as it is.
+        settings: Of the audit.
+        purpose: Names the randomness.
+        control: Whether the mechanism is to be refuted: evidence then stops when it is.
+        bounded: Whether the game is to give a lower bound.
+    """
     if built.is_formula:
         assert not isinstance(built.claim, Unbiased | VarianceAtMost)  # checked when the audit was made
         return [accounting_evidence(built.claim, built.accountants, about=built.about)]
@@ -155,7 +166,10 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
         seed = int(streams("exact", 0).integers(2**32))
         generated = settings.generated(PAIRS_GENERATED)
-        found.append(exact_evidence(mechanism, built.claim, adjacency, pairs=limited, seed=seed, examples=generated))
+        exact = exact_evidence(
+            mechanism, built.claim, adjacency, pairs=limited, seed=seed, examples=generated, refuting=control
+        )
+        found.append(exact)
     if "accounting" in kinds and built.accountants and not control:
         said = built.about is not None  # else the mechanism may be a better one than the worst that is described
         found.append(accounting_evidence(built.claim, built.accountants, about=built.about, attained=said))
@@ -167,7 +181,9 @@ def gather(built: Audit, mechanism: Any, settings: Settings, purpose: str, *, co
         "stop_when_refuted": control or settings.brief,
     }
     if "game" in kinds:
-        found.append(play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, **betting))
+        found.append(
+            play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, bounded=bounded, **betting)
+        )
     if counted is not None:
         found.append(counted)
     if "support" in kinds:
@@ -189,7 +205,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     Evidence of sensitivity or of the support is blind to the size of the noise, so it has to refute a control only where
     nothing else was gathered; there a refuted calibration is enough.
     """
-    evidence = gather(built, twin, settings, f"control {number}", control=True)
+    evidence = gather(built, twin, settings, f"control {number}", control=True, bounded=False)
     judging = [e for e in evidence if e.kind not in ("sensitivity", "support")] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]
     return ControlResult(

@@ -77,9 +77,10 @@ def growths(claim: Claim, level: float) -> list[tuple[float, float, float]]:
 
     The root of the mean and the deviation are nearly linear in the level between two of them.
     """
-    levels = claim.level + (level - claim.level) * np.linspace(0, 1, GROWTHS + 1)[1:]
-    found = [(float(truth), *growth(claim, claim.at(float(truth)))) for truth in levels]
-    return [(claim.level, 0.0, 0.0), *found]
+    levels = level_grid(claim, ratio=1 + PRECISION)
+    levels = levels[(levels > claim.level) & (levels <= level)]
+    chosen = levels[np.unique(np.linspace(0, len(levels) - 1, GROWTHS + 1).astype(int)[1:])] if len(levels) else levels
+    return [(claim.level, 0.0, 0.0), *((float(at), *growth(claim, claim.at(float(at)))) for at in chosen)]
 
 
 def growth(claim: Claim, truth: Claim) -> tuple[float, float]:

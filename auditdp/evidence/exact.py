@@ -67,6 +67,7 @@ def exact_evidence(
     pairs: Sequence[Pair] | None = None,
     seed: int = 0,
     examples: int = EXAMPLES,
+    refuting: bool = False,
 ) -> Evidence:
     """Compare the stated laws of neighbours with the claim.
 
@@ -77,6 +78,7 @@ def exact_evidence(
         pairs: Only these pairs; then the claim can be refuted but not certified.
         seed: Seed of the search for pairs.
         examples: Pairs that a search for the largest loss generates, at most.
+        refuting: Whether it is enough to refute the claim: then the first pair that certainly breaks it is all that counts.
 
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
@@ -91,6 +93,8 @@ def exact_evidence(
     elif stated is None:
         raise MechanismError(f"{name_of(mechanism)}: states no law to compare; give it distribution(data)")
     else:
+        if refuting and stated.of_output:
+            pairs = _first_that_breaks(stated, claim, adjacency, pairs) or pairs
         compared = by_pairs(mechanism, stated, claim, adjacency, pairs, seed=seed, examples=examples)
     # An envelope is of the output, and its pairs attain it where no law says otherwise.
     attained = envelope is not None or (stated is not None and stated.of_output)
@@ -143,6 +147,14 @@ def exact_evidence(
     else:
         reason = "; ".join(filter(None, ["the margin is within rounding or enclosure", compared.missing]))
     return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
+
+
+def _first_that_breaks(
+    stated: Stated, claim: Claim, adjacency: Adjacency, given: Sequence[Pair] | None
+) -> list[Pair] | None:
+    """Return the first pair, of those that are given, listed or enumerated, that certainly breaks the claim, if any does."""
+    enumerated = (pair for source in (adjacency.pairs, adjacency.exhaustive) for pair in source() or ())
+    return next(([pair] for pair in given or enumerated if _judge(stated.loss_of(pair), claim)[1]), None)
 
 
 def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *, seed: int, examples: int) -> Pair:

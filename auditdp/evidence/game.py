@@ -55,6 +55,7 @@ def play_game(
     pairs: Sequence[Pair] | None = None,
     search: bool = True,
     stop_when_refuted: bool = False,
+    bounded: bool = True,
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
 
@@ -71,6 +72,8 @@ def play_game(
         search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
             generates any and no pairs are given.
         stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
+        bounded: Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the
+            bound is that level or 0.
 
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
@@ -81,7 +84,7 @@ def play_game(
     checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, calls)
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     search = search and pairs is None and can_search(adjacency)
-    game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim))
+    game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
     spent = checked + (propose(game, adjacency, calls // SEARCH_SHARE) if search else 0)
     game.play(calls - spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
     details = _details(game, alpha) | {"search_calls": spent - checked, "independence_calls": checked}

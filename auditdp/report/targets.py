@@ -47,7 +47,7 @@ def target(text: str, option: str) -> tuple[str, Path]:
     """
     name, equals, path = text.partition("=")
     if not equals or not path:
-        raise ConfigurationError(f"{option} {text}: expected FORMAT=PATH, such as html=report.html")
+        raise ConfigurationError(f"{option} {text}: expected format=PATH, such as html=report.html")
     known_format(name)
     writable(Path(path).absolute(), shown=path)
     refuse_what_is_not_ours(Path(path).absolute(), name, shown=path)

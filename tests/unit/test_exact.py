@@ -456,3 +456,25 @@ def test_the_counterexample_is_the_violating_output_that_weighs_most():
     assert "a factor of 4 = e^1.38629436112; the claim is 1-DP. Over all outputs ε = 4.9972" in (
         evidence.counterexample.explanation
     )
+
+
+def test_where_refuting_is_enough_the_first_pair_that_breaks_the_claim_is_all_that_counts():
+    asked = []
+
+    class Leaky:
+        name = "leaky"
+
+        def distribution(self, data):
+            asked.append(data)
+            return FiniteLaw(np.array([0, 1]), [Fraction(1, 1 + 2**data), Fraction(2**data, 1 + 2**data)])
+
+    domain = AnyValues((1, 2, 3, 4, 5), finite=True)
+    found = exact_evidence(Leaky(), PureDP(0.3), domain, refuting=True)
+    assert found.verdict is Verdict.VIOLATED
+    assert found.counterexample is not None
+    assert len(set(asked)) == 2
+    whole = exact_evidence(Leaky(), PureDP(0.3), domain)
+    assert found.epsilon_lower <= whole.epsilon_lower
+    true, same = (exact_evidence(Leaky(), PureDP(9.0), domain, refuting=refuting) for refuting in (True, False))
+    assert true == same
+    assert true.verdict is Verdict.CERTIFIED

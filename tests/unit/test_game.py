@@ -451,3 +451,16 @@ def test_a_gaussian_finding_is_told_in_its_own_terms():
     assert "among its surest" in found.counterexample.explanation
     # The total variation of 1-GDP is 2 Φ(1/2) - 1 = .3829, so one is right (1 + .3829)/2 = 69.15 % of the time.
     assert "69.15%" in found.counterexample.explanation
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
+def test_a_game_without_a_bound_refutes_no_later_and_says_so(claim):
+    leaky = LaplaceMechanism(0.4) if claim.delta == 0 else GaussianMechanism(0.4)
+    asked = {"alpha": 0.05, "calls": 5_000, "stop_when_refuted": True}
+    with_bound, without = (
+        play_game(leaky, claim, AnyValues((0, 1)), streams=streams(3), bounded=bounded, **asked)
+        for bounded in (True, False)
+    )
+    assert without.verdict is with_bound.verdict is Verdict.VIOLATED
+    assert without.epsilon_lower == claim.level
+    assert without.details["refuted_at"] <= with_bound.details["refuted_at"]

@@ -152,8 +152,8 @@ def test_growth_between_two_levels_is_read_off_their_line(claim):
     assert (levels[0], means[0], deviations[0]) == (claim.level, 0.0, 0.0)
     for level in (levels[1:] + levels[:-1])[1:] / 2:
         mean, deviation = growth(claim, claim.at(float(level)))
-        assert np.interp(level, levels, np.sqrt(means)) ** 2 == pytest.approx(mean, rel=0.02)
-        assert np.interp(level, levels, deviations) == pytest.approx(deviation, rel=0.02)
+        assert np.interp(level, levels, np.sqrt(means)) ** 2 == pytest.approx(mean, rel=0.05)
+        assert np.interp(level, levels, deviations) == pytest.approx(deviation, rel=0.05)
 
 
 def test_several_nights_see_more_than_one():
@@ -161,6 +161,6 @@ def test_several_nights_see_more_than_one():
     ((letter, one, week),) = within(result(), replace(Stream(0.05, 1), accounts=known), 7)
     ((_, _, month),) = within(result(), replace(Stream(0.05, 1), accounts=known), 30)
     assert letter == "ε"
-    assert 1.0 < month < week < one == 1.08
+    assert 1.0 < month < week < one == pytest.approx(1.08, rel=1e-3)
     assert list(within(result(verdict=Verdict.VIOLATED), Stream(0.05, 1), 7)) == []
     assert list(within(result(claim=None), Stream(0.05, 1), 7)) == []

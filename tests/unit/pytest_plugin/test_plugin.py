@@ -176,7 +176,7 @@ OPTIONS = {
     ("option", "said"),
     [
         ({"auditdp_budget": "quik"}, "--auditdp-budget quik: expected one of quick, standard, thorough"),
-        ({"auditdp_report": ["html"]}, "expected FORMAT=PATH"),
+        ({"auditdp_report": ["html"]}, "expected format=PATH"),
         ({"auditdp_report": ["htm=x"]}, "did you mean 'html'?"),
         ({"auditdp_report": ["html=notes.html"]}, "notes.html is there and is no html report of auditdp"),
         ({"auditdp_profile": "ci"}, "no such profile"),

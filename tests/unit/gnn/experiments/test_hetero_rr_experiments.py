@@ -30,13 +30,14 @@ LEARNING = {"learning rate": 0.01, "epochs": 60}
 
 
 @pytest.fixture
-def communities(monkeypatch):
+def communities(monkeypatch, tmp_path):
     """In place of every data set."""
     data = stochastic_block_model(
         [60, 60], inside=0.1, across=0.005, features=6, signal=4.0, rng=np.random.default_rng(0)
     )
     data.x = torch.sigmoid(data.x)
     monkeypatch.setattr(datasets, "load", lambda name, folder: data)
+    monkeypatch.setenv("AUDITDP_DATA", str(tmp_path))
     hetero_rr.prepared.cache_clear()
     yield data
     hetero_rr.prepared.cache_clear()
