@@ -123,7 +123,8 @@ def _outcomes(
             "with a smaller -n"
         ) from error
     except (KeyboardInterrupt, GeneratorExit):
-        get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        # Asked for with other settings, it would wait for the cells that run to end.
+        get_reusable_executor(workers, kill_workers=True, reuse=True).shutdown(wait=False, kill_workers=True)
         raise
 
 
