@@ -23,6 +23,10 @@ class MechanismError(AuditError):
     """A mechanism that raised, or returned something that is not ``size`` independent outputs."""
 
 
+class RaisedError(MechanismError):
+    """A mechanism that raised an exception of its own."""
+
+
 class CollectionError(AuditError):
     """An audit file that cannot be imported, or an audit that cannot be built."""
 

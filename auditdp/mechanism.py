@@ -5,8 +5,8 @@ stacked along the first axis. Independence is what makes a batch of calls as goo
 that shares noise between the outputs of one call is a different mechanism (`calls/independence.py` looks for that). It draws
 all its randomness from ``rng``, and leaves its input as it is; one that draws from elsewhere is declared with ``unseeded``.
 NaN in an output means "no number here" (a query that was not answered, the padding of a short trace) and is an output
-like any other. A function ``f(data, rng)``, one output a call, may also return text, None, and lists of different lengths
-(`calls/representation.py`).
+like any other. A function ``f(data, rng)``, one output a call, may also return text, None, lists of different lengths,
+dictionaries, tables and more (`calls/leaves.py`), and raise: that is an output too, unless it always does.
 
 Optional methods make audits stronger; the harness uses those it finds:
 
@@ -90,9 +90,14 @@ class Unseeded(PerCall):
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
         """Call the function once for all outputs where it takes a size, else once for each."""
-        if "size" not in self._given:
+        if not self.takes_size:
             return super().__call__(data, size, rng=rng)
         return self.function(data, size=size, **({"rng": rng} if "rng" in self._given else {}))
+
+    @property
+    def takes_size(self) -> bool:
+        """Whether the function returns many outputs of one call."""
+        return "size" in self._given
 
     def _call(self, data: Any, rng: np.random.Generator) -> Any:
         return self.function(data, rng=rng) if "rng" in self._given else self.function(data)
@@ -161,6 +166,11 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         return None
+
+
+def is_vectorised(mechanism: Any) -> bool:
+    """Return whether a mechanism returns many outputs of one call of the user's code."""
+    return not isinstance(mechanism, PerCall) or (isinstance(mechanism, Unseeded) and mechanism.takes_size)
 
 
 def stated_law(mechanism: Any) -> Callable[[Any], Any] | None:

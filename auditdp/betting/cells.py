@@ -2,7 +2,8 @@
 
 Whatever an output looks like, a *view* of it is one number per call (`views.py`, `learners.py`). The line is cut into
 cells at quantiles, finer as more calls are seen and ever finer towards both ends, so that rare events have cells of
-their own; few distinct values are each a cell. Per cell the odds of the coin are estimated from its counts alone:
+their own; few distinct values are each a cell, and so are values that occur several times where nearly all occur once. Per
+cell the odds of the coin are estimated from its counts alone:
 
 - *plain*: ln((n₁ + ½)/(n₀ + ½)), the estimate of Krichevsky & Trofimov (1981);
 - *cautious* and *wary*: the odds nearest to 0 within one or two and a half standard errors, so that an unsure cell does
@@ -38,6 +39,9 @@ MAX_ATOMS = 64
 MOST_NAMES = 4096
 FINEST = 128
 FEWEST_IN_TAIL = 8
+MOSTLY_DISTINCT = 0.75
+REPEATED = 16
+"""Values that are cut out of a line on which nearly all are distinct, at most."""
 CERTAIN = 0.02
 WARY = 2.5
 NESTED = 4.0
@@ -269,7 +273,17 @@ def _edges(values: Floats) -> Floats:
     parts = int(np.clip(2 ** (np.log2(len(values)) // 2.5), 4, FINEST))
     tail = parts * 2 ** np.arange(1, max(1, int(np.log2(len(values) / parts / FEWEST_IN_TAIL))) + 1)
     ranks = np.concatenate([1 / tail, np.arange(1, parts) / parts, 1 - 1 / tail])
-    return np.asarray(np.unique(values[(ranks * (len(values) - 1)).astype(int)]))
+    return np.unique(np.concatenate([values[(ranks * (len(values) - 1)).astype(int)], _around(values, distinct)]))
+
+
+def _around(values: Floats, distinct: Floats) -> Floats:
+    """Cut out each of a few values that occur several times where nearly all occur once: they are no noise."""
+    if len(distinct) < MOSTLY_DISTINCT * len(values):
+        return distinct[:0]
+    counts = np.diff(np.searchsorted(values, distinct), append=len(values))
+    frequent = np.argsort(-counts, kind="stable")[:REPEATED]
+    repeated = distinct[frequent[counts[frequent] > 1]]
+    return np.concatenate([np.nextafter(repeated, -np.inf), repeated])
 
 
 def _quantiles(values: Floats, parts: int) -> Floats:

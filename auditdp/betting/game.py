@@ -118,7 +118,7 @@ class Game:
         assert self.calls.like is not None  # they were looked at
         for p in players:
             if isinstance(p, Watcher):
-                p.open(self.calls.like, self._first_pairs)
+                p.open(self.calls.like, self._first_pairs, self.calls.labels)
         self.tables.append(Table(pair, players))
 
     def play(

@@ -10,7 +10,7 @@ trace).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +50,13 @@ def by_inputs(pair: Pair, width: int) -> bool:
     return width > 1 and _numbers(pair, width) is not None
 
 
-def views_of(outputs: Array, pair: Pair, *, with_inputs: bool) -> list[View]:
+def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[str] = ()) -> list[View]:
     """Return the views of the outputs of a pair that look like these.
 
     Args:
         outputs: Rows of shape (n, d).
         pair: The inputs.
+        labels: What each of the d numbers is called, if that is known.
         with_inputs: Whether to compare outputs with the inputs. All pairs of one game have the same views, so where the
             inputs of this pair are of another width, there is nothing to see in these.
     """
@@ -65,10 +66,11 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool) -> list[View]:
     if width == 1:
         return [View("value", lambda rows: _floats(rows[:, 0]))]
     seen = min(width, MOST_COORDINATES)
-    views = [View(f"[{j}]", _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)]
+    called = labels if len(labels) == width else [f"[{j}]" for j in range(width)]
+    views = [View(called[j], _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)]
     if width <= MOST_COORDINATES:
         weight = min(1.0, TOGETHER / (width - 1))
-        views += [View(f"[{j + 1}] - [{j}]", _difference(j), weight) for j in range(width - 1)]
+        views += [View(f"{called[j + 1]} - {called[j]}", _difference(j), weight) for j in range(width - 1)]
     views += [
         View("sum", _sum),
         View("largest", lambda rows: _floats(rows.max(axis=1))),

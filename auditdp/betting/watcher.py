@@ -167,12 +167,18 @@ class Watcher:
         weights = np.outer([look.weight for look in self._looks], [WEIGHTS.get(variant, 1.0) for variant in VARIANTS])
         return list(self.share * weights.ravel() / weights.sum())
 
-    def open(self, like: Array, pairs: Sequence[Pair] = ()) -> None:
-        """Choose the views, from outputs of independent calls that look like those to come, and from the game's pairs."""
+    def open(self, like: Array, pairs: Sequence[Pair] = (), labels: Sequence[str] = ()) -> None:
+        """Choose the views, from outputs of independent calls that look like those to come, and from the game's pairs.
+
+        Args:
+            like: The outputs.
+            pairs: The pairs of the game.
+            labels: What each number of an output is called.
+        """
         rows = self._rows(like)
         self._nothing = rows[:0]
         with_inputs = any(by_inputs(pair, rows.shape[1]) for pair in pairs or [self.pair])
-        views = views_of(rows, self.pair, with_inputs=with_inputs)
+        views = views_of(rows, self.pair, with_inputs=with_inputs, labels=labels if self._prepare is None else ())
         self._looks = [_Look(view.name, view.values, weight=view.weight) for view in views]
         self._looks.append(_Look("fingerprint", fingerprint, names=True))
         self._looks += [_Look(learner.name, None, learner) for learner in learners_for(rows.shape[1])]

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 
 from auditdp.calls.inputs import Inputs, difference
-from auditdp.calls.representation import NUMERIC, Array, Outputs, Representation, stacked
-from auditdp.errors import MechanismError
-from auditdp.mechanism import Mechanism, PerCall, brief, is_seeded, name_of
+from auditdp.calls.leaves import NUMERIC, Raised
+from auditdp.calls.representation import Array, Outputs, Representation, stacked
+from auditdp.errors import AuditError, MechanismError, RaisedError
+from auditdp.mechanism import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
 PROBES = 8
 """Calls on each input that show what outputs look like."""
 MOST_PROBED = 32
 """Inputs that are probed, at most."""
+Result = TypeVar("Result")
 
 
 class Calls:
@@ -31,6 +35,9 @@ class Calls:
         seeded: Whether it draws from the generator that it is given.
         inputs: Lends the inputs.
         like: Rows of the calls that decided how outputs are represented; None before.
+        labels: What each number of a row is; none before.
+        raising: Whether exceptions are outputs; then every output has a call of its own.
+        raised: How often calls raised, by the type of the exception.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -40,14 +47,35 @@ class Calls:
         self.inputs = Inputs()
         self._untouched = _copied(mechanism) if self.seeded else mechanism
         self.like: Array | None = None
+        self.labels: list[str] = []
+        self.raising = isinstance(mechanism, PerCall) and not is_vectorised(mechanism)
+        self.raised: Counter[str] = Counter()
         self._representation: Representation | None = None
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
-        """Decide how outputs are represented, from calls on these inputs, unless that is decided."""
+        """Decide how outputs are represented, from calls on these inputs, unless that is decided.
+
+        Raises:
+            RaisedError: If all calls raise; where only some do, that is an output.
+        """
         if self._representation is not None:
             return
-        samples = [self.outputs(data, PROBES, rng) for data, _ in zip(inputs, range(MOST_PROBED), strict=False)]
-        self._represent(samples)
+        probed = list(islice(inputs, MOST_PROBED))
+        self._represent(self.outcomes(lambda: [self.outputs(data, PROBES, rng) for data in probed]))
+
+    def outcomes(self, make: Callable[[], Result]) -> Result:
+        """Return what makes calls before any is bet on, a second time where it raises: then with exceptions as outputs.
+
+        That has to be settled first. Were a call of many outputs that raised made again one by one, outputs would not have
+        the law of single runs: those of the calls that did not raise would be kept.
+        """
+        try:
+            return make()
+        except RaisedError:
+            if self.raising:
+                raise
+            self.raising = True
+            return make()
 
     @property
     def row(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -69,8 +97,16 @@ class Calls:
         return self._rows(outputs)
 
     def _represent(self, samples: list[Outputs]) -> None:
-        self._representation = Representation.of(samples)
+        outputs = [output for sample in samples for output in sample]
+        if outputs and all(isinstance(output, Raised) for output in outputs):
+            raise self._error(outputs[0].error, "every input that was tried")
+        try:
+            self._representation = Representation.of(samples)
+        except MechanismError as error:
+            raise MechanismError(f"{self.name}: {error}") from None
         self.like = np.concatenate([self._rows(outputs) for outputs in samples])
+        shown = max(samples, key=len)
+        self.labels = self._representation.names(shown[0]) if len(shown) else []
 
     def _rows(self, outputs: Outputs) -> Array:
         assert self._representation is not None  # decided by the first outputs
@@ -87,25 +123,40 @@ class Calls:
     def _run(self, mechanism: Mechanism, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         process = os.getpid()
         try:
-            try:
-                raw = mechanism(data, size, rng=rng)
-            finally:
-                if (
-                    os.getpid() != process
-                ):  # the mechanism forked: its copy must not go on with the audit, and fork again
-                    os._exit(0)
-        except MechanismError:
+            if self.raising:
+                return [output for _ in range(size) for output in self._outcome(mechanism, data, rng)]
+            return _checked(mechanism(data, size, rng=rng), size, self.name)
+        except AuditError:
             raise
         except Exception as error:
-            raise MechanismError(
-                f"{self.name} raised {type(error).__name__}: {error} (on input {brief(data)})"
-            ) from error
-        return raw if isinstance(raw, list) and isinstance(mechanism, PerCall) else _checked(raw, size, self.name)
+            raise self._error(error, f"input {brief(data)}") from error
+        finally:
+            if os.getpid() != process:  # the mechanism forked: its copy must not go on with the audit, and fork again
+                os._exit(0)
+
+    def _outcome(self, mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Outputs:
+        """Return the output of one call, which may be that it raised."""
+        try:
+            raw = mechanism(data, 1, rng=rng)
+        except AuditError:
+            raise
+        except Exception as error:
+            self.raised[type(error).__name__] += 1
+            return [Raised.of(error)]
+        return raw if isinstance(mechanism, PerCall) and isinstance(raw, list) else _checked(raw, 1, self.name)
+
+    def _error(self, error: Exception, where: str) -> RaisedError:
+        late = "; as a function f(data, rng) of one output, it may raise: that is an output then"
+        rarely = late if self._representation is not None and not self.raising else ""
+        found = RaisedError(f"{self.name} raised {type(error).__name__}: {error} (on {where}){rarely}")
+        found.__cause__ = error
+        return found
 
     def anew(self) -> Calls:
         """Return the same calls, with nothing decided about how outputs are represented."""
         fresh = copy.copy(self)
         fresh.like = fresh._representation = None
+        fresh.labels = []
         return fresh
 
     def singly(self) -> SingleCalls:
@@ -155,22 +206,31 @@ class SingleCalls(Calls):
         return None if _differ(one, other) else (one, other)
 
 
-def _checked(raw: Any, size: int, name: str) -> Array:
+def _checked(raw: Any, size: int, name: str) -> Outputs:
+    """Return what a call of many outputs returned as these: an array with one row each, or a list of them."""
+    if isinstance(raw, Mapping):
+        columns = {key: _checked(column, size, f"{name}, {key!r}") for key, column in raw.items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if isinstance(raw, tuple) and raw and all(isinstance(part, np.ndarray) for part in raw):
+        return list(zip(*(_checked(part, size, name) for part in raw), strict=True))
+    if hasattr(raw, "detach") and hasattr(raw, "numpy"):
+        raw = raw.detach().cpu()
     try:
         outputs = np.asarray(raw)
     except ValueError as error:
+        if isinstance(raw, list) and len(raw) == size:
+            return raw
         raise MechanismError(
-            f"{name}: returned ragged outputs ({error}); all {size} outputs must have one shape"
+            f"{name}: returned ragged outputs ({error}), expected {size}: an array or a list with one for each run"
         ) from error
-    if outputs.dtype.kind not in NUMERIC:
-        raise MechanismError(
-            f"{name}: returned dtype {outputs.dtype}, expected booleans, integers or floats; encode it as numbers"
-        )
     if outputs.ndim == 0 or outputs.shape[0] != size:
+        what = f"shape {outputs.shape}" if outputs.dtype.kind in NUMERIC else f"{raw!r:.60}"
         raise MechanismError(
-            f"{name}: returned shape {outputs.shape}, expected first dimension size={size}: one row per independent run"
+            f"{name}: returned {what}, expected first dimension size={size}: one row per independent run"
         )
-    return outputs
+    if outputs.dtype.kind in NUMERIC:
+        return outputs
+    return list(raw) if isinstance(raw, list) else list(outputs)
 
 
 def _differ(one: Any, other: Any) -> bool:

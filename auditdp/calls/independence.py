@@ -46,7 +46,8 @@ def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: i
         MechanismError: If they are not.
     """
     for number, data in enumerate(inputs):
-        check_seeded(calls, data, int(streams("same generator", number).integers(2**63)))
+        seed = int(streams("same generator", number).integers(2**63))
+        calls.outcomes(lambda data=data, seed=seed: check_seeded(calls, data, seed))  # type: ignore[misc]
     calls.look(inputs, streams("shape", 0))
     check_batch(calls, inputs[0], streams("independence", 0))
     return check_share(calls, inputs[0], streams, budget)

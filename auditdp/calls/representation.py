@@ -2,9 +2,8 @@
 
 Forecasters look at arrays, in which every output is a row of the same shape and type. Where all first outputs are numbers,
 or arrays of them, of one shape, a row is that output. Elsewhere (lists of different lengths, text, answers mixed with flags)
-an output is flattened to its *leaves* in order: a number stands for itself, ``None`` for "no number here" (NaN), a text for
-a number of its own. Such a row begins with how many leaves there are, is padded with NaN, and ends with a number that tells
-apart what does not fit.
+an output is flattened to its *leaves* in order (``leaves.py``). Such a row begins with how many leaves there are, is padded
+with NaN, and ends with a number that tells apart what does not fit.
 
 Outputs that come later fit in any case. An output of another shape or type among rows of doubles becomes a row of NaN that
 carries the name of that output, so that it is told apart from numbers, and from outputs of other names.
@@ -12,52 +11,22 @@ carries the name of that output, so that it is told apart from numbers, and from
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditdp.calls.leaves import EXACT, NUMERIC, digest, leaves, paths
 from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
 Outputs = Array | list[Any]
 """Outputs of one call: an array with one row each, or a list of what a function of one output a call returned."""
-NUMERIC = "biuf"
 NOT_A_NUMBER = 0x7FF8 << 48
 """The bits of a quiet NaN of IEEE 754, whose lower 48 bits may hold anything."""
-
-
-def leaves(output: Any) -> Iterator[float]:
-    """Yield the leaves of an output as numbers.
-
-    Raises:
-        MechanismError: If a leaf is none of number, boolean, text and None.
-
-    >>> list(leaves([True, (2.5, None)]))
-    [1.0, 2.5, nan]
-    """
-    if output is None:
-        yield float("nan")
-    elif isinstance(output, bool | int | float | np.generic) and np.asarray(output).dtype.kind in NUMERIC:
-        yield float(output)
-    elif isinstance(output, str | bytes):
-        yield float(int.from_bytes(_digest(output), "big"))
-    elif isinstance(output, Mapping):
-        for key in sorted(output, key=repr):
-            yield from leaves(key)
-            yield from leaves(output[key])
-    elif isinstance(output, np.ndarray | list | tuple):
-        for part in output.ravel() if isinstance(output, np.ndarray) else output:
-            yield from leaves(part)
-    else:
-        raise MechanismError(
-            f"cannot read an output of type {type(output).__name__}: {output!r:.60}; return numbers, text, None, or lists, "
-            "tuples and dictionaries of them"
-        )
 
 
 @dataclass(frozen=True)
@@ -95,15 +64,24 @@ class Representation:
         longest = max((one.longest for one in seen), default=0) + typed
         return cls((max(1, longest if together else 2 * longest) + 2,), double, flat=True, typed=typed)
 
+    def names(self, sample: Any) -> list[str]:
+        """Return what each number of a row is: the way to it in an output like this one."""
+        if not self.flat:
+            return [f"[{', '.join(map(str, place))}]" for place in np.ndindex(self.shape)]
+        width = math.prod(self.shape) - 2
+        ways = ["its type"] * self.typed + list(paths(sample))
+        ways += [f"part {k + 1}" for k in range(len(ways), width)]
+        return ["number of parts", *ways[:width], "what does not fit"]
+
     def rows(self, outputs: Outputs) -> Array:
         """Return one row per output, of this shape and type.
 
         Raises:
-            MechanismError: If a leaf is none of number, boolean, text and None; or if numbers of another shape or type come
+            MechanismError: If a leaf is of a type that is not known; or if numbers of another shape or type come
                 where rows are integers or booleans, which have no room for them.
         """
         array = outputs if isinstance(outputs, np.ndarray) else _array(outputs)
-        if array is not None and not self.flat and array.shape[1:] == self.shape and self._holds(array):
+        if array is not None and not self.flat and array.shape[1:] == self.shape and self._holds(array, outputs):
             return array.astype(self.dtype, copy=False)
         if not self.flat and self.dtype.kind != "f":
             assert isinstance(outputs, np.ndarray)  # outputs that come one by one are represented by doubles
@@ -117,20 +95,21 @@ class Representation:
             place(row, output)
         return rows
 
-    def _holds(self, outputs: Array) -> bool:
-        """Return whether rows of this type hold an array without loss."""
-        if outputs.dtype.kind not in NUMERIC:
+    def _holds(self, array: Array, outputs: Outputs) -> bool:
+        """Return whether rows of this type hold the array of some outputs without loss."""
+        if array.dtype.kind not in NUMERIC:
             return False
         with np.errstate(invalid="ignore"):
-            return np.can_cast(outputs.dtype, self.dtype) or bool((outputs.astype(self.dtype) == outputs).all())
+            fits = np.can_cast(array.dtype, self.dtype) or bool((array.astype(self.dtype) == array).all())
+        return fits and (self.dtype.kind != "f" or _doubles(array, outputs))
 
     def _plain(self, row: Array, output: Any) -> None:
         """Fill the row of one output; one that does not fit leaves it NaN, with its name in the first place."""
         given = _array(output)
-        if given is not None and given.shape == self.shape and given.dtype.kind in NUMERIC:
+        if given is not None and given.shape == self.shape and given.dtype.kind in NUMERIC and _doubles(given, output):
             row[:] = given.ravel()
         elif output is not None and len(row) and row.dtype == np.float64:
-            bits = NOT_A_NUMBER | int.from_bytes(_digest(_text(leaves(output))), "big")
+            bits = NOT_A_NUMBER | int(digest(_text(leaves(output))))
             row[:1] = np.array([bits], np.uint64).view(np.float64)
 
     def _flat(self, row: Array, output: Any) -> None:
@@ -140,7 +119,7 @@ class Representation:
         row[0] = len(numbers)
         row[1 : 1 + min(len(numbers), width)] = numbers[:width]
         if len(numbers) > width:
-            row[-1] = float(int.from_bytes(_digest(_text(numbers[width:])), "big"))
+            row[-1] = digest(_text(numbers[width:]))
 
 
 @dataclass(frozen=True)
@@ -170,7 +149,17 @@ class _Seen:
 def _shape(output: Any) -> tuple[int, ...] | None:
     given = _array(output)
     # An empty list may be followed by others.
-    return given.shape if given is not None and given.dtype.kind in NUMERIC and given.size else None
+    plain = given is not None and given.dtype.kind in NUMERIC and given.size and _doubles(given, output)
+    return given.shape if given is not None and plain else None
+
+
+def _doubles(array: Array, outputs: Any) -> bool:
+    """Return whether doubles hold what an array was made of: numbers beyond 2^53 may need more."""
+    if array is outputs and array.dtype.kind in "bf" and array.dtype.itemsize <= 8:
+        return True
+    with np.errstate(invalid="ignore"):
+        large = array.dtype.itemsize > 4 and bool((np.abs(array.astype(np.float64)) >= EXACT).any())
+    return not large or sum(1 for _ in leaves(outputs)) == array.size
 
 
 def _array(output: Any) -> Array | None:
@@ -182,13 +171,6 @@ def _array(output: Any) -> Array | None:
 
 def _text(numbers: Iterable[float]) -> str:
     return repr(list(numbers))
-
-
-def _digest(text: str | bytes) -> bytes:
-    """Return six bytes: a double holds every integer of that size."""
-    return hashlib.blake2b(
-        text.encode(errors="surrogatepass") if isinstance(text, str) else text, digest_size=6
-    ).digest()
 
 
 def stacked(outputs: Sequence[Outputs]) -> Outputs:

@@ -194,6 +194,9 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
         made.append(
             "the mechanism draws its randomness from elsewhere, so a re-run repeats the test and not its numbers"
         )
+    if calls.raised:
+        kinds = ", ".join(f"{name} {count:,} times" for name, count in sorted(calls.raised.items()))
+        made.append(f"whoever calls it sees that it raised, which counts as an output ({kinds})")
     if calls.inputs.kept:
         made.append(
             f"inputs of type {', '.join(sorted(calls.inputs.kept))} cannot be copied; that the mechanism leaves them as "

@@ -47,6 +47,19 @@ def bar(most_calls, repeats):
     return most_calls * (1 if repeats.full else 1.5)
 
 
+@pytest.mark.parametrize(("rate", "most_calls"), [(1 / 500, 45_000), (1 / 2_000, 150_000)])
+def test_an_exact_value_that_is_rarely_released_among_noise_is_found(rate, most_calls, repeats):
+    """The limit is ln 20 / (rate ln(1 + 1/e)), 4,800 calls at 1/500, for whoever knows the values beforehand."""
+
+    def rarely_exact(data, size, *, rng):
+        return np.where(rng.random(size) < rate, data, data + rng.laplace(size=size))
+
+    median = median_calls(
+        rarely_exact, PureDP(1.0), [Watching()], most=2 * most_calls, games=repeats(11, least=3), pairs=[Pair(1.0, 0.0)]
+    )
+    assert median <= bar(most_calls, repeats)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "most_calls", "games"),
     [(1.1, 3_500, 101), (1.5, 150, 201), (2.0, 50, 201), (math.inf, 16, 51)],

@@ -41,6 +41,19 @@ def test_so_many_distinct_values_are_atoms_and_one_more_is_cut_at_quantiles():
     assert Cells(np.arange(float(MAX_ATOMS + 1))).size < MAX_ATOMS
 
 
+def test_a_value_that_occurs_several_times_where_others_occur_once_has_a_cell_of_its_own():
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=2_000)
+    cells = Cells(np.concatenate([noise, [0.25, 0.25, -3.0, -3.0, -3.0]]))
+    apart = [cells.count(np.concatenate([noise, [value]])) - cells.count(noise) for value in (0.25, -3.0)]
+    for value, change in zip((0.25, -3.0), apart, strict=True):
+        (cell,) = np.flatnonzero(change)
+        assert cells.index(np.nextafter(value, [-np.inf, np.inf])).tolist() == [cell - 1, cell + 1]
+    assert Cells(noise).size == cells.size - 4
+    often = np.round(noise, 2)  # repeats are everywhere: none is cut out
+    assert Cells(often).size < 2 * Cells(noise).size
+
+
 def test_zeros_of_either_sign_are_one_value():
     cells = Cells(np.array([0.0, -0.0, 1.0]))
     assert cells.size == 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auditdp.calls import Calls
-from auditdp.errors import MechanismError, Timeout
+from auditdp.errors import MechanismError, RaisedError, Timeout
 from auditdp.mechanism import as_mechanism, unseeded
 from auditdp.testing import LaplaceMechanism
 
@@ -23,11 +23,10 @@ def returns(value):
 BAD_OUTPUTS = {
     "too few": (returns(np.zeros(3)), r"\(3,\)"),
     "a number": (returns(0.5), r"shape \(\)"),
-    "none": (returns(None), "dtype object"),
-    "ragged": (returns([[1], [1, 2], [1], [1], [1]]), "ragged"),
-    "strings": (returns(["a"] * 5), "dtype <U1"),
-    "complex": (returns(np.zeros(5, complex)), "complex128"),
-    "objects": (returns(np.array([object()] * 5)), "dtype object"),
+    "none": (returns(None), "returned None, expected first dimension size=5"),
+    "ragged, too few": (returns([[1], [1, 2], [1]]), r"ragged outputs .* expected 5"),
+    "columns, too few": (returns({"a": np.zeros(5), "b": np.zeros(4)}), r"'b': returned shape \(4,\)"),
+    "objects": (returns(np.array([object()] * 5)), "<lambda>: cannot read an output of type object"),
 }
 
 
@@ -35,6 +34,77 @@ BAD_OUTPUTS = {
 def test_outputs_that_are_not_size_numbers_are_refused(function, shown):
     with pytest.raises(MechanismError, match=shown):
         Calls(function)("input", 5, rng())
+
+
+MANY_OUTPUTS = {
+    "ragged": ([[1], [1, 2], [1]], [[1], [1, 2], [1]]),
+    "text": (["a", "bc", "a"], ["a", "bc", "a"]),
+    "an array of text": (np.array(["a", "bc", "a"]), ["a", "bc", "a"]),
+    "complex": (np.array([1j, 2.0 + 0j, 3.0 + 1j]), [1j, 2.0 + 0j, 3.0 + 1j]),
+    "columns": ({"n": np.arange(3), "w": ["x", "y", "z"]}, [{"n": n, "w": w} for n, w in enumerate("xyz")]),
+    "arrays of parts": ((np.arange(3), np.ones((3, 2))), [(n, np.ones(2)) for n in range(3)]),
+    "booleans and None": ([True, None, False], [True, None, False]),
+}
+
+
+@pytest.mark.parametrize(("given", "meant"), MANY_OUTPUTS.values(), ids=MANY_OUTPUTS)
+def test_many_outputs_of_one_call_are_as_good_as_single_ones(given, meant):
+    one_by_one = iter(meant)
+    single = Calls(as_mechanism(lambda data, rng: next(one_by_one)))(0, 3, rng())
+    assert np.array_equal(Calls(returns(given))(0, 3, rng()), single, equal_nan=True)
+
+
+def raises_on(*inputs, rarely=1.0):
+    def function(data, rng):
+        if data in inputs and rng.random() < rarely:
+            raise ValueError(data)
+        return rng.random()
+
+    return function
+
+
+def different(rows):
+    """How many rows are different, NaN being like NaN."""
+    return len({row.tobytes() for row in rows})
+
+
+def many(function):
+    """The same, many outputs a call."""
+    return lambda data, size, *, rng: np.array([function(data, rng) for _ in range(size)])
+
+
+@pytest.mark.parametrize("form", [as_mechanism, many], ids=["one", "many"])
+def test_that_it_raises_on_some_inputs_is_an_output(form):
+    calls = Calls(form(raises_on(1)))
+    calls.look([0, 1], rng())
+    good, bad = calls(0, 50, rng()), calls(1, 50, rng())
+    assert different(bad) == 1
+    assert different(good) == 50
+    assert calls.raised["ValueError"] >= 50
+    assert np.array_equal(calls.singly()(1, 4, rng()), bad[:4], equal_nan=True)
+
+
+@pytest.mark.parametrize("form", [as_mechanism, many], ids=["one", "many"])
+def test_what_raises_on_every_input_is_broken(form):
+    with pytest.raises(RaisedError, match=r"raised ValueError: 0 \(on every input that was tried\)"):
+        Calls(form(raises_on(0, 1))).look([0, 1], rng())
+
+
+def test_a_call_of_many_outputs_that_raises_later_is_no_output():
+    """What was kept of calls that did not raise would not have the law of single runs."""
+    calls = Calls(many(raises_on(0, 1, rarely=1e-3)))
+    calls.look([0, 1], rng())
+    with pytest.raises(RaisedError, match=r"as a function f\(data, rng\) of one output, it may raise"):
+        calls(0, 20_000, rng())
+
+
+def test_types_of_exceptions_are_told_apart_and_their_messages_are_not():
+    def function(data, rng):
+        raise (KeyError, ValueError)[int(rng.integers(2))](rng.random()) if data else rng.random()
+
+    calls = Calls(as_mechanism(lambda data, rng: rng.random() if data == 0 else function(data, rng)))
+    calls.look([0, 1], rng())
+    assert different(calls(1, 60, rng())) == 2
 
 
 def test_what_a_mechanism_raises_is_told_with_the_input():

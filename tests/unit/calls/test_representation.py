@@ -1,7 +1,6 @@
 """Rows of numbers for whatever a mechanism returns: numbers as they are, anything else by its leaves."""
 
 import math
-from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -11,7 +10,8 @@ from hypothesis import strategies as st
 from auditdp.adjacency import AnyValues
 from auditdp.assertion import assert_private
 from auditdp.calls import Calls
-from auditdp.calls.representation import Representation, leaves, stacked
+from auditdp.calls.leaves import leaves
+from auditdp.calls.representation import Representation, stacked
 from auditdp.claims import PureDP
 from auditdp.errors import MechanismError, PrivacyViolation
 from auditdp.mechanism import as_mechanism
@@ -22,48 +22,6 @@ TREES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=4) | st.tuple
 
 def equal(one, other):
     return np.array_equal(np.array(one, float), np.array(other, float), equal_nan=True)
-
-
-@pytest.mark.parametrize(
-    ("output", "expected"),
-    [
-        (3, [3.0]),
-        (True, [1.0]),
-        (np.float32(0.5), [0.5]),
-        (np.bool_(False), [0.0]),
-        (np.array(2.5), [2.5]),
-        (np.array([[1, 2], [3, 4]]), [1.0, 2.0, 3.0, 4.0]),
-        (np.zeros((0, 3)), []),
-        (None, [math.nan]),
-        ([], []),
-        ([1, (2, [3, None])], [1.0, 2.0, 3.0, math.nan]),
-        (np.array([1, None], object), [1.0, math.nan]),
-    ],
-    ids=repr,
-)
-def test_leaves_in_order(output, expected):
-    assert equal(list(leaves(output)), expected)
-
-
-def test_texts_are_numbers_of_their_own():
-    words = ["", "yes", "no", "No", "yes ", b"bytes", "caf\udce9", "é"]
-    numbers = [next(leaves(word)) for word in words]
-    assert len(set(numbers)) == len(words)
-    assert all(number == int(number) for number in numbers)
-    assert next(leaves("yes")) == next(leaves("yes"))
-
-
-def test_dictionaries_are_read_in_the_order_of_their_keys():
-    assert list(leaves({"b": 1, "a": 2})) == list(leaves(OrderedDict(a=2, b=1)))
-    assert list(leaves({"a": 1})) != list(leaves({"b": 1}))
-
-
-@pytest.mark.parametrize(
-    "output", [object(), 1j, {1, 2}, print, np.complex128(1)], ids=lambda output: type(output).__name__
-)
-def test_what_cannot_be_read_is_named(output):
-    with pytest.raises(MechanismError, match=f"of type {type(output).__name__}"):
-        list(leaves([1, output]))
 
 
 def mixed(*outputs):

@@ -1,0 +1,182 @@
+"""Leaves: an output of any structure as numbers in order, without loss, and the way to each of them.
+
+A number stands for itself, ``None`` for "no number here" (NaN), and a text for a number of its own. What a double does not
+hold (a large integer, a ``Decimal``, a ``Fraction``) is followed by what is left. Containers are read in order: mappings and
+sets by their sorted keys, tables by columns, objects of a dataclass by fields, with the name of their class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Set
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from auditdp.errors import MechanismError
+
+NUMERIC = "biuf"
+EXACT = 2**53
+"""A double holds every integer up to this."""
+EPOCH = datetime.datetime(1970, 1, 1)
+
+
+class Raised(str):
+    """That a call raised, as an output: a caller sees the type of an exception.
+
+    Attributes:
+        error: What it raised.
+    """
+
+    error: Exception
+
+    @classmethod
+    def of(cls, error: Exception) -> Raised:
+        """Return the output of a call that raised."""
+        made = cls(f"raised {type(error).__name__}")
+        made.error = error
+        return made
+
+
+def leaves(output: Any) -> Iterator[float]:
+    """Yield the leaves of an output as numbers.
+
+    Raises:
+        MechanismError: If a leaf is of a type that is not known.
+
+    >>> list(leaves([True, (2.5, None)]))
+    [1.0, 2.5, nan]
+    >>> list(leaves(2**60 + 1))
+    [1.152921504606847e+18, 1.0]
+    """
+    if isinstance(output, np.ndarray) and output.dtype.kind in "bf" and output.dtype.itemsize <= 8:
+        yield from output.ravel().astype(np.float64).tolist()
+    elif (parts := _parts(output)) is not None:
+        for _, part in parts:
+            yield from leaves(part)
+    else:
+        yield from _numbers(output)
+
+
+def paths(output: Any, start: str = "output") -> Iterator[str]:
+    """Yield the way to every leaf, as Python writes it.
+
+    >>> list(paths({"age": [3, 4]}, "report"))
+    ['a key of report', "report['age'][0]", "report['age'][1]"]
+    """
+    parts = _parts(output)
+    if parts is None:
+        first, *rest = (start for _ in _numbers(output))
+        yield first
+        yield from (f"the rest of {name}" for name in rest)
+        return
+    for way, part in parts:
+        yield from paths(part, f"{way} of {start}" if way.startswith(("a", "the ")) else start + way)
+
+
+def digest(text: str | bytes) -> float:
+    """Return a number of six bytes, which a double holds: equal texts share it, others hardly ever."""
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    return float(int.from_bytes(hashlib.blake2b(data, digest_size=6).digest(), "big"))
+
+
+def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
+    """Return the parts of a container, each with the way to it; None for what is no container."""
+    if isinstance(output, Mapping):
+        return _items(output)
+    if isinstance(output, np.void) and output.dtype.names is not None:
+        return _items({name: output[name] for name in output.dtype.names})
+    if isinstance(output, np.ndarray):
+        return ((_place(index), value) for index, value in np.ndenumerate(output))
+    if isinstance(output, list | tuple):
+        names = getattr(output, "_fields", ())  # of a named tuple
+        ways = [f".{name}" for name in names] or (f"[{k}]" for k in range(len(output)))
+        return zip(ways, output, strict=True)
+    if isinstance(output, Set):
+        return (("an element", value) for value in sorted(output, key=repr))
+    if dataclasses.is_dataclass(output) and not isinstance(output, type):
+        fields = [(f".{field.name}", getattr(output, field.name)) for field in dataclasses.fields(output)]
+        return iter([("the class", type(output).__name__), *fields])
+    return _table(output)
+
+
+def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
+    """The parts of what other libraries make, none of which is imported here: tensors, sparse matrices, tables, columns."""
+    if hasattr(output, "detach") and hasattr(output, "numpy"):
+        return iter([("", np.asarray(output.detach().cpu().numpy()))])
+    if hasattr(output, "toarray") and hasattr(output, "nnz"):
+        return iter([("", output.toarray())])
+    if hasattr(output, "columns") and hasattr(output, "to_dict"):
+        return ((f"[{name!r}]", [name, list(output[name])]) for name in output.columns)
+    if type(output).__name__ in ("Series", "Index") and hasattr(output, "dtype"):
+        return iter([("", list(output))])
+    return None
+
+
+def _items(output: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for key in sorted(output, key=repr):
+        yield "a key", key
+        yield f"[{key!r}]", output[key]
+
+
+def _place(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _numbers(output: Any) -> Iterator[float]:
+    """Yield what stands for something that is no container; at least one number."""
+    if output is None:
+        yield math.nan
+    elif isinstance(output, str | bytes | bytearray | memoryview):
+        yield digest(output if isinstance(output, str) else bytes(output))
+    elif isinstance(output, enum.Enum):
+        yield digest(str(output))
+    elif isinstance(output, bool | np.bool_):
+        yield float(output)
+    elif isinstance(output, int | np.integer):
+        yield from _integer(int(output))
+    elif isinstance(output, float | np.floating):
+        yield float(output)
+        if (
+            isinstance(output, np.longdouble)
+            and math.isfinite(output)
+            and (rest := output - np.longdouble(float(output)))
+        ):
+            yield float(rest)
+    elif isinstance(output, complex | np.complexfloating):
+        yield from (float(output.real), float(output.imag))
+    elif isinstance(output, Decimal | Fraction):
+        yield float(output)
+        yield digest(str(output))
+    elif isinstance(output, datetime.datetime):
+        yield (output.replace(tzinfo=None) - EPOCH).total_seconds()
+        yield digest(repr(output.tzinfo))
+    elif isinstance(output, datetime.date):
+        yield float(output.toordinal())
+    elif isinstance(output, datetime.timedelta):
+        yield output.total_seconds()
+    else:
+        raise MechanismError(
+            f"cannot read an output of type {type(output).__name__}: {output!r:.60}; return numbers, text, None, times, "
+            "tables, objects of a dataclass, or lists, tuples, sets and dictionaries of them"
+        )
+
+
+def _integer(number: int) -> Iterator[float]:
+    """Yield doubles whose sum is the integer, the first of which is nearest to it."""
+    try:
+        while True:
+            near = float(number)
+            yield near
+            number -= int(near)
+            if number == 0:
+                return
+    except OverflowError:
+        yield math.inf if number > 0 else -math.inf
+        yield digest(str(number))
