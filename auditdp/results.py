@@ -284,6 +284,12 @@ class AuditResult:
         return next((evidence for evidence in self.evidence if evidence.verdict is self.verdict), None)
 
     @property
+    def notices(self) -> list[str]:
+        """What a person should know of the mechanism's calls, whatever the verdict."""
+        said = (text for evidence in self.evidence for text in evidence.details.get("notices") or ())
+        return list(dict.fromkeys(str(text) for text in said))
+
+    @property
     def surviving_controls(self) -> list[str]:
         """Names of the controls that the audit failed to refute."""
         return [control.name for control in self.controls if control.survived]

@@ -38,6 +38,7 @@ class Calls:
         labels: What each number of a row is; none before.
         raising: Whether exceptions are outputs; then every output has a call of its own.
         raised: How often calls raised, by the type of the exception.
+        drew: Whether it drew from the generator when it was looked at.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -50,6 +51,7 @@ class Calls:
         self.labels: list[str] = []
         self.raising = isinstance(mechanism, PerCall) and not is_vectorised(mechanism)
         self.raised: Counter[str] = Counter()
+        self.drew = True
         self._representation: Representation | None = None
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
@@ -61,7 +63,9 @@ class Calls:
         if self._representation is not None:
             return
         probed = list(islice(inputs, MOST_PROBED))
+        before = rng.bit_generator.state
         self._represent(self.outcomes(lambda: [self.outputs(data, PROBES, rng) for data in probed]))
+        self.drew = rng.bit_generator.state != before
 
     def outcomes(self, make: Callable[[], Result]) -> Result:
         """Return what makes calls before any is bet on, a second time where it raises: then with exceptions as outputs.

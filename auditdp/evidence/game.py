@@ -195,14 +195,29 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
             "the mechanism draws its randomness from elsewhere, so a re-run repeats the test and not its numbers"
         )
     if calls.raised:
-        kinds = ", ".join(f"{name} {count:,} times" for name, count in sorted(calls.raised.items()))
-        made.append(f"whoever calls it sees that it raised, which counts as an output ({kinds})")
+        made.append("whoever calls the mechanism sees what type of exception it raises")
     if calls.inputs.kept:
         made.append(
             f"inputs of type {', '.join(sorted(calls.inputs.kept))} cannot be copied; that the mechanism leaves them as "
             "they are is not checked"
         )
     return made
+
+
+def _notices(game: Game) -> list[str]:
+    """Return what a person should know of the calls, whatever the verdict."""
+    found, calls = [], game.calls
+    sides = [side for table in game.tables if table.calls for side in (table.memory.ones, table.memory.zeros)]
+    first = next(side[:1].tobytes() for side in sides if len(side))
+    if all(side[:few].tobytes() == len(side[:few]) * first for few in (8, None) for side in sides):
+        seen = sum(len(side) for side in sides)
+        found.append(f"all {seen:,} outputs were the same, on every input that was played: a constant was tested")
+    elif calls.seeded and not calls.drew:
+        found.append("it drew nothing from rng, so its output is a function of its input")
+    if calls.raised:
+        kinds = ", ".join(f"{name} {count:,} times" for name, count in sorted(calls.raised.items()))
+        found.append(f"it raised {kinds}; whoever calls it sees that, so an exception counts as an output")
+    return found
 
 
 def _details(game: Game, alpha: float) -> dict[str, Any]:
@@ -218,6 +233,7 @@ def _details(game: Game, alpha: float) -> dict[str, Any]:
             {"pair": str(t.pair), "calls": t.calls, "growth": game.earned(t) / max(t.calls, 1)} for t in game.tables
         ],
         "confirmation": None,
+        "notices": _notices(game),
     }
 
 

@@ -184,6 +184,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
     for evidence in refuting(result):
         notes.append(("refuted", f"{evidence.kind}: {evidence.verdict}, {evidence.statement}", "bold red"))
         notes.extend(_counterexample(evidence.counterexample, "")[:2])
+    notes.extend(("notice", text, "yellow") for text in result.notices)
     notes.extend((label, value, "") for label, value in counted(result))
     if result.mutation is not None:
         survivors = result.mutation.of(Fate.SURVIVED)

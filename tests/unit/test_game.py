@@ -23,6 +23,7 @@ from auditdp.calls.independence import SHARE
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.game import play_game
+from auditdp.mechanism import as_mechanism
 from auditdp.randomness import stream
 from auditdp.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
@@ -464,3 +465,25 @@ def test_a_game_without_a_bound_refutes_no_later_and_says_so(claim):
     assert without.verdict is with_bound.verdict is Verdict.VIOLATED
     assert without.epsilon_lower == claim.level
     assert without.details["refuted_at"] <= with_bound.details["refuted_at"]
+
+
+NOTICES = {
+    "a constant": (lambda data, rng: 7, "all 306 outputs were the same"),
+    "no noise": (lambda data, rng: data, "drew nothing from rng"),
+    "an exception": (lambda data, rng: 1 // data + rng.random(), "raised ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize(("function", "said"), NOTICES.values(), ids=NOTICES)
+def test_what_a_person_should_know_of_the_calls_is_noticed(function, said):
+    found = play_game(as_mechanism(function), CLAIM, AnyValues((0, 1)), alpha=0.05, calls=306, streams=streams())
+    (notice,) = found.details["notices"]
+    assert said in notice
+
+
+def test_of_an_ordinary_mechanism_nothing_is_noticed():
+    for mechanism in (Response(1.0), LaplaceMechanism(1.0)):
+        assert (
+            play_game(mechanism, CLAIM, AnyValues((0, 1)), alpha=0.05, calls=200, streams=streams()).details["notices"]
+            == []
+        )
