@@ -12,6 +12,7 @@ import math
 from bisect import bisect_left
 
 import numpy as np
+from scipy.special import gammaincinv
 from scipy.stats import binom, norm
 
 from auditdp.betting.caps import log_cap
@@ -23,6 +24,8 @@ from auditdp.dominating import DominatingPair, lines
 
 POWER = 0.9
 HIGHEST_LEVEL = 64.0
+UNKNOWN = 10
+"""Occurrences of an output before a cell of its own is known and trusted."""
 PRECISION = 1e-3
 GROWTHS = 6
 """Levels between the claim's and the one that is refuted, for which a call's gain is computed."""
@@ -57,6 +60,29 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
     levels = levels[(levels > claim.level) & (levels <= HIGHEST_LEVEL)]
     enough = bisect_left(range(len(levels)), POWER, key=lambda k: power(claim, float(levels[k]), calls, needed))
     return (float(levels[enough]), claim.alternative) if enough < len(levels) else (math.inf, claim.alternative)
+
+
+def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -> tuple[float, float]:
+    """Return how rare an output may be that a black box refutes a pure claim by it nine times in ten.
+
+    The first of two probabilities is that of outputs which lose twice the claim, under the input that gives them more often;
+    the second that of an output which only one input gives. Either is bet on in a cell of its own, once that is known and
+    trusted. What that takes is an estimate, which repeated games agree with (``tests/unit/test_power.py``).
+
+    Args:
+        claim: A claim without a δ.
+        calls: Calls that were spent on one pair.
+        alpha: The level of the test.
+        share: The share of the wealth that one forecaster has from the start.
+    """
+    needed, quantile = math.log(1 / alpha) - math.log(share), norm.isf(1 - POWER)
+    mean, deviation = growth(claim, claim.at(2 * claim.level))
+    events = 1.0
+    while events * mean - quantile * deviation * math.sqrt(events) < needed + math.log(events) + UNKNOWN * mean:
+        events *= 1.02
+    tail = 2 * (events + quantile * math.sqrt(events)) / (calls * (1 + math.exp(-2 * claim.level)))
+    alone = UNKNOWN + needed / math.log1p(math.exp(-claim.level))
+    return min(tail, 1.0), min(float(2 * gammaincinv(math.ceil(alone), POWER) / calls), 1.0)
 
 
 def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:

@@ -23,7 +23,7 @@ from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search, propose, smaller
-from auditdp.betting.power import detectable_level, growths
+from auditdp.betting.power import detectable_level, detectable_rarely, growths
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
 from auditdp.calls.recording import Playback, Recorder
@@ -102,6 +102,8 @@ def play_game(
         level, alternative = _detectable(game, alpha)
         details |= {"detectable_epsilon": level, "detectable_alternative": alternative}
         details["growths"] = growths(claim, level) if math.isfinite(level) else []
+        if claim.delta == 0:
+            details["detectable_rarely"] = list(_rarely(game, alpha))
         return Evidence(
             verdict=Verdict.NOT_REFUTED,
             statement=(
@@ -247,6 +249,17 @@ def _detectable(game: Game, alpha: float) -> tuple[float, str]:
         alpha=alpha,
         share=(shares[0] if white_box else float(np.median(shares))) / (sum(shares) + game.wealth.leader),
         white_box=white_box,
+    )
+
+
+def _rarely(game: Game, alpha: float) -> tuple[float, float]:
+    """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
+    shares = game.wealth.shares
+    return detectable_rarely(
+        game.claim,
+        calls=max(table.calls for table in game.tables),
+        alpha=alpha,
+        share=float(np.median(shares)) / (sum(shares) + game.wealth.leader),
     )
 
 

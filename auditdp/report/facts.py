@@ -29,6 +29,7 @@ _PLACED = (
     "detectable_epsilon",
     "detectable_alternative",
     "growths",
+    "detectable_rarely",
     "notices",
     "exact_epsilon",
     "worst_pair",

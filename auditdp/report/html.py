@@ -33,6 +33,7 @@ from auditdp.report.standing import (
     mutation_score,
     named,
     of_planned,
+    rarely,
     role,
     run_meaning,
     slowest,
@@ -172,6 +173,7 @@ def environment() -> Environment:
         "mutation_score": mutation_score,
         "named": named,
         "pairs_shown": PAIRS_SHOWN,
+        "rarely": rarely,
         "undecided": undecided,
         "ticks": {name: place(ratio) for name, ratio in TICKS.items()},
     }

@@ -166,6 +166,19 @@ def detectable(result: AuditResult) -> str:
     return ""
 
 
+def rarely(result: AuditResult) -> list[str]:
+    """Return how rare what tells may be for the game to have refuted the claim by it, as phrases."""
+    for evidence in result.evidence:
+        if given := evidence.details.get("detectable_rarely"):
+            tail, alone = (number(1 / share, digits=2) for share in given)
+            twice = f"{symbol(result.claim)} = {number(2 * (level(result.claim) or 0.0))}"
+            return [
+                f"{twice} in outputs that come once in {tail} calls",
+                f"an output of one input alone, once in {alone}",
+            ]
+    return []
+
+
 def counted(result: AuditResult) -> list[tuple[str, str]]:
     """Return what counting outputs shows of the pairs played and of the stated law, as (label, sentence)."""
     found = []

@@ -27,6 +27,7 @@ from auditdp.report.standing import (
     mutation_score,
     named,
     of_planned,
+    rarely,
     refuting,
     run_meaning,
     slowest,
@@ -179,7 +180,8 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         notes.append(("because", result.summary, ""))
     if result.verdict is Verdict.NOT_REFUTED:
         smallest = detectable(result)
-        sentence = f"this budget would have refuted {smallest} nine times in ten" if smallest else result.summary
+        seen = "; ".join([smallest, *rarely(result)])
+        sentence = f"this budget would have refuted, nine times in ten: {seen}" if smallest else result.summary
         notes.append(("power", sentence, ""))
     for evidence in refuting(result):
         notes.append(("refuted", f"{evidence.kind}: {evidence.verdict}, {evidence.statement}", "bold red"))

@@ -2,13 +2,15 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.power import HIGHEST_LEVEL, POWER, detectable_level
+from auditdp.betting.power import HIGHEST_LEVEL, POWER, detectable_level, detectable_rarely
+from auditdp.betting.watcher import Watching
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.randomness import stream
 from auditdp.testing import GaussianMechanism, Response
@@ -91,6 +93,39 @@ def test_what_has_to_learn_sees_less(claim):
         return detectable_level(claim, calls=500, alpha=0.05, share=1 / 3, white_box=white_box)[0]
 
     assert levels(True) < levels(False)
+
+
+def rare(claim, share, *, alone):
+    """Normal noise whatever the input, and rare outputs that tell: far off, or of one input alone."""
+
+    def mechanism(data, size, *, rng):
+        outputs = rng.normal(size=size)
+        rate = share if data else 0.0 if alone else share * math.exp(-2 * claim.level)
+        return np.where(rng.random(size) < rate, 7.25 if alone else 40 + outputs, outputs)
+
+    return mechanism
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(("epsilon", "calls"), [(1.0, 5_000), (0.5, 20_000)])
+def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(epsilon, calls, alone, repeats):
+    """By a black box; a third as rare ones are not. α = 1e-6 for each assertion."""
+    claim, games = PureDP(epsilon), repeats(400, least=30)
+
+    def game(mechanism, k):
+        made = Game(mechanism, claim, [Pair(1, 0)], [Watching()], lambda *key: stream(k, "rare", *key))
+        made.play(calls, alpha=0.05, stop_when_refuted=True)
+        return made
+
+    wealth = game(rare(claim, 0.5, alone=alone), 0).wealth
+    part = float(np.median(wealth.shares)) / (sum(wealth.shares) + wealth.leader)
+    share = detectable_rarely(claim, calls=calls, alpha=0.05, share=part)[alone]
+    assert 0 < share < 0.5
+    found = sum(game(rare(claim, share, alone=alone), k).refuted_at is not None for k in range(games))
+    assert found >= repeats.fewest(games, POWER)
+    rarer = sum(game(rare(claim, share / 3, alone=alone), k).refuted_at is not None for k in range(games))
+    assert rarer < POWER * games
 
 
 def test_a_budget_that_can_refute_nothing_says_infinite():

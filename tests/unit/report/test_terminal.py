@@ -23,7 +23,7 @@ def test_a_certificate_is_one_line(audit):
 def test_a_clean_game_says_what_it_would_have_refuted(audit):
     assert lines(replace(audit("::dprr"), seconds=1.35)) == [
         "NOT_REFUTED   audits/audit_edges.py::dprr       1-DP          0.871 ≤ ε         20,890 calls  1.35 s",
-        "    power        this budget would have refuted ε = 1.083 (randomised response) nine times in ten",
+        "    power        this budget would have refuted, nine times in ten: ε = 1.083 (randomised response)",
     ]
 
 
