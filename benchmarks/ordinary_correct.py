@@ -181,7 +181,7 @@ def _published(count: int) -> float:
     ApproxDP(1.0, DELTA),
     Neighbours([(["a", "a"], ["a"]), (["a", "b"], ["a"])], one_row_more, "one query more or less"),
     level=1.0,
-    why="p(0) = 0, p(n+1) ≤ e p(n) + δ and 1 − p(n) ≤ e (1 − p(n+1)) + δ; from one person to two, p goes from δ to e δ + δ.",
+    why="For the probability p(n), p(n+1) ≤ e p(n) + δ and 1 − p(n) ≤ e (1 − p(n+1)) + δ; p(1) = δ, and p(2) = e δ + δ.",
 )
 def published_queries(queries: list[str], rng: Rng) -> dict[str, bool]:
     """Return some of the queries; which keys there are depends on the data, privately."""
