@@ -20,13 +20,23 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from threadpoolctl import threadpool_limits
 
-from benchmarks import alarms, calls, curves, gnn, peers, speed, tightness
+from benchmarks import alarms, calls, curves, gnn, ordinary, peers, speed, tightness
 from benchmarks.page import Section, page
 from benchmarks.parts import Options, Part, Result, View, row_of
 from benchmarks.record import Fragment, Fragments, is_current, results_of, stamp
 
 PARTS = {
-    part.name: part for part in (tightness.PART, calls.PART, curves.PART, alarms.PART, peers.PART, speed.PART, gnn.PART)
+    part.name: part
+    for part in (
+        tightness.PART,
+        calls.PART,
+        curves.PART,
+        ordinary.PART,
+        alarms.PART,
+        peers.PART,
+        speed.PART,
+        gnn.PART,
+    )
 }
 FAILED = 1
 Name = StrEnum("Name", [*PARTS, "all", "report"])  # type: ignore[misc]  # the members are the parts
