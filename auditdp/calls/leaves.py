@@ -1,8 +1,9 @@
 """Leaves: an output of any structure as numbers in order, without loss, and the way to each of them.
 
-A number stands for itself, ``None`` for "no number here" (NaN), and a text for a number of its own. What a double does not
-hold (a large integer, a ``Decimal``, a ``Fraction``) is followed by what is left. Containers are read in order: mappings and
-sets by their sorted keys, tables by columns, objects of a dataclass by fields, with the name of their class.
+A number stands for itself, ``None`` for "no number here" (NaN), and a text for a number of its own, followed by its length,
+its lines and the numbers in it. What a double does not hold (a large integer, a ``Decimal``) is followed by what is left.
+Containers are read in order: mappings and sets by their sorted keys, tables by columns, objects of a dataclass by fields,
+with the name of their class.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import datetime
 import enum
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Set
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,7 +30,18 @@ EXACT = 2**53
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
-class Raised(str):
+MOST_NUMBERS = 16
+"""Numbers that are read in a text, at most."""
+MOST_TYPES = 8
+"""Leaves whose types are looked at, at most."""
+_IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+class _Name(str):
+    """A text that is a name, of which nothing is read: it is the same as another or not."""
+
+
+class Raised(_Name):
     """That a call raised, as an output: a caller sees the type of an exception.
 
     Attributes:
@@ -72,12 +86,30 @@ def paths(output: Any, start: str = "output") -> Iterator[str]:
     """
     parts = _parts(output)
     if parts is None:
-        first, *rest = (start for _ in _numbers(output))
-        yield first
-        yield from (f"the rest of {name}" for name in rest)
+        found = len(list(_numbers(output)))
+        text = isinstance(output, str) and not isinstance(output, _Name)
+        more = ["the length of", "the lines of", *(f"number {k + 1} in" for k in range(found))] if text else []
+        yield from (f"{way} {start}".strip() for way in ["", *(more or ["the rest of"] * found)][:found])
         return
     for way, part in parts:
         yield from paths(part, f"{way} of {start}" if way.startswith(("a", "the ")) else start + way)
+
+
+def kind(output: Any) -> str:
+    """Return of what types an output is: those of its container and of its first leaves.
+
+    >>> kind(5) == kind(5.0), kind([1, 2]) == kind([3])
+    (False, True)
+    """
+    if isinstance(output, np.ndarray):
+        return f"array of {output.dtype}"
+    parts = _parts(output)
+    if parts is not None:
+        return f"{type(output).__name__} of {', '.join(sorted({kind(part) for _, part in islice(parts, MOST_TYPES)}))}"
+    for name, types in (("truth", bool | np.bool_), ("integer", int | np.integer), ("double", float | np.floating)):
+        if isinstance(output, types):
+            return name
+    return type(output).__name__
 
 
 def digest(text: str | bytes) -> float:
@@ -102,7 +134,7 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
         return (("an element", value) for value in sorted(output, key=repr))
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
         fields = [(f".{field.name}", getattr(output, field.name)) for field in dataclasses.fields(output)]
-        return iter([("the class", type(output).__name__), *fields])
+        return iter([("the class", _Name(type(output).__name__)), *fields])
     return _table(output)
 
 
@@ -113,7 +145,7 @@ def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
     if hasattr(output, "toarray") and hasattr(output, "nnz"):
         return iter([("", output.toarray())])
     if hasattr(output, "columns") and hasattr(output, "to_dict"):
-        return ((f"[{name!r}]", [name, list(output[name])]) for name in output.columns)
+        return ((f"[{name!r}]", [_Name(repr(name)), list(output[name])]) for name in output.columns)
     if type(output).__name__ in ("Series", "Index") and hasattr(output, "dtype"):
         return iter([("", list(output))])
     return None
@@ -121,7 +153,7 @@ def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
 
 def _items(output: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     for key in sorted(output, key=repr):
-        yield "a key", key
+        yield "a key", _Name(repr(key))
         yield f"[{key!r}]", output[key]
 
 
@@ -133,8 +165,14 @@ def _numbers(output: Any) -> Iterator[float]:
     """Yield what stands for something that is no container; at least one number."""
     if output is None:
         yield math.nan
-    elif isinstance(output, str | bytes | bytearray | memoryview):
-        yield digest(output if isinstance(output, str) else bytes(output))
+    elif isinstance(output, str):
+        yield digest(output)
+        if not isinstance(output, _Name):
+            yield from (float(len(output)), float(len(output.splitlines())))
+            yield from (float(number[0]) for number in islice(_IN_TEXT.finditer(output), MOST_NUMBERS))
+    elif isinstance(output, bytes | bytearray | memoryview):
+        yield digest(bytes(output))
+        yield float(len(output))
     elif isinstance(output, enum.Enum):
         yield digest(str(output))
     elif isinstance(output, bool | np.bool_):

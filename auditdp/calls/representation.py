@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.calls.leaves import EXACT, NUMERIC, digest, leaves, paths
+from auditdp.calls.leaves import EXACT, NUMERIC, digest, kind, leaves, paths
 from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
@@ -37,13 +37,15 @@ class Representation:
         shape: The shape of a row.
         dtype: Its type.
         flat: Whether rows hold the leaves of outputs, between their number and the name of what does not fit.
-        typed: Whether the first leaf is the type of the array that an output came in.
+        typed: Whether the first leaf is the kind of an output, or the type of the array that it came in.
+        kind: The kind of all first outputs that came one by one; empty where there were several, or arrays of numbers.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     flat: bool
     typed: bool = False
+    kind: str = ""
 
     @classmethod
     def of(cls, samples: Iterable[Outputs]) -> Representation:
@@ -57,12 +59,20 @@ class Representation:
         seen = [_Seen.of(outputs) for outputs in samples]
         shapes = {shape for one in seen for shape in one.shapes}
         types = {one.dtype for one in seen}
+        kinds = {kind for one in seen for kind in one.kinds}
         double, together = np.dtype(np.float64), all(one.together for one in seen)
-        if None not in shapes and len(shapes) == 1 and len(types) == 1 and (shape := shapes.pop()) is not None:
-            return cls(shape, types.pop() if together else double, flat=False)
-        typed = together and len(types) > 1
+        alike = kinds.pop() if len(kinds) == 1 and not together else ""
+        if (
+            None not in shapes
+            and len(shapes) == 1
+            and len(types) == 1
+            and not kinds
+            and (shape := shapes.pop()) is not None
+        ):
+            return cls(shape, types.pop() if together else double, flat=False, kind="" if shape else alike)
+        typed = len(types) > 1 if together else len(kinds) > 1
         longest = max((one.longest for one in seen), default=0) + typed
-        return cls((max(1, longest if together else 2 * longest) + 2,), double, flat=True, typed=typed)
+        return cls((max(1, longest if together else 2 * longest) + 2,), double, flat=True, typed=typed, kind=alike)
 
     def names(self, sample: Any) -> list[str]:
         """Return what each number of a row is: the way to it in an output like this one."""
@@ -81,7 +91,8 @@ class Representation:
                 where rows are integers or booleans, which have no room for them.
         """
         array = outputs if isinstance(outputs, np.ndarray) else _array(outputs)
-        if array is not None and not self.flat and array.shape[1:] == self.shape and self._holds(array, outputs):
+        fits = array is not None and not self.flat and array.shape[1:] == self.shape
+        if array is not None and fits and self._holds(array, outputs) and self._alike(outputs):
             return array.astype(self.dtype, copy=False)
         if not self.flat and self.dtype.kind != "f":
             assert isinstance(outputs, np.ndarray)  # outputs that come one by one are represented by doubles
@@ -103,23 +114,30 @@ class Representation:
             fits = np.can_cast(array.dtype, self.dtype) or bool((array.astype(self.dtype) == array).all())
         return fits and (self.dtype.kind != "f" or _doubles(array, outputs))
 
+    def _alike(self, outputs: Outputs) -> bool:
+        """Return whether outputs that come one by one are all of the kind that the first were."""
+        return not self.kind or isinstance(outputs, np.ndarray) or {kind(output) for output in outputs} <= {self.kind}
+
     def _plain(self, row: Array, output: Any) -> None:
         """Fill the row of one output; one that does not fit leaves it NaN, with its name in the first place."""
         given = _array(output)
-        if given is not None and given.shape == self.shape and given.dtype.kind in NUMERIC and _doubles(given, output):
+        fits = (
+            given is not None and given.shape == self.shape and given.dtype.kind in NUMERIC and _doubles(given, output)
+        )
+        if given is not None and fits and self._alike([output]):
             row[:] = given.ravel()
         elif output is not None and len(row) and row.dtype == np.float64:
-            bits = NOT_A_NUMBER | int(digest(_text(leaves(output))))
+            bits = NOT_A_NUMBER | int(digest(f"{kind(output)} {_text(leaves(output))}"))
             row[:1] = np.array([bits], np.uint64).view(np.float64)
 
     def _flat(self, row: Array, output: Any) -> None:
         """Fill the row of one output: the number of its leaves, the leaves, and the name of those beyond the width."""
-        kind = [str(output.dtype)] if self.typed and isinstance(output, np.ndarray | np.generic) else []
-        numbers, width = list(leaves([*kind, output])), len(row) - 2
+        of = str(output.dtype) if isinstance(output, np.ndarray | np.generic) else kind(output)
+        numbers, width = [*([digest(of)] if self.typed else []), *leaves(output)], len(row) - 2
         row[0] = len(numbers)
         row[1 : 1 + min(len(numbers), width)] = numbers[:width]
-        if len(numbers) > width:
-            row[-1] = digest(_text(numbers[width:]))
+        if len(numbers) > width or not self._alike([output]):
+            row[-1] = digest(f"{of} {_text(numbers[width:])}")
 
 
 @dataclass(frozen=True)
@@ -131,19 +149,22 @@ class _Seen:
         dtype: The type of that array; object where outputs come one by one.
         shapes: The shape of each output, None for one that is not numbers alone.
         longest: Leaves of the longest.
+        kinds: The kinds of outputs that come one by one.
     """
 
     together: bool
     dtype: np.dtype[Any]
     shapes: set[tuple[int, ...] | None]
     longest: int
+    kinds: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, outputs: Outputs) -> _Seen:
         if isinstance(outputs, np.ndarray):
             return cls(True, outputs.dtype, {outputs.shape[1:]}, math.prod(outputs.shape[1:]))
         longest = max((sum(1 for _ in leaves(output)) for output in outputs), default=0)
-        return cls(False, np.dtype(object), {_shape(output) for output in outputs}, longest)
+        kinds = frozenset(map(kind, outputs))
+        return cls(False, np.dtype(object), {_shape(output) for output in outputs}, longest, kinds)
 
 
 def _shape(output: Any) -> tuple[int, ...] | None:

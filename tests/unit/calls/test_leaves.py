@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from auditdp.calls.leaves import Raised, leaves, paths
+from auditdp.calls.leaves import Raised, kind, leaves, paths
 from auditdp.errors import MechanismError
 
 
@@ -41,6 +41,28 @@ def equal(one, other):
 )
 def test_leaves_in_order(output, expected):
     assert equal(list(leaves(output)), expected)
+
+
+def test_a_text_is_followed_by_its_length_its_lines_and_its_numbers():
+    assert list(leaves("a mean of 3.5\nof 12, -1e3"))[1:] == [25.0, 2.0, 3.5, 12.0, -1000.0]
+    assert list(paths("3 of 4"))[1:] == [
+        "the length of output",
+        "the lines of output",
+        "number 1 in output",
+        "number 2 in output",
+    ]
+    assert len(list(leaves(" ".join(map(str, range(99)))))) == 3 + 16
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(5, 5.0), (True, 1), ([1], [1.0]), ((1,), [1]), (np.zeros(1), [0.0]), ("a", b"a"), (np.int8(1), 1.0)],
+    ids=repr,
+)
+def test_kinds_of_outputs_are_told_apart(one, other):
+    assert kind(one) != kind(other)
+    assert kind(np.float32(1)) == kind(1.5)
+    assert kind([1, 2.0]) == kind([2.0, 1])
 
 
 def test_texts_are_numbers_of_their_own():
@@ -152,7 +174,7 @@ def test_a_table_is_read_by_columns():
 
 
 def test_the_way_to_a_leaf_is_what_one_writes():
-    output = {"age": np.array([3, 4]), "who": Point(1, {"b"}), "n": 2**60 + 1}
+    output = {"age": np.array([3, 4]), "who": Point(1, {2}), "n": 2**60 + 1}
     assert list(paths(output, "report")) == [
         "a key of report",
         "report['age'][0]",
