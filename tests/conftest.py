@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import settings
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits
+
+settings.register_profile("auditdp", deadline=None)  # how long an example takes is the machine's, and no fault
+settings.load_profile("auditdp")
 
 FALSE_FAILURE = 1e-6
 """What an assertion about a count may fail with, where what it tests is true; it is computed from the repetitions run."""

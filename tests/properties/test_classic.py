@@ -29,7 +29,7 @@ from mechanisms.classic import (
     PrefixSum,
 )
 
-quick = settings(max_examples=25, deadline=None)
+quick = settings(max_examples=25)
 vectors = st.lists(st.integers(-4, 4), min_size=1, max_size=5).map(lambda x: np.array(x, float))
 seeds = st.integers(0, 2**32 - 1)
 SPARSE = [SVT1(1.0, 2), SVT2(1.0, 2), SVT4(1.0), SVT5(1.0), SVT6(1.0)]

@@ -31,7 +31,7 @@ row_mechanisms = st.one_of(
     st.builds(RandomisedResponse, budgets),
     st.builds(DPRR, budgets, budgets, st.booleans()),
 )
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 
 @st.composite

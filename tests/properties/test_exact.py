@@ -120,7 +120,7 @@ def wrapped(draw):
     return law, balls
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(wrapped(), wrapped(), levels, st.sampled_from([0.0, 0.01, 0.2]))
 def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, level, delta):
     """The true laws lie in the balls, so whatever is said of the balls must be true of them."""
@@ -135,7 +135,7 @@ def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, 
         assert not holds or abs(truth - (delta or level)) < 1e-9
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(wrapped(), wrapped())
 def test_the_bounds_of_balls_enclose_the_truth(one, other):
     (p, p_balls), (q, q_balls) = one, other

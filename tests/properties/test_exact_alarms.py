@@ -18,7 +18,7 @@ SLOW = ("envelopes with their laws", "graphs up to the order of nodes")
 
 @pytest.mark.parametrize("name", FALSE_ALARMS)
 def test_no_verdict_is_wrong(name):
-    @settings(max_examples=4 if name in SLOW else 25, deadline=None)
+    @settings(max_examples=4 if name in SLOW else 25)
     @given(st.integers(0, 2**32))
     def none(seed):
         assert FALSE_ALARMS[name](5, np.random.default_rng(seed)) == 0

@@ -31,7 +31,7 @@ from mechanisms.labels import FeaturesAndLabel, LabelRR
 budgets = st.floats(1e-3, 8.0)
 seeds = st.integers(0, 2**32 - 1)
 units = st.floats(0.0, 1.0)
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 
 def rng_of(seed):

@@ -23,7 +23,7 @@ from mechanisms.numeric import (
 )
 from mechanisms.rounding import GRID, on_grid, places
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 budgets = st.floats(1e-6, 30.0)
 numbers = st.one_of(st.floats(-1, 1), st.sampled_from([-1.0, 0.0, 1.0]))
 seeds = st.integers(0, 2**32 - 1)

@@ -24,7 +24,7 @@ from mechanisms.pagerank import (
     share_of_row,
 )
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 budgets = st.floats(1e-3, 8.0)
 alphas = st.floats(0.05, 0.9)
 seeds = st.integers(0, 2**32 - 1)

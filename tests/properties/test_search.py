@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from auditdp.search import maximise, smallest
 
 TOP = 10**6
-around = settings(max_examples=25, deadline=None)
+around = settings(max_examples=25)
 seeds = st.integers(0, 2**63 - 1)
 
 

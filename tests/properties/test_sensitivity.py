@@ -9,7 +9,7 @@ from auditdp.evidence.sensitivity import sensitivity_evidence
 from auditdp.randomness import stream
 from auditdp.results import Verdict
 
-around = settings(max_examples=25, deadline=None)
+around = settings(max_examples=25)
 
 
 class Linear:

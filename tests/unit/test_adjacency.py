@@ -256,7 +256,7 @@ def test_only_edges_among_the_named_nodes_change():
         assert np.argwhere(np.triu(pair.data != pair.neighbour)).tolist() == [[0, 2]]
     assert len(adjacency.exhaustive()) == 2**5
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(adjacency.strategy())
     def generated(pair):
         adjacency.check(pair)

@@ -16,7 +16,7 @@ def test_listed_and_generated_pairs_belong(box):
     for listed in box.pairs():
         box.check(listed)
 
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=80)
     @given(box.strategy())
     def generated(pair):
         box.check(pair)

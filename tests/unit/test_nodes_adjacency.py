@@ -100,7 +100,7 @@ def test_exhaustive_says_none_where_it_cannot_list_all(adjacency):
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=lambda a: a.name)
 def test_generated_pairs_are_neighbours(adjacency):
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(adjacency.strategy())
     def generated(pair):
         adjacency.check(pair)

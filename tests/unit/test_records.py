@@ -15,7 +15,7 @@ def test_listed_enumerated_and_generated_pairs_belong(records):
     for pair in [*records.pairs(), *records.exhaustive()]:
         records.check(pair)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(records.strategy())
     def generated(pair):
         records.check(pair)

@@ -196,7 +196,7 @@ def test_global_randomness_is_as_before():
     assert np.random.get_state()[1].tolist() == numpy_before  # noqa: NPY002
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(0, 100))
 def test_it_can_be_used_inside_a_test_with_hypothesis(low):
     assert smallest(NUMBERS, lambda x: x >= low, examples=50, seed=0) == low

@@ -107,7 +107,7 @@ def test_without_sampling_it_is_the_gaussian(noise, steps):
     assert exact.delta_at(upper.epsilon_at(1e-6)) == pytest.approx(1e-6, rel=0.01)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(parameters=SETTINGS, delta=DELTAS)
 def test_bounds_do_not_cross(parameters, delta):
     lower, upper = PLDLower(*parameters).epsilon_at(delta), PLDUpper(*parameters).epsilon_at(delta)
@@ -115,7 +115,7 @@ def test_bounds_do_not_cross(parameters, delta):
     assert upper <= 1.03 * lower + 0.01
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(parameters=SETTINGS, delta=DELTAS, factor=st.floats(1, 2))
 def test_more_noise_less_sampling_and_fewer_steps_lose_less(parameters, delta, factor):
     noise, rate, steps = parameters
@@ -129,7 +129,7 @@ def test_more_noise_less_sampling_and_fewer_steps_lose_less(parameters, delta, f
         assert curve.delta_at(1.0) >= curve.delta_at(1.0 * factor)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(parameters=SETTINGS, delta=DELTAS)
 def test_sampling_never_hurts_and_epsilon_and_delta_are_inverse(parameters, delta):
     noise, _, steps = parameters

@@ -51,7 +51,7 @@ def test_one_step_is_the_amplified_gaussian():
         assert FixedSizeUpper(noise, 100, 10, 1).delta_at(amplified) >= exact
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(parameters=SETTINGS, delta=st.sampled_from([1e-3, 1e-6]), factor=st.floats(1, 2))
 def test_bounds_do_not_cross_and_more_noise_loses_less(parameters, delta, factor):
     noise, records, batch, steps = parameters

@@ -82,7 +82,7 @@ def test_one_gradient_of_sensitivity_2c_is_a_sampled_record_with_half_the_noise(
     assert node.epsilon_at(1e-5) == pytest.approx(record.epsilon_at(1e-5), rel=0.002)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(parameters=SETTINGS, delta=st.sampled_from([1e-3, 1e-6]), factor=st.floats(1, 2))
 def test_bounds_do_not_cross_and_more_reach_loses_more(parameters, delta, factor):
     noise, nodes, reached, batch, steps = parameters

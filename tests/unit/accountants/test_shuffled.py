@@ -68,7 +68,7 @@ def test_one_batch_is_the_gaussian(epochs):
     assert lower.epsilon_at(1e-6) == pytest.approx(upper.epsilon_at(1e-6), abs=0.01)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     sigma=st.floats(0.4, 5),
     batches=st.integers(1, 5000),
