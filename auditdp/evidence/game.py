@@ -126,8 +126,9 @@ def play_game(
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
             statement=(
-                f"{seen}, but {fresh.wealth.calls:,} calls on fresh randomness, made one by one, did not confirm it: the "
-                "outputs of one call may not be independent runs, or the violation is too small for so many calls"
+                f"{seen}, but {fresh.wealth.calls:,} calls on fresh randomness, made one by one, did not confirm it: a "
+                f"true claim gets so far once in {1 / alpha:,.4g} audits, the outputs of one call may not be independent "
+                "runs, or the violation is too small for so many calls"
             ),
             calls=used,
             **common,
