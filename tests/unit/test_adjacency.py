@@ -207,7 +207,10 @@ ACCEPTED = [
     ((Pair(0, 1), Pair(1, 2)), [(0, 1), (1, 2)]),
     ([(0, 1)], [(0, 1)]),
     ([(0, 1), (2, 3)], [(0, 1), (2, 3)]),
-    (((0, 1), (2, 3)), [(0, 1), (2, 3)]),
+    ((Pair(0, 1), (2, 3)), [(0, 1), (2, 3)]),
+    (((0, 0), (0, 1)), [((0, 0), (0, 1))]),
+    ((("a", 1), ("a", 1.0, 2)), [(("a", 1), ("a", 1.0, 2))]),
+    (((0, 1, 2), (0, 1)), [((0, 1, 2), (0, 1))]),
     ([(0, 1), Pair(2, 3), (4, 5)], [(0, 1), (2, 3), (4, 5)]),
     ((0, 1), [(0, 1)]),
     (("a", "b"), [("a", "b")]),
@@ -222,6 +225,15 @@ ACCEPTED = [
 @pytest.mark.parametrize(("given", "expected"), ACCEPTED, ids=lambda v: repr(v)[:40])
 def test_as_adjacency_reads_pairs_in_every_shape_that_is_offered(given, expected):
     assert played(given) == [(identity(a), identity(b)) for a, b in expected]
+
+
+def test_two_pairs_that_could_be_one_are_refused_with_both_readings_and_what_to_write():
+    shown = (
+        r"one pair, \(0, 1\) \| \(2, 3\), and as two, 0 \| 1 and 2 \| 3: "
+        r"write Pair\(\(0, 1\), \(2, 3\)\) .* \[\(0, 1\), \(2, 3\)\], for the two"
+    )
+    with pytest.raises(AdjacencyError, match=shown):
+        as_adjacency(((0, 1), (2, 3)))
 
 
 def test_as_adjacency_returns_an_adjacency_as_it_is():
