@@ -27,6 +27,7 @@ Optional methods make audits stronger; the harness uses those it finds:
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import re
@@ -195,16 +196,32 @@ def name_of(mechanism: Any) -> str:
 def identity_key(data: Any) -> Any:
     """Return a hashable key that two inputs share only if they are certainly the same.
 
-    Arrays are compared by type, shape and content, containers by their items, plain values by type and value, and
-    anything else by identity (so the object has to stay alive as long as the key is used).
+    Arrays are compared by type, shape and content, tables of pandas by their columns, containers and dataclasses by their
+    items, plain values by type and value, and anything else by identity (so the object has to stay alive as long as the key
+    is used).
     """
-    if isinstance(data, np.ndarray) and data.dtype.kind in "biufc":
-        return ("array", data.dtype.str, data.shape, data.tobytes())
+    if isinstance(data, np.ndarray) and not data.dtype.hasobject:
+        return ("array", data.dtype.str if data.dtype.names is None else str(data.dtype), data.shape, data.tobytes())
+    if isinstance(data, np.ndarray):
+        return ("array", str(data.dtype), data.shape, identity_key(data.tolist()))
     if isinstance(data, tuple | list):
         return (type(data).__name__, tuple(identity_key(item) for item in data))
+    if type(data) is dict:
+        return ("dict", tuple((identity_key(name), identity_key(value)) for name, value in data.items()))
     if isinstance(data, bool | int | float | str | bytes | None | np.generic):
         return (type(data).__name__, repr(data))
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
+        fields = tuple(identity_key(getattr(data, field.name)) for field in dataclasses.fields(data))
+        return (type(data).__module__, type(data).__qualname__, fields)
+    if is_table(data):
+        index = identity_key(data.index.to_numpy())
+        return ("table", index, tuple((str(name), identity_key(data[name].to_numpy())) for name in data.columns))
     return ("object", id(data))
+
+
+def is_table(data: Any) -> bool:
+    """Return whether something is a table of pandas, which the harness does not import."""
+    return type(data).__name__ == "DataFrame" and hasattr(data, "iloc")
 
 
 def _is_graph(data: Any) -> bool:
@@ -223,6 +240,8 @@ def brief(data: Any, limit: int = 60) -> str:
         between = "" if len(data) <= 10 else "-"
         edges = " ".join(f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data)))
         text = f"{len(data)} nodes, edges {edges or 'none'}"
+    elif is_table(data):
+        text = f"{len(data)} rows {data.to_dict('list')}"
     else:
         text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
     text = " ".join(text.split())

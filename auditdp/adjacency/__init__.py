@@ -14,6 +14,7 @@ from auditdp.adjacency.box import Box
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
 from auditdp.adjacency.nodes import NodeDP
 from auditdp.adjacency.records import Records
+from auditdp.adjacency.rows import Rows
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
 from auditdp.errors import AdjacencyError
@@ -32,6 +33,7 @@ __all__ = [
     "QueryAnswers",
     "Records",
     "Relationship",
+    "Rows",
     "as_adjacency",
 ]
 

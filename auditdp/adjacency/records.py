@@ -11,10 +11,13 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
+from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, different, places, sides
+from auditdp.adjacency.extremes import Domain, at_limits
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
 
+MOST_NAMED = 12
+"""Values that the name spells out."""
 NUMBERS = (int, float, np.integer, np.floating)
 
 
@@ -57,7 +60,8 @@ class Records:
     @property
     def name(self) -> str:
         """The adjacency and its domain."""
-        domain = ", ".join(value if isinstance(value, str) else f"{value:g}" for value in self.values)
+        named = [value if isinstance(value, str) else f"{value:g}" for value in self.values]
+        domain = ", ".join(named if len(named) <= MOST_NAMED else [*named[:2], "…", named[-1]])
         features = "1 feature" if self.dimension == 1 else f"{self.dimension} features"
         return f"one of {self.users} records replaced ({features} of {domain})"
 
@@ -81,6 +85,27 @@ class Records:
             rest = np.full((self.users - 1, self.dimension), end, values.dtype)
             found.append(Pair(np.concatenate([rest, high]), np.concatenate([rest, low])))
         return found
+
+    def corner_cases(self) -> list[Pair]:
+        """Return the last, first or middle record changed among extremes, ties, boundary numbers, and just below a limit."""
+        values, found = self._domain, []
+        low, high, wide = self.values[0], self.values[-1], self.users * self.dimension
+        alike = [low, high, *at_limits(self.values)]
+        for place, _ in places(self.users):
+            found += [([rest] * self.users, place, other) for rest in (low, high) for other in alike[:MOST_NAMED]]
+        found += [([low] * self.users, self.users - 1, value) for value in alike]
+        if (domain := Domain.listing(self.values)) is not None:
+            for limit in domain.limits(wide):
+                for other in (high, domain.at_most(limit - 1)):
+                    below = domain.summing((limit - 1) / self.dimension, self.users)
+                    found += [(below, self.users - 1, other), (below[::-1], 0, other)]
+
+        def pair(rows: Sequence[Any], place: int, other: Any) -> Pair:
+            both = [*rows[:place], other, *rows[place + 1 :]], rows
+            data, neighbour = (np.repeat(np.array(x, values.dtype)[:, None], self.dimension, axis=1) for x in both)
+            return Pair(data, neighbour, "corner case")
+
+        return different(pair(*case) for case in found)
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair, or None where there are too many."""
