@@ -30,6 +30,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -197,8 +198,8 @@ def identity_key(data: Any) -> Any:
     """Return a hashable key that two inputs share only if they are certainly the same.
 
     Arrays are compared by type, shape and content, tables of pandas by their columns, containers and dataclasses by their
-    items, plain values by type and value, and anything else by identity (so the object has to stay alive as long as the key
-    is used).
+    items (of dicts in any order), plain values by type and value, and anything else by identity (so the object has to stay
+    alive as long as the key is used).
     """
     if isinstance(data, np.ndarray) and not data.dtype.hasobject:
         return ("array", data.dtype.str if data.dtype.names is None else str(data.dtype), data.shape, data.tobytes())
@@ -207,7 +208,7 @@ def identity_key(data: Any) -> Any:
     if isinstance(data, tuple | list):
         return (type(data).__name__, tuple(identity_key(item) for item in data))
     if type(data) is dict:
-        return ("dict", tuple((identity_key(name), identity_key(value)) for name, value in data.items()))
+        return ("dict", frozenset((identity_key(name), identity_key(value)) for name, value in data.items()))
     if isinstance(data, bool | int | float | str | bytes | None | np.generic):
         return (type(data).__name__, repr(data))
     if dataclasses.is_dataclass(data) and not isinstance(data, type):
@@ -232,6 +233,12 @@ def _is_graph(data: Any) -> bool:
     return square and bool((data == data.T).all() and not data.diagonal().any() and ((data == 0) | (data == 1)).all())
 
 
+def _runs(data: list[Any] | tuple[Any, ...]) -> str:
+    """Return how many items a sequence has, and the items, those that follow each other and look the same as one."""
+    runs = [(text, len(list(same))) for text, same in itertools.groupby(map(repr, data))]
+    return f"{len(data)} items: {', '.join(f'{count} × {text}' if count > 1 else text for text, count in runs)}"
+
+
 def brief(data: Any, limit: int = 60) -> str:
     """Return a short, one-line rendering of an input: the adjacency matrix of a graph by its edges, such as 01 12."""
     if isinstance(data, np.generic):
@@ -244,5 +251,7 @@ def brief(data: Any, limit: int = 60) -> str:
         text = f"{len(data)} rows {data.to_dict('list')}"
     else:
         text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
+        if len(text) > limit and isinstance(data, list | tuple):
+            text = _runs(data)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

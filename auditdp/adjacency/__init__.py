@@ -12,6 +12,7 @@ from typing import Any
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
+from auditdp.adjacency.fields import Fields
 from auditdp.adjacency.nodes import NodeDP
 from auditdp.adjacency.records import Records
 from auditdp.adjacency.rows import Rows
@@ -26,6 +27,7 @@ __all__ = [
     "Box",
     "EdgeDP",
     "EdgeLDP",
+    "Fields",
     "ListsLDP",
     "Neighbours",
     "NodeDP",

@@ -24,7 +24,8 @@ class Pair:
     name: str = ""
 
     def __str__(self) -> str:
-        text = f"{brief(self.data)} | {brief(self.neighbour)}"
+        one, other = brief(self.data), brief(self.neighbour)
+        text = f"{one} | {other}{_where(self.data, self.neighbour) if one == other else ''}"
         return f"{self.name}: {text}" if self.name else text
 
     def swapped(self) -> Pair:
@@ -32,14 +33,23 @@ class Pair:
         return Pair(self.neighbour, self.data, self.name)
 
 
+def _where(data: Any, neighbour: Any) -> str:
+    """Say in which item two inputs differ that look the same in short."""
+    if not isinstance(data, list | tuple | str | dict) or len(data) != len(neighbour):
+        return ""
+    keys = data if isinstance(data, dict) else range(len(data))
+    differ = [k for k in keys if identity_key(data[k]) != identity_key(neighbour[k])]
+    return f" ([{differ[0]!r}] is {brief(data[differ[0]], 30)} | {brief(neighbour[differ[0]], 30)})" if differ else ""
+
+
 class Adjacency(Protocol):
     """A set of neighbouring pairs.
 
-    It may also have ``corner_cases()``, a list of pairs at which code is known to break: at the ends of the domain, at the
-    limits of integers, with the fewest and the most records, with ties. They are not played as listed pairs are, but looked
-    at with a few calls each. It may have ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates: evidence that rests on a
+    It may also have ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates: evidence that rests on a
     statement about all inputs looks there for one that contradicts it. And ``remedy``, what to declare so that its pairs
-    can be enumerated.
+    can be enumerated. And ``corner_cases()``, a list of pairs at which code is known to break: at the ends of the domain, at
+    the limits of integers, with the fewest and the most records, with ties. They are not played as listed pairs are, but
+    looked at with a few calls each.
     """
 
     @property

@@ -53,9 +53,7 @@ def aim(score: float) -> None:
         target(min(score, sys.float_info.max))
 
 
-def walk(
-    strategy: SearchStrategy[Any], visit: Callable[[Any], bool], *, examples: int, visits: int, seed: int
-) -> None:
+def walk(strategy: SearchStrategy[Any], visit: Callable[[Any], bool], *, examples: int, visits: int, seed: int) -> None:
     """Show ``visit`` generated values until it says True, and shrink that one; stop after so many visits."""
     if examples < 1:
         raise AuditError(f"expected examples >= 1, got examples={examples!r}")

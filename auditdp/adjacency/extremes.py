@@ -52,7 +52,7 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
 
 def rebuilt(strategy: st.SearchStrategy[Any], leaf: Leaf) -> st.SearchStrategy[Any]:
     """Return a strategy with every leaf of its structure replaced; parts of unknown structure stay as they are."""
-    inner = unwrap_strategies(strategy)
+    inner = unwrap_strategies(strategy)  # type: ignore[no-untyped-call]
     match type(inner).__name__:
         case "IntegersStrategy" | "FloatStrategy" | "SampledFromStrategy" | "BooleansStrategy" | "TextStrategy":
             return leaf(inner)
@@ -97,7 +97,7 @@ def values_of(leaf: Any) -> list[Any]:
 def at_limits(values: Sequence[Any]) -> list[Any]:
     """Return those of some values that are numbers at which code breaks."""
     listed = [x for x in values if isinstance(x, int | float | np.number) and not isinstance(x, bool)]
-    wanted = set(numbers(min(listed), max(listed), whole=True)) if listed else set()
+    wanted = set(numbers(float(min(listed)), float(max(listed)), whole=True)) if listed else set()
     return [x for x in listed if x in wanted]
 
 
@@ -160,7 +160,7 @@ class Domain:
     @classmethod
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
         """Return the numbers that a strategy generates, or None where they are no numbers."""
-        inner = unwrap_strategies(strategy)
+        inner = unwrap_strategies(strategy)  # type: ignore[no-untyped-call]
         match type(inner).__name__:
             case "IntegersStrategy" | "FloatStrategy":
                 low, high = (f(values_of(inner)[:2]) for f in (min, max))

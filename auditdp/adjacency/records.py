@@ -88,7 +88,8 @@ class Records:
 
     def corner_cases(self) -> list[Pair]:
         """Return the last, first or middle record changed among extremes, ties, boundary numbers, and just below a limit."""
-        values, found = self._domain, []
+        values = self._domain
+        found: list[tuple[Sequence[Any], int, Any]] = []
         low, high, wide = self.values[0], self.values[-1], self.users * self.dimension
         alike = [low, high, *at_limits(self.values)]
         for place, _ in places(self.users):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -15,12 +17,12 @@ from auditdp.adjacency.base import Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.extremes import Domain, ends, leaf_values, with_extremes
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief, identity_key
+from auditdp.mechanism import brief, identity_key, is_table
 
 Change = Literal["add/remove", "replace"]
 Item = tuple[Any, Any]
 """The key of a row, which is its place unless the collection is a dict, and the row."""
-CONTAINERS = (list, tuple, str, dict, np.ndarray)
+CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", "pandas")
 DISTINCT = 6
 """Rows that differ from each other, in listed pairs."""
 SINGLE_VALUES = 24
@@ -42,8 +44,9 @@ class Rows:
         change: "add/remove" or "replace".
         least: Fewest rows of an input.
         most: Most rows of an input, >= 1.
-        into: What an input is: ``list``, ``tuple``, ``np.ndarray`` (one entry, or one line, a row), ``str`` (a row is a
-            character, or a few), or ``dict`` (from the numbers 0, 1, ... to rows).
+        into: What an input is: ``list``, ``tuple``, ``np.ndarray`` (one entry, or one line, a row), ``str`` (a row is one
+            character), or ``dict`` (from the numbers 0, 1, ... to rows). Where rows are dicts of the same keys, 'table' is a
+            structured array of numpy with a column for each, and 'pandas' a DataFrame.
         called: What a row is called, such as 'record' or 'word'.
 
     Raises:
@@ -54,7 +57,7 @@ class Rows:
     change: Change
     least: int = 0
     most: int = 20
-    into: type = list
+    into: type | Literal["table", "pandas"] = list
     called: str = "row"
 
     def __post_init__(self) -> None:
@@ -70,7 +73,7 @@ class Rows:
                 f"{self._kind}: expected 0 <= least <= most with room for a change, got {self.least!r} and {self.most!r}"
             )
         if self.into not in CONTAINERS:
-            names = ", ".join(kind.__name__ for kind in CONTAINERS)
+            names = ", ".join(kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS)
             raise AdjacencyError(f"{self._kind}: expected into, one of {names}, got {self.into!r}")
 
     @property
@@ -88,7 +91,11 @@ class Rows:
         what = f"one {self.called} added or removed" if self.change == "add/remove" else f"one {self.called} replaced"
         fewest = self.least if self.change == "add/remove" else self._fewest
         sizes = f"{fewest} to {self.most}" if fewest < self.most else f"{self.most}"
-        return f"{what} ({sizes} {self.called}s{self._described}, {self.into.__name__})"
+        return f"{what} ({sizes} {self.called}s{self._described}, {self._container})"
+
+    @property
+    def _container(self) -> str:
+        return self.into if isinstance(self.into, str) else self.into.__name__
 
     @property
     def _described(self) -> str:
@@ -115,16 +122,27 @@ class Rows:
             return len({key for key, _ in {*a} ^ {*b}})
         one, two = sorted(([row for _, row in a], [row for _, row in b]), key=len)
         if self.change == "replace":
-            return sum(x != y for x, y in zip(one, two, strict=True))
+            return int(sum(x != y for x, y in zip(one, two, strict=True)))
         place = next((k for k, (x, y) in enumerate(zip(one, two, strict=False)) if x != y), len(one))
-        return 1 + sum(x != y for x, y in zip(one[place:], two[place + 1 :], strict=True))
+        return 1 + int(sum(x != y for x, y in zip(one[place:], two[place + 1 :], strict=True)))
 
     def _items(self, which: str, data: Any) -> list[Item]:
-        if not isinstance(data, self.into) or not self.least <= len(data) <= self.most:
-            raise AdjacencyError(f"{self.name}: {which} is not such a {self.into.__name__}: {brief(data)}")
-        if isinstance(data, Mapping):
+        if not self._holds(data) or not self.least <= len(data) <= self.most:
+            raise AdjacencyError(f"{self.name}: {which} is not such a {self._container}: {brief(data)}")
+        if isinstance(data, dict):
             return list(data.items())
-        return list(enumerate(data))
+        if self.into == "pandas":
+            return list(enumerate(data.to_dict("records")))
+        return list(enumerate(data.tolist() if isinstance(data, np.ndarray) else data))
+
+    def _holds(self, data: Any) -> bool:
+        if self.into == "pandas":
+            return is_table(data)
+        if self.into in ("table", np.ndarray):
+            return (
+                isinstance(data, np.ndarray) and data.ndim > 0 and (data.dtype.names is None) is (self.into != "table")
+            )
+        return isinstance(data, self.into)  # type: ignore[arg-type]
 
     def _made(self, items: Sequence[Item]) -> Any:
         """Return the input that holds these rows."""
@@ -133,9 +151,29 @@ class Rows:
             return dict(items)
         if self.into is str:
             return "".join(rows)
-        if self.into is not np.ndarray:
-            return self.into(rows)
-        return np.array([*rows, self._ends[0]])[:-1]  # so that an array without rows has their type and shape
+        if self.into not in (np.ndarray, "table", "pandas"):
+            return self.into(rows)  # type: ignore[operator]
+        like = self._ends[0]  # it comes last and goes, so that an input without rows has their type and shape
+        try:
+            if self.into is np.ndarray:
+                return np.array([*rows, like], self._dtype)[:-1]
+            if not all(isinstance(row, dict) and row.keys() == like.keys() for row in rows):
+                raise TypeError("rows are not dicts of the same keys")
+            if self.into == "pandas":
+                return importlib.import_module("pandas").DataFrame([*rows, like], columns=list(like)).iloc[:-1]
+            return np.array([tuple(row[name] for name in like) for row in rows], self._dtype)
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise AdjacencyError(f"{self._kind}: cannot make a {self._container} of {brief(rows)}: {error}") from error
+        except ModuleNotFoundError as error:
+            raise AdjacencyError(f"{self._kind}: into='pandas' needs pandas: pip install pandas") from error
+
+    @cached_property
+    def _dtype(self) -> np.dtype[Any] | None:
+        """The type of an array, or of the columns of a table: numbers and booleans as they are, anything else as objects."""
+        low, high = self._ends
+        if self.into == "table":
+            return np.dtype([(name, _number_type([low[name], high[name]]) or np.dtype(object)) for name in low])
+        return _number_type([low, high])
 
     def _pair(self, rows: Sequence[Any], place: int, other: Any, name: str = "") -> Pair:
         """Return the pair in which the row at a place is there or not; with "replace", is the other one or the given one."""
@@ -150,8 +188,14 @@ class Rows:
 
     @cached_property
     def _distinct(self) -> list[Any]:
-        """A few rows that differ from each other, the simplest first."""
-        return first_values(self.row, DISTINCT)
+        """A few rows that differ from each other, the simplest first; of arrays, those that fit into their type."""
+        return [row for row in first_values(self.row, 2 * DISTINCT) if self._fits(row)][:DISTINCT] or [self._ends[0]]
+
+    def _fits(self, row: Any) -> bool:
+        with suppress(AdjacencyError):
+            self._made([(0, row)])
+            return True
+        return False
 
     def _some(self, count: int) -> list[Any]:
         """Return so many rows, all different where there are enough."""
@@ -179,7 +223,11 @@ class Rows:
 
     def corner_cases(self) -> list[Pair]:
         """Return pairs at which code breaks: sizes, extremes, ties, boundary numbers, sums just below a power of two."""
-        return different([self._pair(rows, place, other, "corner case") for rows, place, other in self._corners()])
+        found = []
+        for rows, place, other in self._corners():
+            with suppress(AdjacencyError):  # rows that do not fit into the type of an array
+                found.append(self._pair(rows, place, other, "corner case"))
+        return different(found)
 
     def _corners(self) -> Iterator[tuple[list[Any], int, Any]]:
         low, high = self._ends
@@ -238,15 +286,23 @@ class Rows:
             some = draw(st.lists(row, min_size=fewest, max_size=min(size, MOST_DRAWN)))
             rows = [some[k % len(some)] for k in range(size)]
             place = draw(st.one_of(st.sampled_from([k for k, _ in places(size)]), st.integers(0, size - 1)))
-            if self.change == "add/remove":
-                rows[place] = draw(st.one_of(st.just(rows[place]), row))
-                return self._pair(rows, place, None)
             other = draw(row)
-            if not differ(rows[place], other):
+            if self.change == "add/remove":
+                rows[place] = other if draw(st.booleans()) else rows[place]
+            elif not differ(rows[place], other):
                 reject()
-            return self._pair(rows, place, other)
+            try:
+                return self._pair(rows, place, other)
+            except AdjacencyError:  # a row that does not fit into the type of an array
+                reject()
 
         return pairs()
+
+
+def _number_type(values: list[Any]) -> np.dtype[Any] | None:
+    """Return the type of an array of these values where they are numbers or booleans."""
+    found = np.array(values).dtype
+    return found if found.kind in "biufc" else None
 
 
 def differ(one: Any, other: Any) -> bool:

@@ -3,8 +3,8 @@
 Both run on Hypothesis (`search.py`) over what the adjacency generates, and judge a pair by frozen randomness, so that a
 pair has one value. That is no evidence: what they find is played, or confirmed, on randomness of its own.
 
-Where the adjacency lists corner cases, many pairs are *screened* before: the corner cases, and pairs that it generates, by so
-few calls that only a gross difference shows, such as that of an overflow. Those that differ most are judged like the others.
+Where the adjacency lists corner cases, many pairs are *screened* before: the corner cases, and pairs that it generates, by
+so few calls that only a gross difference shows, such as that of an overflow. Those that differ most are judged like others.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+from hypothesis.strategies import SearchStrategy
 
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.betting.cells import VARIANTS
 from auditdp.betting.forecasters import Single
 from auditdp.betting.game import Game
 from auditdp.betting.views import as_rows
+from auditdp.calls import Calls
 from auditdp.errors import AuditError
 from auditdp.mechanism import Array
 from auditdp.randomness import Streams
@@ -66,19 +68,19 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     seed, listed = int(game.streams("proposals", 0).integers(2**32)), len(game.tables)
     spent = 0
 
-    def score(pair: Pair) -> float:
+    def score(pair: Pair, calls: Calls | None = None) -> float:
         nonlocal spent
         adjacency.check(pair)
         spent += CALLS_PER_PAIR
-        return _loss(game, pair, seed)
+        return _loss(game, pair, seed, calls or game.calls.anew())
 
-    corners = getattr(adjacency, "corner_cases", list)()
+    corners: list[Pair] = getattr(adjacency, "corner_cases", list)()
     judged: list[tuple[float, Pair]] = []
     if corners:
         screened, spent = _screened(game, adjacency, corners, calls // SCREENING_SHARE, seed)
         for pair in screened:
             with suppress(AuditError):
-                judged.append((score(pair), pair))
+                judged.append((score(pair, game.calls), pair))
     examples = min((calls - spent) // CALLS_PER_PAIR, MOST_EXAMPLES)
     judged += maximise(adjacency.strategy(), score, examples=examples, seed=seed)
     known = {key(pair) for table in game.tables for pair in (table.pair, table.pair.swapped())}
@@ -108,23 +110,28 @@ def _screened(game: Game, adjacency: Adjacency, corners: list[Pair], calls: int,
         with suppress(AuditError):
             found.append((apart(pair), pair))
     if (examples := min(most - spent // SCREENING_CALLS, MOST_SCREENED)) > 0:
-        generated = adjacency.strategy()
-        if hasattr(adjacency, "wide"):
-            generated |= adjacency.wide()
-        found += maximise(generated, apart, examples=examples, seed=seed)
+        with suppress(AuditError):  # all of them are refused, which may not be so for more calls
+            found += maximise(_generated(adjacency), apart, examples=examples, seed=seed)
     known = {key(table.pair) for table in game.tables}
     distinct = {key(pair): (far, pair) for far, pair in found if far > 0 and key(pair) not in known}
     best = sorted(distinct.values(), key=lambda entry: -entry[0])
     return [pair for _, pair in best[:MOST_JUDGED]], spent
 
 
+def _generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
+    """Return what an adjacency generates; where it lists corner cases, also pairs that are like them."""
+    wide = getattr(adjacency, "wide", None) if hasattr(adjacency, "corner_cases") else None
+    return adjacency.strategy() if wide is None else adjacency.strategy() | wide()
+
+
 def distance(ones: Array, zeros: Array, like: Array) -> float:
     """Return how far apart two few outputs are, in standard deviations, where that is largest.
 
-    Looked at are the columns, their sum and their largest, and of each the means, and how many times its deviation is that of
-    the other side, of which ``RATIO`` count as one. Where outputs hardly ever repeat, as those of continuous noise, one that
-    does is infinitely far from the others; elsewhere few are equal by chance, and deviate by a tenth of what is usual at
-    least. Where all numbers of one side alone are missing or infinite, that is infinitely far, too.
+    Looked at are the columns, their sum and their largest. Of each it is the gap between the means, or, if that is more, how
+    many times one side's deviation is that of the other, divided by ``RATIO``. Where outputs hardly ever repeat, as those of
+    continuous noise, a side that does not vary makes this infinite; elsewhere few outputs may be equal by chance, and a
+    deviation is at least ``SPREAD_SHARE`` of the usual one. It is infinite too where all numbers of one side alone are
+    missing.
 
     Args:
         ones: Outputs of one input, shape (n, d).
@@ -136,7 +143,9 @@ def distance(ones: Array, zeros: Array, like: Array) -> float:
     with np.errstate(all="ignore"):
         sides = [np.column_stack([rows, rows.sum(axis=1), rows.max(axis=1)]) for rows in (ones, zeros, like)]
         finite = [np.isfinite(side) for side in sides]
-        one, zero, usual = (np.where(here, side, 0.0).astype(np.float64) for here, side in zip(finite, sides, strict=True))
+        one, zero, usual = (
+            np.where(here, side, 0.0).astype(np.float64) for here, side in zip(finite, sides, strict=True)
+        )
         repeating = np.array([len(set(column)) < NEVER_REPEATING * len(column) for column in usual.T])
         floor = np.where(repeating, SPREAD_SHARE * usual.std(axis=0), 0.0)
         low, high = np.sort([np.maximum(side.std(axis=0), floor) for side in (one, zero)], axis=0)
@@ -146,12 +155,12 @@ def distance(ones: Array, zeros: Array, like: Array) -> float:
     return float(np.max(np.where(missing, np.inf, np.nan_to_num(far, nan=0.0, posinf=np.inf))))
 
 
-def _loss(game: Game, pair: Pair, seed: int) -> float:
+def _loss(game: Game, pair: Pair, seed: int, calls: Calls) -> float:
     """Return how far apart a few outputs of a pair look, in nats of log-odds, with frozen randomness.
 
-    Minus infinity for a pair whose outputs are of another shape than those of the game, which it could not play.
+    Minus infinity for a pair whose outputs are of another shape than those of the game, if these calls represent them so.
     """
-    probe = Game(game.calls.anew(), game.claim, [pair], game.forecasters, lambda *_: np.random.default_rng(seed))
+    probe = Game(calls, game.claim, [pair], game.forecasters, lambda *_: np.random.default_rng(seed))
     if probe.calls.row != game.calls.row:
         return -math.inf
     probe.play(CALLS_PER_PAIR // 2, alpha=game.alpha)
@@ -186,7 +195,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
         return attempt.refuted_at is not None
 
     best = game.best.pair
-    found = smallest(adjacency.strategy(), refutes, examples=examples, seed=seed, start=best)
+    found = smallest(_generated(adjacency), refutes, examples=examples, seed=seed, start=best)
     if found is None or key(found) == key(best):
         return None, spent
     return played[key(found)], spent
