@@ -33,6 +33,9 @@ import inspect
 import itertools
 import re
 from collections.abc import Callable
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -41,6 +44,8 @@ from numpy.typing import NDArray
 from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, date, time, timedelta, Decimal, Fraction)
+"""Types of which the representation tells all."""
 
 
 @runtime_checkable
@@ -209,8 +214,10 @@ def identity_key(data: Any) -> Any:
         return (type(data).__name__, tuple(identity_key(item) for item in data))
     if type(data) is dict:
         return ("dict", frozenset((identity_key(name), identity_key(value)) for name, value in data.items()))
-    if isinstance(data, bool | int | float | str | bytes | None | np.generic):
+    if isinstance(data, PLAIN):
         return (type(data).__name__, repr(data))
+    if isinstance(data, set | frozenset):
+        return ("set", frozenset(map(identity_key, data)))
     if dataclasses.is_dataclass(data) and not isinstance(data, type):
         fields = tuple(identity_key(getattr(data, field.name)) for field in dataclasses.fields(data))
         return (type(data).__module__, type(data).__qualname__, fields)

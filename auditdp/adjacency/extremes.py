@@ -129,9 +129,11 @@ def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
     return low[0], high[0]
 
 
-def leaf_values(strategy: st.SearchStrategy[Any]) -> list[Any]:
+def leaf_values(strategy: st.SearchStrategy[Any], most: int) -> list[Any]:
     """Return values of a strategy in which the k-th value of every leaf comes together, as long as a leaf has one."""
-    longest = 0
+    inner, longest = unwrap_strategies(strategy), 0  # type: ignore[no-untyped-call]
+    if values := values_of(inner):
+        return values[:most]
 
     def at(k: int) -> Leaf:
         def leaf(inner: Any) -> st.SearchStrategy[Any]:
@@ -143,7 +145,7 @@ def leaf_values(strategy: st.SearchStrategy[Any]) -> list[Any]:
         return leaf
 
     found = first_values(rebuilt(strategy, at(0)), 1)
-    for k in range(1, longest):
+    for k in range(1, min(longest, most)):
         found += first_values(rebuilt(strategy, at(k)), 1)
     return found
 

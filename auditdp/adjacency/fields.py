@@ -93,9 +93,13 @@ class Fields:
 
     def corner_cases(self) -> list[Pair]:
         """Return, for every field, values at which code breaks against the end and the one before, others low or high."""
+        return list(self._corner_cases)
+
+    @cached_property
+    def _corner_cases(self) -> list[Pair]:
         found = []
         for name, field in self.fields.items():
-            values = leaf_values(field)[:SINGLE_VALUES]
+            values = leaf_values(field, SINGLE_VALUES)
             for base in self._ends:
                 for before, value in zip([base[name], *values], values, strict=False):
                     found.append(self._pair(base, {name: value}, f"corner case: {name}"))

@@ -223,6 +223,10 @@ class Rows:
 
     def corner_cases(self) -> list[Pair]:
         """Return pairs at which code breaks: sizes, extremes, ties, boundary numbers, sums just below a power of two."""
+        return list(self._corner_cases)
+
+    @cached_property
+    def _corner_cases(self) -> list[Pair]:
         found = []
         for rows, place, other in self._corners():
             with suppress(AdjacencyError):  # rows that do not fit into the type of an array
@@ -236,7 +240,7 @@ class Rows:
         for size in self._sizes:
             yield [high] * size, size - 1, low
             yield [low] * size, 0, high
-        values = leaf_values(self.row)[:SINGLE_VALUES]
+        values = leaf_values(self.row, SINGLE_VALUES)
         for before, value in zip([high, *values], values, strict=False):
             rows = [low] * self._fewest
             rows[-1] = value

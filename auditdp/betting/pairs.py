@@ -102,8 +102,8 @@ def _screened(game: Game, adjacency: Adjacency, corners: list[Pair], calls: int,
         adjacency.check(pair)
         spent += SCREENING_CALLS
         rng = np.random.default_rng(seed)
-        rows = [as_rows(game.calls(data, SCREENING_CALLS // 2, rng)) for data in (pair.data, pair.neighbour)]
-        return distance(*rows, like)
+        ones, zeros = (as_rows(game.calls(data, SCREENING_CALLS // 2, rng)) for data in (pair.data, pair.neighbour))
+        return distance(ones, zeros, like)
 
     found: list[tuple[float, Pair]] = []
     for pair in corners[: min(MOST_CORNERS, most)]:
