@@ -228,13 +228,12 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_at_limits_and_extremes_are_proposed_first(fault, seed):
-    """A fault that one pair of thousands shows, with the calls of the search of 50,000; `measured` over ten seeds."""
+def test_faults_at_limits_and_extremes_are_proposed_first(fault):
+    """A fault that one pair of thousands shows, with the calls of the search of 50,000."""
     mechanism, adjacency = FAULTS[fault]
     pairs = adjacency.pairs()
-    game = Game(mechanism, CLAIM, pairs, default_forecasters(mechanism), lambda purpose, n: stream(seed, purpose, n))
+    game = Game(mechanism, CLAIM, pairs, default_forecasters(mechanism), lambda purpose, n: stream(0, purpose, n))
     spent = propose(game, adjacency, 5_000)
     assert spent <= 5_000
     first = game.tables[len(pairs)].pair
