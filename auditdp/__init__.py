@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Box,
         EdgeDP,
         EdgeLDP,
+        Fields,
         ListsLDP,
         Neighbours,
         NodeDP,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         QueryAnswers,
         Records,
         Relationship,
+        Rows,
     )
     from auditdp.assertion import assert_private
     from auditdp.checking import Checked, check
@@ -47,6 +49,7 @@ __all__ = [
     "EdgeDP",
     "EdgeLDP",
     "Envelope",
+    "Fields",
     "FiniteLaw",
     "GaussianDP",
     "GaussianLaw",
@@ -63,6 +66,7 @@ __all__ = [
     "Records",
     "Relationship",
     "RenyiDP",
+    "Rows",
     "Skip",
     "StepLaw",
     "Unbiased",
@@ -86,6 +90,7 @@ _HOMES = {
     "EdgeDP": "auditdp.adjacency",
     "EdgeLDP": "auditdp.adjacency",
     "Envelope": "auditdp.laws",
+    "Fields": "auditdp.adjacency",
     "FiniteLaw": "auditdp.laws",
     "AccountedDP": "auditdp.curve_claims",
     "GaussianDP": "auditdp.claims",
@@ -104,6 +109,7 @@ _HOMES = {
     "QueryAnswers": "auditdp.adjacency",
     "Records": "auditdp.adjacency",
     "Relationship": "auditdp.adjacency",
+    "Rows": "auditdp.adjacency",
     "Skip": "auditdp.errors",
     "StepLaw": "auditdp.laws",
     "Unbiased": "auditdp.evidence.promises",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from auditdp.declaration import Declared
+from auditdp.declaration import Declared, line_in
 from auditdp.errors import AuditError, CollectionError, MissingExtraError
 
 
@@ -18,7 +19,7 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     ``audits/audit_edges.py::dprr``.
 
     Raises:
-        CollectionError: If the file does not import; the message holds the reason.
+        CollectionError: If the file does not import; the message holds the reason, and its line where there is one.
     """
     root = (root or Path.cwd()).resolve()
     resolved = path.resolve()
@@ -33,27 +34,30 @@ def collect(path: Path, root: Path | None = None) -> list[Declared]:
     sys.path += [folder for folder in (str(resolved.parent), str(root)) if folder not in sys.path]
     try:
         spec.loader.exec_module(module)
-    except AuditError as error:
-        raise CollectionError(f"{label}: {error}") from error
     except BaseException as error:  # an exit, or what a test framework raises to skip
+        line = line_in(error, str(resolved))
+        place = label if line is None else f"{label}, line {line}"
+        if isinstance(error, AuditError):
+            raise CollectionError(f"{place}: {error}") from error
         if (missing := MissingExtraError.of(error)) is not None:
             raise CollectionError(f"{label}: {missing}") from error
-        line = _line_in(error, str(resolved))
-        raise CollectionError(f"{label}{line}: does not import: {type(error).__name__}: {error}") from error
-    return [
-        replace(value, id=f"{label}::{name}", path=str(resolved))
-        for name, value in vars(module).items()
-        if isinstance(value, Declared) and value.factory.__module__ == spec.name
-    ]
+        raise CollectionError(f"{place}: does not import: {type(error).__name__}: {error}") from error
+    lines = _lines_of_functions(resolved)
+    found = []
+    for name, value in vars(module).items():
+        if isinstance(value, Declared) and value.factory.__module__ == spec.name:
+            wrong = value.wrong
+            if len(lines.get(name, ())) > 1:
+                first, last = lines[name][0], lines[name][-1]
+                wrong = f"line {last}: the file has another function of this name in line {first}, which is lost; rename one"
+            found.append(replace(value, id=f"{label}::{name}", path=str(resolved), wrong=wrong))
+    return found
 
 
-def _line_in(error: BaseException, filename: str) -> str:
-    lines = []
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == filename:
-            lines.append(trace.tb_lineno)
-        trace = trace.tb_next
-    if isinstance(error, SyntaxError) and error.lineno:
-        lines.append(error.lineno)
-    return f", line {lines[-1]}" if lines else ""
+def _lines_of_functions(path: Path) -> dict[str, list[int]]:
+    """Return the lines in which a file defines each of its decorated functions."""
+    lines: dict[str, list[int]] = {}
+    for node in ast.parse(path.read_bytes()).body:
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            lines.setdefault(node.name, []).append(node.lineno)
+    return lines

@@ -27,10 +27,15 @@ Optional methods make audits stronger; the harness uses those it finds:
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Callable
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -39,6 +44,8 @@ from numpy.typing import NDArray
 from auditdp.errors import MechanismError
 
 Array = NDArray[Any]
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, date, time, timedelta, Decimal, Fraction)
+"""Types of which the representation tells all."""
 
 
 @runtime_checkable
@@ -205,16 +212,34 @@ def name_of(mechanism: Any) -> str:
 def identity_key(data: Any) -> Any:
     """Return a hashable key that two inputs share only if they are certainly the same.
 
-    Arrays are compared by type, shape and content, containers by their items, plain values by type and value, and
-    anything else by identity (so the object has to stay alive as long as the key is used).
+    Arrays are compared by type, shape and content, tables of pandas by their columns, containers and dataclasses by their
+    items (of dicts in any order), plain values by type and value, and anything else by identity (so the object has to stay
+    alive as long as the key is used).
     """
-    if isinstance(data, np.ndarray) and data.dtype.kind in "biufc":
-        return ("array", data.dtype.str, data.shape, data.tobytes())
+    if isinstance(data, np.ndarray) and not data.dtype.hasobject:
+        return ("array", data.dtype.str if data.dtype.names is None else str(data.dtype), data.shape, data.tobytes())
+    if isinstance(data, np.ndarray):
+        return ("array", str(data.dtype), data.shape, identity_key(data.tolist()))
     if isinstance(data, tuple | list):
         return (type(data).__name__, tuple(identity_key(item) for item in data))
-    if isinstance(data, bool | int | float | str | bytes | None | np.generic):
+    if type(data) is dict:
+        return ("dict", frozenset((identity_key(name), identity_key(value)) for name, value in data.items()))
+    if isinstance(data, PLAIN):
         return (type(data).__name__, repr(data))
+    if isinstance(data, set | frozenset):
+        return ("set", frozenset(map(identity_key, data)))
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
+        fields = tuple(identity_key(getattr(data, field.name)) for field in dataclasses.fields(data))
+        return (type(data).__module__, type(data).__qualname__, fields)
+    if is_table(data):
+        index = identity_key(data.index.to_numpy())
+        return ("table", index, tuple((str(name), identity_key(data[name].to_numpy())) for name in data.columns))
     return ("object", id(data))
+
+
+def is_table(data: Any) -> bool:
+    """Return whether something is a table of pandas, which the harness does not import."""
+    return type(data).__name__ == "DataFrame" and hasattr(data, "iloc")
 
 
 def _is_graph(data: Any) -> bool:
@@ -225,6 +250,12 @@ def _is_graph(data: Any) -> bool:
     return square and bool((data == data.T).all() and not data.diagonal().any() and ((data == 0) | (data == 1)).all())
 
 
+def _runs(data: list[Any] | tuple[Any, ...]) -> str:
+    """Return how many items a sequence has, and the items, those that follow each other and look the same as one."""
+    runs = [(text, len(list(same))) for text, same in itertools.groupby(map(repr, data))]
+    return f"{len(data)} items: {', '.join(f'{count} × {text}' if count > 1 else text for text, count in runs)}"
+
+
 def brief(data: Any, limit: int = 60) -> str:
     """Return a short, one-line rendering of an input: the adjacency matrix of a graph by its edges, such as 01 12."""
     if isinstance(data, np.generic):
@@ -233,7 +264,11 @@ def brief(data: Any, limit: int = 60) -> str:
         between = "" if len(data) <= 10 else "-"
         edges = " ".join(f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data)))
         text = f"{len(data)} nodes, edges {edges or 'none'}"
+    elif is_table(data):
+        text = f"{len(data)} rows {data.to_dict('list')}"
     else:
         text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
+        if len(text) > limit and isinstance(data, list | tuple):
+            text = _runs(data)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -12,11 +12,14 @@ from typing import Any
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
+from auditdp.adjacency.fields import Fields
 from auditdp.adjacency.nodes import NodeDP
 from auditdp.adjacency.records import Records
+from auditdp.adjacency.rows import Rows
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
 from auditdp.errors import AdjacencyError
+from auditdp.mechanism import brief, identity_key
 
 __all__ = [
     "Adjacency",
@@ -24,6 +27,7 @@ __all__ = [
     "Box",
     "EdgeDP",
     "EdgeLDP",
+    "Fields",
     "ListsLDP",
     "Neighbours",
     "NodeDP",
@@ -31,6 +35,7 @@ __all__ = [
     "QueryAnswers",
     "Records",
     "Relationship",
+    "Rows",
     "as_adjacency",
 ]
 
@@ -38,15 +43,36 @@ __all__ = [
 def as_adjacency(pairs: Any) -> Adjacency:
     """Return an adjacency: itself, one pair, or a sequence of pairs (data, neighbour).
 
+    A list is a sequence of pairs, and so is a tuple that holds a ``Pair``. Another tuple of two is one pair; where its two
+    items could be pairs themselves, it is refused.
+
     Raises:
-        AdjacencyError: If it is none of these.
+        AdjacencyError: If it is none of these, or could be two of them.
+
+    >>> as_adjacency(((0, 0), (0, 1))).pairs()  # no pairs 0 | 0 and 0 | 1: the first has no change
+    [Pair(data=(0, 0), neighbour=(0, 1), name='')]
     """
     if all(hasattr(pairs, attribute) for attribute in ("check", "pairs", "exhaustive", "name")):
         return pairs  # type: ignore[no-any-return]
     if isinstance(pairs, Pair):
         return Neighbours([pairs])
+    if isinstance(pairs, tuple) and len(pairs) == 2 and _is_one_pair(*pairs):
+        return Neighbours([pairs])
     if isinstance(pairs, tuple | list):
-        if isinstance(pairs, tuple) and len(pairs) == 2 and not all(isinstance(p, tuple | Pair) for p in pairs):
-            return Neighbours([pairs])
         return Neighbours(list(pairs))
     raise AdjacencyError(f"expected an adjacency such as EdgeLDP(nodes=8) or pairs (data, neighbour), got {pairs!r}")
+
+
+def _is_one_pair(first: Any, second: Any) -> bool:
+    """Return whether a tuple of two is a pair of inputs, and not two pairs."""
+    if isinstance(first, Pair) or isinstance(second, Pair):
+        return False
+    if not all(isinstance(item, tuple) and len(item) == 2 for item in (first, second)):
+        return True
+    if any(identity_key(data) == identity_key(neighbour) for data, neighbour in (first, second)):
+        return True  # as two pairs, one of them would have no change
+    one, two = Pair(first, second), f"{Pair(*first)} and {Pair(*second)}"
+    raise AdjacencyError(
+        f"pairs=({brief(first)}, {brief(second)}) can be read as one pair, {one}, and as two, {two}: "
+        f"write Pair({brief(first)}, {brief(second)}) for the one, or a list, [{brief(first)}, {brief(second)}], for the two"
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from hypothesis import strategies as st
 
-from auditdp.mechanism import brief
+from auditdp.mechanism import brief, identity_key
 
 MAX_EXHAUSTIVE = 20_000
 """Pairs that an adjacency enumerates at most."""
@@ -23,7 +24,8 @@ class Pair:
     name: str = ""
 
     def __str__(self) -> str:
-        text = f"{brief(self.data)} | {brief(self.neighbour)}"
+        one, other = brief(self.data), brief(self.neighbour)
+        text = f"{one} | {other}{_where(self.data, self.neighbour) if one == other else ''}"
         return f"{self.name}: {text}" if self.name else text
 
     def swapped(self) -> Pair:
@@ -31,12 +33,23 @@ class Pair:
         return Pair(self.neighbour, self.data, self.name)
 
 
+def _where(data: Any, neighbour: Any) -> str:
+    """Say in which item two inputs differ that look the same in short."""
+    if not isinstance(data, list | tuple | str | dict) or len(data) != len(neighbour):
+        return ""
+    keys = data if isinstance(data, dict) else range(len(data))
+    differ = [k for k in keys if identity_key(data[k]) != identity_key(neighbour[k])]
+    return f" ([{differ[0]!r}] is {brief(data[differ[0]], 30)} | {brief(neighbour[differ[0]], 30)})" if differ else ""
+
+
 class Adjacency(Protocol):
     """A set of neighbouring pairs.
 
     It may also have ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates: evidence that rests on a
     statement about all inputs looks there for one that contradicts it. And ``remedy``, what to declare so that its pairs
-    can be enumerated.
+    can be enumerated. And ``corner_cases()``, a list of pairs at which code is known to break: at the ends of the domain, at
+    the limits of integers, with the fewest and the most records, with ties. They are not played as listed pairs are, but
+    looked at with a few calls each.
     """
 
     @property
@@ -65,6 +78,26 @@ class UpToOrder(Protocol):
 
     def reordered(self, pair: Pair, number: int, rng: np.random.Generator) -> Pair:
         """Return a pair with its nodes in another order; whatever changes is the ``number``-th that can."""
+
+
+def different(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs whose two inputs differ, each once, whichever way round."""
+    found: dict[Any, Pair] = {}
+    for pair in pairs:
+        one, other = identity_key(pair.data), identity_key(pair.neighbour)
+        if one != other and (other, one) not in found:
+            found.setdefault((one, other), pair)
+    return list(found.values())
+
+
+def places(count: int) -> list[tuple[int, str]]:
+    """Return the last, first and middle place of so many, with their names.
+
+    >>> places(2)
+    [(1, 'last'), (0, 'first')]
+    """
+    named = {count - 1: "last"} | {0: "first"} | {count // 2: "middle"}
+    return list(named.items()) if count > 2 else [(count - 1, "last"), (0, "first")][:count]
 
 
 def sides(pair: Pair) -> tuple[tuple[str, Any], tuple[str, Any]]:

@@ -10,7 +10,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from auditdp.adjacency.base import Pair, sides
+from auditdp.adjacency.base import Pair, different, places, sides
+from auditdp.adjacency.extremes import Domain, numbers
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
 
@@ -91,6 +92,26 @@ class Box:
         if d > 2:
             patterns.append(("half up, half down, against the reverse", split, self.low + self.high - split))
         return [Pair(a, b, name) for name, a, b in patterns]
+
+    def corner_cases(self) -> list[Pair]:
+        """Return vectors of boundary numbers against the lowest and the next ones, alone, first, last, and in a sum."""
+        values = numbers(self.low, self.high, whole=False)
+        found = []
+        for size in dict.fromkeys((self._least, self.dimension)):
+            low = np.full(size, float(self.low))
+            for before, value in zip([float(self.high), *values], values, strict=False):
+                found += [(np.full(size, value), low), (np.full(size, value), np.full(size, before))]
+                for place, _ in places(size) if size > 1 else ():
+                    one = low.copy()
+                    one[place] = value
+                    found.append((one, low))
+            domain = Domain(self.low, self.high)
+            for limit in domain.limits(size):
+                below = np.array(domain.summing(limit - 1, size))
+                above = below.copy()
+                above[-1] = min(below[-1] + 2, self.high)
+                found.append((above, below))
+        return different(Pair(a, b, "corner case") for a, b in found if (a != b).any())
 
     def exhaustive(self) -> None:
         """Return None: the box is a continuum."""

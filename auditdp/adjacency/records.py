@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
+from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, different, places, sides
+from auditdp.adjacency.extremes import Domain, at_limits
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
+
+MOST_NAMED = 12
+"""Values that the name spells out."""
+NUMBERS = (int, float, np.integer, np.floating)
 
 
 @dataclass(frozen=True)
 class Records:
-    """One record of a population is replaced: matrices of shape (users, dimension), float64, that differ in one row.
+    """One record of a population is replaced: matrices of shape (users, dimension) that differ in one row.
+
+    The matrices are float64 where the values are numbers, and arrays of text where they are texts.
 
     Args:
         users: Number of records, >= 1.
-        values: What each entry may be, the whole of its domain, ascending; at least two.
+        values: What each entry may be, the whole of its domain, ascending: at least two numbers, or texts. For anything
+            else, see ``Rows``.
         dimension: Entries of a record, >= 1.
 
     Raises:
@@ -28,26 +38,37 @@ class Records:
     """
 
     users: int
-    values: Sequence[float]
+    values: Sequence[float] | Sequence[str]
     dimension: int = 1
 
     def __post_init__(self) -> None:
         if self.users < 1 or self.dimension < 1:
             raise AdjacencyError(f"Records: expected users and dimension >= 1, got {self.users!r}, {self.dimension!r}")
-        if len(self.values) < 2 or list(self.values) != sorted(set(self.values)):
+        if not any(all(isinstance(value, kind) for value in self.values) for kind in (NUMBERS, str)):
+            raise AdjacencyError(
+                f"Records: expected values, all numbers or all texts, got {brief(list(self.values))}; for records of "
+                "anything else give Rows(strategy, change='replace'), with a Hypothesis strategy of one record"
+            )
+        if len(self.values) < 2 or list(self.values) != sorted(set(self.values)):  # type: ignore[type-var]
             raise AdjacencyError(f"Records: expected at least two values, ascending, got {list(self.values)!r}")
+
+    @property
+    def _domain(self) -> NDArray[Any]:
+        texts = isinstance(self.values[0], str)
+        return np.array(self.values, None if texts else np.float64)
 
     @property
     def name(self) -> str:
         """The adjacency and its domain."""
-        domain = ", ".join(f"{value:g}" for value in self.values)
+        named = [value if isinstance(value, str) else f"{value:g}" for value in self.values]
+        domain = ", ".join(named if len(named) <= MOST_NAMED else [*named[:2], "…", named[-1]])
         features = "1 feature" if self.dimension == 1 else f"{self.dimension} features"
         return f"one of {self.users} records replaced ({features} of {domain})"
 
     def check(self, pair: Pair) -> None:
         """Raise unless both are such matrices and differ in exactly one row."""
         for which, data in sides(pair):
-            if np.shape(data) != (self.users, self.dimension) or not np.isin(data, self.values).all():
+            if np.shape(data) != (self.users, self.dimension) or not np.isin(data, self._domain).all():
                 raise AdjacencyError(f"{self.name}: {which} is not such a population: {brief(data)}")
         if (differ := int((pair.data != pair.neighbour).any(axis=1).sum())) != 1:
             raise AdjacencyError(
@@ -56,21 +77,44 @@ class Records:
 
     def pairs(self) -> list[Pair]:
         """Return the last record moved from end to end, with all others in the middle, at one end, and at the other."""
-        ends = (self.values[len(self.values) // 2], self.values[0], self.values[-1])
-        low, high = (np.full((1, self.dimension), self.values[k], np.float64) for k in (0, -1))
+        values = self._domain
+        ends = (values[len(values) // 2], values[0], values[-1])
+        low, high = (np.full((1, self.dimension), values[k], values.dtype) for k in (0, -1))
         found = []
         for end in ends if self.users > 1 else ends[:1]:
-            rest = np.full((self.users - 1, self.dimension), end, np.float64)
+            rest = np.full((self.users - 1, self.dimension), end, values.dtype)
             found.append(Pair(np.concatenate([rest, high]), np.concatenate([rest, low])))
         return found
 
+    def corner_cases(self) -> list[Pair]:
+        """Return the last, first or middle record changed among extremes, ties, boundary numbers, and just below a limit."""
+        values = self._domain
+        found: list[tuple[Sequence[Any], int, Any]] = []
+        low, high, wide = self.values[0], self.values[-1], self.users * self.dimension
+        alike = [low, high, *at_limits(self.values)]
+        for place, _ in places(self.users):
+            found += [([rest] * self.users, place, other) for rest in (low, high) for other in alike[:MOST_NAMED]]
+        found += [([low] * self.users, self.users - 1, value) for value in alike]
+        if (domain := Domain.listing(self.values)) is not None:
+            for limit in domain.limits(wide):
+                for other in (high, domain.at_most(limit - 1)):
+                    below = domain.summing((limit - 1) / self.dimension, self.users)
+                    found += [(below, self.users - 1, other), (below[::-1], 0, other)]
+
+        def pair(rows: Sequence[Any], place: int, other: Any) -> Pair:
+            both = [*rows[:place], other, *rows[place + 1 :]], rows
+            data, neighbour = (np.repeat(np.array(x, values.dtype)[:, None], self.dimension, axis=1) for x in both)
+            return Pair(data, neighbour, "corner case")
+
+        return different(pair(*case) for case in found)
+
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair, or None where there are too many."""
-        records = list(product(self.values, repeat=self.dimension))
+        dtype, records = self._domain.dtype, list(product(self.values, repeat=self.dimension))
         if len(records) ** self.users * self.users * (len(records) - 1) > 2 * MAX_EXHAUSTIVE:
             return None
         return [
-            Pair(np.array(a, np.float64), np.array([*a[:i], b, *a[i + 1 :]], np.float64))
+            Pair(np.array(a, dtype), np.array([*a[:i], b, *a[i + 1 :]], dtype))
             for a in product(records, repeat=self.users)
             for i in range(self.users)
             for b in records
@@ -89,7 +133,7 @@ class Records:
             if other == places[who]:
                 other = [(other[0] + 1) % len(self.values), *other[1:]]
             neighbour = [*places[:who], other, *places[who + 1 :]]
-            values = np.array(self.values, np.float64)
+            values = self._domain
             return Pair(values[np.array(neighbour)], values[np.array(places)])
 
         return pairs()

@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from auditdp.adjacency.base import Pair, sides
+from auditdp.adjacency.base import Pair, different, sides
+from auditdp.adjacency.drawing import first_values
+from auditdp.adjacency.extremes import at_limits, with_extremes
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief, identity_key
+
+CORNERS = 40
+"""Corner cases that are taken of a strategy of pairs."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,17 @@ class AnyValues:
         rest = [p for p in self._all() if not (p.data is ends.data and p.neighbour is ends.neighbour)]
         return [ends, *rest][:16]
 
+    def corner_cases(self) -> list[Pair]:
+        """Return, of numbers, those at which code breaks against the one before, and against both ends."""
+        numbers = [x for x in self.values if isinstance(x, int | float | np.number)]
+        if len(numbers) < 3 or len(numbers) < len(self.values):
+            return []
+        ordered = sorted(numbers)
+        places = {ordered.index(x) for x in at_limits(ordered)}
+        found = [Pair(ordered[k], ordered[k - 1], "corner case") for k in sorted(places) if k]
+        found += [Pair(ordered[k], end, "corner case") for k in sorted(places) for end in (ordered[0], ordered[-1])]
+        return different(found)
+
     def exhaustive(self) -> list[Pair] | None:
         """Return all pairs where the values are the whole domain and not too many."""
         return self._all() if self.whole and len(self._by_key) <= 200 else None
@@ -91,24 +107,32 @@ def _holds_floats(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Pairs as a user gives them, with the user's own test of adjacency if there is one.
+    """Pairs as a user gives them, with the user's own test of adjacency if there is one, and a strategy that makes more.
 
     Args:
         given: The pairs (data, neighbour) to play.
         relation: ``relation(a, b) -> bool``; without it the pairs are taken at the user's word, and reports say so.
         label: What reports call the adjacency.
+        search: A Hypothesis strategy of further pairs (data, neighbour), which are searched for one that shows more than
+            those given, and for a smaller one that shows a violation. Pairs that the relation refuses are left out.
+
+    Raises:
+        AdjacencyError: If there is no pair, or something given is none.
     """
 
     given: Sequence[Any]
     relation: Callable[[Any, Any], bool] | None = None
     label: str = "pairs as given"
+    search: st.SearchStrategy[Any] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.given):
             raise AdjacencyError("Neighbours: expected at least one pair of neighbouring inputs, got none")
-        for item in self.given:
-            if not isinstance(item, Pair) and not (isinstance(item, tuple | list) and len(item) == 2):
-                raise AdjacencyError(f"Neighbours: expected pairs (data, neighbour), got {brief(item)}")
+        if self.search is not None and not isinstance(self.search, st.SearchStrategy):
+            raise AdjacencyError(
+                f"Neighbours: expected search, a Hypothesis strategy of pairs (data, neighbour), got {brief(self.search)}"
+            )
+        self.pairs()
 
     @property
     def name(self) -> str:
@@ -122,12 +146,28 @@ class Neighbours:
 
     def pairs(self) -> list[Pair]:
         """Return the pairs in the order given."""
-        return [item if isinstance(item, Pair) else Pair(item[0], item[1]) for item in self.given]
+        return [_as_pair(item) for item in self.given]
 
     def exhaustive(self) -> None:
         """Return None: nobody said that these are all pairs."""
         return
 
+    def corner_cases(self) -> list[Pair]:
+        """Return the first pairs that the strategy of further pairs generates, where there is one."""
+        if self.search is None:
+            return []
+        return different(first_values(with_extremes(self.search).map(_as_pair), CORNERS))
+
     def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return one of the given pairs, in either order."""
+        """Return further pairs where a strategy gives them, else one of the given pairs in either order."""
+        if self.search is not None:
+            return self.search.map(_as_pair)
         return st.sampled_from([p for pair in self.pairs() for p in (pair, pair.swapped())])
+
+
+def _as_pair(item: Any) -> Pair:
+    if isinstance(item, Pair):
+        return item
+    if not (isinstance(item, tuple | list) and len(item) == 2):
+        raise AdjacencyError(f"Neighbours: expected pairs (data, neighbour), got {brief(item)}")
+    return Pair(item[0], item[1])

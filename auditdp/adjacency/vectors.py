@@ -12,11 +12,14 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
+from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, different, places, sides
+from auditdp.adjacency.extremes import Domain, numbers
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
 
 Answers = NDArray[np.float64]
+MOST_EXACT = 2**52
+"""Answers of corner cases are no larger: beyond, one more than a double may be that double."""
 REACH = 10
 """Generated answers lie within this many sensitivities of zero."""
 
@@ -120,6 +123,31 @@ class QueryAnswers:
             ]
         most = 2 if self.largest is None else self.largest
         return [self._pair(a, b, name) for name, a, b in patterns if max(a + b) <= most]
+
+    def corner_cases(self) -> list[Pair]:
+        """Return steps at the ends of the domain and at the limits of integers, by themselves and in a sum, and of ties."""
+        k, most = self.length, self.largest
+        steps = [x for x in numbers(None if most is None else 0, most, whole=True) if abs(x) <= MOST_EXACT]
+        found = []
+        for count in (x for x in steps if most is None or x < most):
+            found.append(([count] * k, k - 1))
+            for place, _ in places(k):
+                base = [0] * k
+                base[place] = count
+                found.append((base, place))
+        domain = Domain(0, MOST_EXACT if most is None else most, whole=True)
+        for limit in domain.limits(k) if k > 1 else ():
+            below = domain.summing(limit - 1, k)
+            found += [(below[::-1], 0), (below, k - 1)]
+
+        def moved(base: Sequence[int], place: int) -> list[int]:
+            return [x + (j == place) for j, x in enumerate(base)]
+
+        return different(
+            self._pair(moved(base, place), base, "corner case")
+            for base, place in found
+            if most is None or base[place] < most
+        )
 
     def exhaustive(self) -> list[Pair] | None:
         """Return every unordered pair of count vectors of the full length, or None where they are not few."""

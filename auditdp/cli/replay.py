@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 @app.command()
 def replay(
     finding: Annotated[str, typer.Argument(help="The id of an audit in the last run, or enough of it to be unique.")],
-    source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--run", "--log", callback=given, help="Log or JSON report of the run.")
+    ] = None,
     data: Data = "",
 ) -> None:
     """Run one audit of a recorded run again, with its randomness, level and budget, and compare the verdicts.

@@ -67,6 +67,8 @@ def test_replay_takes_the_last_run_unless_told(project):
     project.audits(AUDITS)
     project.run("-k", "holds")
     assert "same outcome" in project("replay", "holds").err
+    (project.root / ".auditdp" / "run.jsonl").rename(project.root / "kept.jsonl")
+    assert "same outcome" in project("replay", "holds", "--log", "kept.jsonl").err
 
 
 def test_replay_takes_the_parameters_of_the_run(project):

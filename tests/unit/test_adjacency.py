@@ -7,8 +7,21 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from hypothesis import find, given, settings
+from hypothesis import strategies as st
 
-from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Pair, Relationship, as_adjacency
+from auditdp.adjacency import (
+    AnyValues,
+    Box,
+    EdgeDP,
+    EdgeLDP,
+    ListsLDP,
+    Neighbours,
+    Pair,
+    QueryAnswers,
+    Records,
+    Relationship,
+    as_adjacency,
+)
 from auditdp.errors import AdjacencyError
 
 ADJACENCIES = [
@@ -207,7 +220,10 @@ ACCEPTED = [
     ((Pair(0, 1), Pair(1, 2)), [(0, 1), (1, 2)]),
     ([(0, 1)], [(0, 1)]),
     ([(0, 1), (2, 3)], [(0, 1), (2, 3)]),
-    (((0, 1), (2, 3)), [(0, 1), (2, 3)]),
+    ((Pair(0, 1), (2, 3)), [(0, 1), (2, 3)]),
+    (((0, 0), (0, 1)), [((0, 0), (0, 1))]),
+    ((("a", 1), ("a", 1.0, 2)), [(("a", 1), ("a", 1.0, 2))]),
+    (((0, 1, 2), (0, 1)), [((0, 1, 2), (0, 1))]),
     ([(0, 1), Pair(2, 3), (4, 5)], [(0, 1), (2, 3), (4, 5)]),
     ((0, 1), [(0, 1)]),
     (("a", "b"), [("a", "b")]),
@@ -222,6 +238,60 @@ ACCEPTED = [
 @pytest.mark.parametrize(("given", "expected"), ACCEPTED, ids=lambda v: repr(v)[:40])
 def test_as_adjacency_reads_pairs_in_every_shape_that_is_offered(given, expected):
     assert played(given) == [(identity(a), identity(b)) for a, b in expected]
+
+
+def test_two_pairs_that_could_be_one_are_refused_with_both_readings_and_what_to_write():
+    shown = (
+        r"one pair, \(0, 1\) \| \(2, 3\), and as two, 0 \| 1 and 2 \| 3: "
+        r"write Pair\(\(0, 1\), \(2, 3\)\) .* \[\(0, 1\), \(2, 3\)\], for the two"
+    )
+    with pytest.raises(AdjacencyError, match=shown):
+        as_adjacency(((0, 1), (2, 3)))
+
+
+def content(both):
+    """What two inputs hold, whatever holds it, in either order."""
+    sides = [np.asarray(side) for side in both]
+    return {repr((side if side.dtype.kind == "U" else side.astype(np.float64)).tolist()) for side in sides}
+
+
+CORNERS = [
+    (AnyValues(tuple(range(1001))), (128, 127)),
+    (AnyValues(tuple(range(1001))), (1000, 0)),
+    (QueryAnswers(1, largest=1000), ([128], [127])),
+    (QueryAnswers(3, largest=1000), ([0, 1000, 0], [0, 999, 0])),
+    (QueryAnswers(2, largest=200), ([200, 56], [200, 55])),
+    (QueryAnswers(1), ([2**31], [2**31 - 1])),
+    (QueryAnswers(2, "all"), ([-128, 0], [-129, 0])),
+    (Box(0, 1), ([5e-324], [0])),
+    (Box(0, 200, 3), ([200, 0, 0], [0, 0, 0])),
+    (Records(3, (0.0, 100.0)), ([[100.0], [0.0], [100.0]], [[100.0], [0.0], [0.0]])),
+    (Records(2, ("a", "b", "c")), ([["c"], ["c"]], [["c"], ["a"]])),
+]
+
+
+@pytest.mark.parametrize(("adjacency", "expected"), CORNERS, ids=lambda value: getattr(value, "name", None))
+def test_pairs_at_which_code_breaks_are_neighbours_and_go_to_limits_and_ends(adjacency, expected):
+    pairs = adjacency.corner_cases()
+    for pair in pairs:
+        adjacency.check(pair)
+    assert content(expected) in [content((pair.data, pair.neighbour)) for pair in pairs]
+
+
+def test_adjacencies_of_few_values_or_of_pairs_have_no_corner_cases():
+    assert AnyValues(("a", "b", "c")).corner_cases() == []
+    assert AnyValues((0, 1)).corner_cases() == []
+    assert Neighbours([(0, 1)]).corner_cases() == []
+
+
+def test_neighbours_with_a_strategy_generate_its_pairs():
+    searched = Neighbours([(0, 1)], search=st.integers(0, 9).map(lambda x: (x, x + 1)))
+    assert find(searched.strategy(), lambda pair: pair.data > 3).neighbour == 5
+    assert Pair(9, 10).data in {pair.data for pair in searched.corner_cases()}
+    with pytest.raises(AdjacencyError, match=r"search, a Hypothesis strategy of pairs .* got 3"):
+        Neighbours([(0, 1)], search=3)
+    with pytest.raises(AdjacencyError, match=r"expected pairs \(data, neighbour\), got 3"):
+        find(Neighbours([(0, 1)], search=st.just(3)).strategy(), lambda pair: True)
 
 
 def test_as_adjacency_returns_an_adjacency_as_it_is():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp.adjacency import AnyValues, EdgeLDP, Neighbours, Pair
+from auditdp.adjacency import AnyValues, EdgeLDP, Neighbours, Pair, QueryAnswers, Records, Rows
 from auditdp.betting import pairs as module
 from auditdp.betting.forecasters import default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.pairs import CALLS_PER_PAIR, MOST_PROPOSED, can_search, propose, smaller
+from auditdp.betting.pairs import CALLS_PER_PAIR, MOST_PROPOSED, can_search, distance, propose, smaller
 from auditdp.calls import PROBES
 from auditdp.claims import PureDP
 from auditdp.errors import AdjacencyError
@@ -107,6 +107,7 @@ def test_where_there_is_something_to_search():
     assert can_search(Numbers())
     assert can_search(EdgeLDP(nodes=30))
     assert not can_search(Neighbours([(0, 1)]))
+    assert can_search(Neighbours([(0, 1)], search=st.tuples(st.integers(), st.integers())))
     assert not can_search(AnyValues((0, 1)))  # both of its pairs are listed
 
 
@@ -202,3 +203,71 @@ def test_a_list_of_neighbours_can_be_searched():
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED
+
+
+def noisy(query, scale=1.0):
+    return lambda data, size, *, rng: query(data) + rng.laplace(scale=scale, size=size)
+
+
+def overflow(dtype):
+    return lambda data: float(np.sum(data, dtype=np.int64).astype(dtype))
+
+
+def silent_at_the_top(data, size, *, rng):
+    return max(data) + rng.laplace(size=size) * (max(data) < 1000)
+
+
+NUMBER = st.integers(0, 1000)
+FAULTS = {
+    "count in a byte": (noisy(overflow(np.int8)), QueryAnswers(1, largest=1000)),
+    "sum of records": (noisy(overflow(np.int16), 1000), Records(50, range(1001))),
+    "sum of rows": (noisy(overflow(np.int16), 1000), Rows(NUMBER, "add/remove", most=100)),
+    "sum of replaced rows": (noisy(overflow(np.uint16), 1000), Rows(NUMBER, "replace", most=100)),
+    "number of rows": (noisy(lambda rows: float(np.int8(len(rows) % 256 - 128))), Rows(NUMBER, "add/remove", most=300)),
+    "no noise at the top": (silent_at_the_top, QueryAnswers(3, largest=1000)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_at_limits_and_extremes_are_proposed_first(fault):
+    """A fault that one pair of thousands shows, with the calls of the search of 50,000."""
+    mechanism, adjacency = FAULTS[fault]
+    pairs = adjacency.pairs()
+    game = Game(mechanism, CLAIM, pairs, default_forecasters(mechanism), lambda purpose, n: stream(0, purpose, n))
+    spent = propose(game, adjacency, 5_000)
+    assert spent <= 5_000
+    first = game.tables[len(pairs)].pair
+    ones, zeros = (mechanism(data, 2_000, rng=np.random.default_rng(0)) for data in (first.data, first.neighbour))
+    gap, spread = abs(np.median(ones) - np.median(zeros)), sorted((ones.std(), zeros.std()))
+    assert gap > 20 * spread[1] or spread[0] == 0 < spread[1]
+
+
+def test_few_outputs_show_gross_differences_alone():
+    rng = np.random.default_rng(0)
+    like, few = rng.normal(size=(100, 1)), rng.normal(size=(4, 1))
+    far = [distance(rng.normal(size=(4, 1)), rng.normal(size=(4, 1)), like) for _ in range(1_000)]
+    assert np.quantile(far, 0.99) < 6
+    assert distance(few + 50, few, like) > 20
+    assert distance(0 * few, few, like) == np.inf  # no noise on one side
+    assert distance(1e-3 * few, few, like) > 20
+    assert distance(np.full((4, 1), np.nan), few, like) == np.inf
+    assert distance(few, few, like) < 1
+    bits = rng.integers(0, 2, (100, 1))
+    assert distance(np.ones((4, 1)), np.zeros((4, 1)), bits) < 50  # which happens by chance
+    assert distance(np.zeros((4, 0)), np.zeros((4, 0)), np.zeros((9, 0))) == 0
+
+
+def test_pairs_of_a_users_own_relation_are_searched():
+    """The given pair shows nothing: the fault is where a user has more than nine."""
+
+    def leaks(data, size, *, rng):
+        return data + rng.laplace(size=size) + 50 * (data > 9)
+
+    numbers = st.integers(0, 20)
+    adjacency = Neighbours(
+        [(0, 1)], relation=lambda a, b: abs(a - b) == 1, search=numbers.map(lambda x: (x, x + 1)) | st.just((0, 5))
+    )
+    game = Game(leaks, CLAIM, adjacency.pairs(), default_forecasters(leaks), lambda purpose, n: stream(0, purpose, n))
+    propose(game, adjacency, 5_000)
+    assert (9, 10) in found(game)
+    assert (0, 5) not in found(game)

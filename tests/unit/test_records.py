@@ -7,7 +7,12 @@ from hypothesis import given, settings
 from auditdp import Pair, Records
 from auditdp.errors import AdjacencyError
 
-POPULATIONS = [Records(1, (0.0, 1.0)), Records(3, (-1.0, 0.0, 1.0)), Records(2, (0.0, 0.5, 2.0), 2)]
+POPULATIONS = [
+    Records(1, (0.0, 1.0)),
+    Records(3, (-1.0, 0.0, 1.0)),
+    Records(2, (0.0, 0.5, 2.0), 2),
+    Records(3, ("a", "bc"), 2),
+]
 
 
 @pytest.mark.parametrize("records", POPULATIONS, ids=lambda records: records.name)
@@ -43,6 +48,22 @@ def test_every_pair_is_enumerated_once():
 def test_what_is_no_pair_is_refused(data, neighbour, shown):
     with pytest.raises(AdjacencyError, match=shown):
         Records(2, (0.0, 1.0)).check(Pair(data, neighbour))
+
+
+def test_records_of_texts_are_named_listed_and_enumerated():
+    records = Records(2, ("a", "bc"))
+    assert records.name == "one of 2 records replaced (1 feature of a, bc)"
+    first = records.pairs()[0]
+    assert (first.data.tolist(), first.neighbour.tolist()) == ([["bc"], ["bc"]], [["bc"], ["a"]])
+    assert len(records.exhaustive()) == 4
+    with pytest.raises(AdjacencyError, match="not such a population"):
+        records.check(Pair(np.array([["a"], ["b"]]), np.array([["a"], ["a"]])))
+
+
+@pytest.mark.parametrize("values", [(None, "b"), (0, "b"), ((0, 1), (1, 0)), ("b", 1.0)], ids=str)
+def test_records_of_anything_else_are_refused_with_the_remedy(values):
+    with pytest.raises(AdjacencyError, match=r"all numbers or all texts, got .*Rows\(strategy"):
+        Records(2, values)
 
 
 @pytest.mark.parametrize(

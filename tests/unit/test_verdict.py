@@ -166,7 +166,7 @@ def test_what_can_be_declared():
     declared = audit(expect="miscalibration")(lambda: None)
     assert declared.expect == "miscalibration"
     with pytest.raises(CollectionError, match="'holds', 'violation' or 'miscalibration', got 'nothing'"):
-        audit(expect="nothing")
+        audit(expect="nothing")(lambda: None).build({})
 
 
 # What follows where kinds of evidence contradict each other.

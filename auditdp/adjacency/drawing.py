@@ -1,0 +1,106 @@
+"""Values of a Hypothesis strategy, the same in any process, with nothing printed.
+
+Hypothesis runs without its database, deadlines and health checks, and without the constants that it otherwise collects from
+whatever local modules happen to be loaded. Nothing is written either, except that a strategy of text keeps a table of
+characters in Hypothesis's folder.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from types import SimpleNamespace
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, Phase, Verbosity, find, settings, target
+from hypothesis._settings import local_settings
+from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
+from hypothesis.internal.conjecture import providers
+from hypothesis.strategies import DrawFn, SearchStrategy, composite
+
+from auditdp.errors import AuditError
+from auditdp.mechanism import identity_key
+
+Value = TypeVar("Value")
+
+DRAWN_FOR_EACH = 10
+"""Values that are drawn for each that may be shown: climbing may come across few that the strategy does not refuse."""
+
+
+class _Stop(BaseException):
+    """Ends a search at once; an ``Exception`` would be taken for one more failing example, and shrunk."""
+
+
+def first_values(strategy: SearchStrategy[Value], count: int, *, seed: int = 0) -> list[Value]:
+    """Return the first distinct values that a strategy generates, at most so many, the simplest first."""
+    found: dict[Any, Value] = {}
+
+    def visit(value: Value) -> bool:
+        found.setdefault(identity_key(value), value)
+        return False
+
+    walk(strategy, visit, examples=2 * count, visits=2 * count, seed=seed)
+    return list(found.values())[:count]
+
+
+def aim(score: float) -> None:
+    """Tell Hypothesis to seek more of this score; it takes finite ones only."""
+    if score > -math.inf:
+        target(min(score, sys.float_info.max))
+
+
+def walk(strategy: SearchStrategy[Any], visit: Callable[[Any], bool], *, examples: int, visits: int, seed: int) -> None:
+    """Show ``visit`` generated values until it says True, and shrink that one; stop after so many visits."""
+    if examples < 1:
+        raise AuditError(f"expected examples >= 1, got examples={examples!r}")
+    made = drawn = 0
+
+    @composite
+    def counted(draw: DrawFn) -> Any:
+        nonlocal drawn
+        if drawn == DRAWN_FOR_EACH * visits:
+            raise _Stop
+        drawn += 1
+        return draw(strategy)
+
+    def condition(value: Any) -> bool:
+        nonlocal made
+        if made == visits:
+            raise _Stop
+        made += 1
+        try:
+            return visit(value)
+        except Exception as error:  # the caller's own error, which Hypothesis would shrink and explain
+            raise _Stop from error
+
+    quiet = settings(
+        max_examples=examples,
+        phases=(Phase.generate, Phase.target, Phase.shrink),
+        database=None,
+        deadline=None,
+        derandomize=False,
+        verbosity=Verbosity.quiet,
+        backend="hypothesis",
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        with _undisturbed(quiet):
+            find(counted(), condition, settings=quiet, random=Random(seed))
+    except _Stop as stop:
+        if stop.__cause__ is not None:
+            raise stop.__cause__ from None
+    except (NoSuchExample, Unsatisfiable, Flaky):
+        pass  # nothing holds, nothing can be generated, or what held once held no longer
+
+
+@contextmanager
+def _undisturbed(quiet: settings) -> Iterator[None]:
+    """Keep out what belongs to the process: local constants, and the test and its health checks that may be around."""
+    nothing = SimpleNamespace(set_for_type=lambda kind: ())
+    constants = patch.multiple(providers, create=True, _get_local_constants=lambda: nothing, CONSTANTS_CACHE={})
+    with constants, local_settings(quiet):
+        yield
