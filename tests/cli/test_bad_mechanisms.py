@@ -192,11 +192,9 @@ def test_the_audits_before_and_after_finish(bad_run):
         ("x = 1\ndef broken(:\n", ["line 2", "SyntaxError"]),
         ("import no_such_module\n", ["line 1", "No module named 'no_such_module'"]),
         ("from auditdp import audit\nx = 1 / 0\n", ["line 2", "ZeroDivisionError"]),
-        ("from auditdp import audit\n@audit()\ndef f(epsilon):\n    pass\n", ["'epsilon'", "default"]),
-        ("from auditdp import audit\n@audit(expect='failure')\ndef f():\n    pass\n", ["'violation'", "'failure'"]),
         ("raise SystemExit(0)\n", ["SystemExit"]),
     ],
-    ids=["syntax", "import", "exception", "no default", "unknown expectation", "exit"],
+    ids=["syntax", "import", "exception", "exit"],
 )
 def test_a_file_that_does_not_import_costs_only_its_own_audits(project, text, said):
     project.write("audits/audit_broken.py", text)
@@ -206,6 +204,26 @@ def test_a_file_that_does_not_import_costs_only_its_own_audits(project, text, sa
     broken, sound = outcome.record["results"]
     assert (broken["id"], broken["verdict"]) == ("audits/audit_broken.py", "ERROR")
     assert "audits/audit_broken.py" in broken["summary"]
+    for words in said:
+        assert words in broken["summary"]
+    assert (sound["id"], sound["verdict"]) == ("audits/audit_sound.py::good", "CERTIFIED")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("@audit()\ndef f(epsilon):\n    pass\n", ["line 2", "'epsilon'", "default"]),
+        ("@audit(expect='failure')\ndef f():\n    pass\n", ["line 2", "'violation'", "'failure'"]),
+    ],
+    ids=["no default", "unknown expectation"],
+)
+def test_an_audit_that_is_declared_wrongly_costs_only_itself(project, text, said):
+    project.write("audits/audit_broken.py", f"from auditdp import audit\n{text}")
+    project.audits(GOOD, "audits/audit_sound.py")
+    outcome = project.run()
+    assert outcome.code == 3
+    broken, sound = outcome.record["results"]
+    assert (broken["id"], broken["verdict"]) == ("audits/audit_broken.py::f", "ERROR")
     for words in said:
         assert words in broken["summary"]
     assert (sound["id"], sound["verdict"]) == ("audits/audit_sound.py::good", "CERTIFIED")
