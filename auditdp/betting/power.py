@@ -75,10 +75,14 @@ def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -
         alpha: The level of the test.
         share: The share of the wealth that one forecaster has from the start.
     """
+    if claim.level > HIGHEST_LEVEL / 2:
+        return 1.0, 1.0
     needed, quantile = math.log(1 / alpha) - math.log(share), norm.isf(1 - POWER)
     mean, deviation = growth(claim, claim.at(2 * claim.level))
     events = 1.0
-    while events * mean - quantile * deviation * math.sqrt(events) < needed + math.log(events) + UNKNOWN * mean:
+    while events <= calls and (
+        events * mean - quantile * deviation * math.sqrt(events) < needed + math.log(events) + UNKNOWN * mean
+    ):
         events *= 1.02
     tail = 2 * (events + quantile * math.sqrt(events)) / (calls * (1 + math.exp(-2 * claim.level)))
     alone = UNKNOWN + needed / math.log1p(math.exp(-claim.level))

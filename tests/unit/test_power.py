@@ -128,6 +128,12 @@ def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(epsilon, calls
     assert rarer < POWER * games
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 20.0, 40.0, 1e3, 1e308])
+@pytest.mark.parametrize("calls", [1, 100, 10**7])
+def test_how_rare_an_output_may_be_is_a_probability_whatever_the_claim(epsilon, calls):
+    assert all(0 < share <= 1 for share in detectable_rarely(PureDP(epsilon), calls=calls, alpha=0.05, share=1e-3))
+
+
 def test_a_budget_that_can_refute_nothing_says_infinite():
     # Nine calls of a mechanism without noise do not reach 20 = 1/alpha against epsilon = 1; ten do.
     said, alternative = detectable_level(PureDP(1.0), calls=9, alpha=0.05, share=1.0, white_box=True)
