@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from auditdp.calls.inputs import Inputs, difference
+from auditdp.calls.inputs import Inputs, difference, of_tensor
 from auditdp.calls.leaves import NUMERIC, Raised
 from auditdp.calls.representation import Array, Outputs, Representation, stacked
 from auditdp.errors import AuditError, MechanismError, RaisedError
@@ -49,7 +49,7 @@ class Calls:
         self._untouched = _copied(mechanism) if self.seeded else mechanism
         self.like: Array | None = None
         self.labels: list[str] = []
-        self.raising = isinstance(mechanism, PerCall) and not is_vectorised(mechanism)
+        self.raising = not is_vectorised(mechanism)
         self.raised: Counter[str] = Counter()
         self.drew = True
         self._representation: Representation | None = None
@@ -101,9 +101,9 @@ class Calls:
         return self._rows(outputs)
 
     def _represent(self, samples: list[Outputs]) -> None:
-        outputs = [output for sample in samples for output in sample]
-        if outputs and all(isinstance(output, Raised) for output in outputs):
-            raise self._error(outputs[0].error, "every input that was tried")
+        first = next((output for sample in samples for output in sample), None)
+        if isinstance(first, Raised) and all(isinstance(output, Raised) for sample in samples for output in sample):
+            raise self._error(first.error, "every input that was tried")
         try:
             self._representation = Representation.of(samples)
         except MechanismError as error:
@@ -217,8 +217,7 @@ def _checked(raw: Any, size: int, name: str) -> Outputs:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if isinstance(raw, tuple) and raw and all(isinstance(part, np.ndarray) for part in raw):
         return list(zip(*(_checked(part, size, name) for part in raw), strict=True))
-    if hasattr(raw, "detach") and hasattr(raw, "numpy"):
-        raw = raw.detach().cpu()
+    raw = of_tensor(raw)
     try:
         outputs = np.asarray(raw)
     except ValueError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: i
     """
     for number, data in enumerate(inputs):
         seed = int(streams("same generator", number).integers(2**63))
-        calls.outcomes(lambda data=data, seed=seed: check_seeded(calls, data, seed))  # type: ignore[misc]
+        calls.outcomes(partial(check_seeded, calls, data, seed))
     calls.look(inputs, streams("shape", 0))
     check_batch(calls, inputs[0], streams("independence", 0))
     return check_share(calls, inputs[0], streams, budget)

@@ -112,10 +112,8 @@ class _Comparison:
         if sparse.issparse(before):
             alike = before.shape == after.shape and before.dtype == after.dtype and not (before != after).nnz
             return None if alike else where
-        if hasattr(before, "detach") and hasattr(
-            before, "numpy"
-        ):  # a tensor of torch, which the harness does not import
-            return None if _equal_arrays(before.detach().cpu().numpy(), after.detach().cpu().numpy()) else where
+        if (array := of_tensor(before)) is not before:
+            return None if _equal_arrays(array, of_tensor(after)) else where
         if callable(equals := getattr(before, "equals", None)):  # a table of pandas or polars
             return None if equals(after) else where
         if isinstance(before, Mapping):
@@ -138,6 +136,11 @@ class _Comparison:
     def _items(self, before: Mapping[Any, Any], after: Mapping[Any, Any], where: str) -> str | None:
         found = (self.of(value, after[key], f"{where}[{key!r}]") for key, value in before.items())
         return next((place for place in found if place is not None), None)
+
+
+def of_tensor(value: Any) -> Any:
+    """Return the array of a tensor of torch, which the harness does not import; anything else as it is."""
+    return value.detach().cpu().numpy() if hasattr(value, "detach") and hasattr(value, "numpy") else value
 
 
 def _equal_arrays(before: Any, after: Any) -> bool:

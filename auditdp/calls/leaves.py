@@ -22,14 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.calls.inputs import of_tensor
 from auditdp.errors import MechanismError
 
 NUMERIC = "biuf"
 EXACT = 2**53
 """A double holds every integer up to this."""
 EPOCH = datetime.datetime(1970, 1, 1)
-
-
 MOST_NUMBERS = 16
 """Numbers that are read in a text, at most."""
 MOST_TYPES = 8
@@ -140,8 +139,8 @@ def _parts(output: Any) -> Iterator[tuple[str, Any]] | None:
 
 def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
     """The parts of what other libraries make, none of which is imported here: tensors, sparse matrices, tables, columns."""
-    if hasattr(output, "detach") and hasattr(output, "numpy"):
-        return iter([("", np.asarray(output.detach().cpu().numpy()))])
+    if (array := of_tensor(output)) is not output:
+        return iter([("", array)])
     if hasattr(output, "toarray") and hasattr(output, "nnz"):
         return iter([("", output.toarray())])
     if hasattr(output, "columns") and hasattr(output, "to_dict"):

@@ -243,25 +243,19 @@ def _details(game: Game, alpha: float) -> dict[str, Any]:
 def _detectable(game: Game, alpha: float) -> tuple[float, str]:
     """Return the smallest level that the calls of the best-played pair would have refuted nine times in ten."""
     white_box = game.names[0] == LikelihoodRatio.name
-    shares = game.wealth.shares
-    return detectable_level(
-        game.claim,
-        calls=max(table.calls for table in game.tables),
-        alpha=alpha,
-        share=(shares[0] if white_box else float(np.median(shares))) / (sum(shares) + game.wealth.leader),
-        white_box=white_box,
-    )
+    return detectable_level(game.claim, alpha=alpha, white_box=white_box, **_means(game, white_box=white_box))
 
 
 def _rarely(game: Game, alpha: float) -> tuple[float, float]:
     """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
+    return detectable_rarely(game.claim, alpha=alpha, **_means(game, white_box=False))
+
+
+def _means(game: Game, *, white_box: bool) -> dict[str, Any]:
+    """Return what a forecaster can show a violation with: the calls of the best-played pair, and its share of the wealth."""
     shares = game.wealth.shares
-    return detectable_rarely(
-        game.claim,
-        calls=max(table.calls for table in game.tables),
-        alpha=alpha,
-        share=float(np.median(shares)) / (sum(shares) + game.wealth.leader),
-    )
+    own = shares[0] if white_box else float(np.median(shares))
+    return {"calls": max(table.calls for table in game.tables), "share": own / (sum(shares) + game.wealth.leader)}
 
 
 def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
