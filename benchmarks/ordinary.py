@@ -2,7 +2,8 @@
 
 Sixty mechanisms that nobody wrote for an audit: forty with one fault each (``ordinary_noise.py``, ``ordinary_outputs.py``),
 and twenty that are exactly as private as they say (``ordinary_correct.py``). The broken ones are audited once, the correct
-ones with several seeds, each by ``auditdp.check`` with the calls of the budget `standard` and nothing chosen.
+ones with several seeds, each by ``auditdp.check`` with the calls of the budget `standard` and nothing chosen; and all sixty
+once by ``auditdp.assert_private``, as in an ordinary test, with its own calls and its own α.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from auditdp import check
-from auditdp.errors import AuditError
+from auditdp import assert_private, check
+from auditdp.errors import AuditError, PrivacyViolation
 from auditdp.report.numbers import number
-from auditdp.results import REFUTATIONS, Verdict
+from auditdp.results import REFUTATIONS, AuditResult, Verdict
 from auditdp.runner.plan import BUDGETS
 from benchmarks.ordinary_case import Case
 from benchmarks.ordinary_correct import CORRECT
@@ -26,13 +27,19 @@ from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, 
 BROKEN: Sequence[Case] = (*NOISE, *OUTPUTS)
 CASES = {case.name: case for case in (*BROKEN, *CORRECT)}
 ERROR = "ERROR"
+ASSERTED = "as an assertion"
 SEEDS = 20
 WANTED = 38
 """Broken mechanisms that should be found, of forty."""
 
 
-def judge(case: Case, seed: int, *, calls: int = BUDGETS["standard"]) -> Result:
+def judge(case: Case, seed: int, *, calls: int | None = BUDGETS["standard"]) -> Result:
     """Audit one mechanism as anybody would who knows no settings.
+
+    Args:
+        case: The mechanism.
+        seed: Root seed.
+        calls: Calls of ``check``; None for ``assert_private`` as it is.
 
     Returns:
         ``verdict`` (a Verdict or ERROR), ``statement`` (what the audit says of it), ``calls`` that were made (None after an
@@ -40,7 +47,7 @@ def judge(case: Case, seed: int, *, calls: int = BUDGETS["standard"]) -> Result:
     """
     started = time.process_time()
     try:
-        result = check(case.mechanism, case.claim, case.pairs, calls=calls, alpha=ALPHA, seed=seed).result
+        result = _asserted(case, seed) if calls is None else _checked(case, seed, calls)
     except AuditError as error:
         found: Result = {"verdict": ERROR, "statement": str(error), "calls": None, "refuted_at": None}
     else:
@@ -54,6 +61,18 @@ def judge(case: Case, seed: int, *, calls: int = BUDGETS["standard"]) -> Result:
     return found | {"cpu_seconds": time.process_time() - started}
 
 
+def _checked(case: Case, seed: int, calls: int) -> AuditResult:
+    return check(case.mechanism, case.claim, case.pairs, calls=calls, alpha=ALPHA, seed=seed).result
+
+
+def _asserted(case: Case, seed: int) -> AuditResult:
+    try:
+        return assert_private(case.mechanism, case.claim, case.pairs, seed=seed)
+    except PrivacyViolation as violation:
+        refuted: AuditResult = violation.result
+        return refuted
+
+
 def is_found(case: Case, run: Result) -> bool:
     """Return whether an audit refuted the claim, or refused code whose calls are no runs of their own for that reason."""
     refused = run["verdict"] == ERROR and bool(case.refusal) and case.refusal in run["statement"]
@@ -65,19 +84,19 @@ def is_accused(run: Result) -> bool:
     return run["verdict"] != ERROR and Verdict(run["verdict"]) in REFUTATIONS
 
 
-def _unit(name: str, seed: int, calls: int) -> Result:
+def _unit(name: str, seed: int, calls: int | None) -> Result:
     return judge(CASES[name], seed, calls=calls)
 
 
 def units(options: Options) -> dict[str, partial[Result]]:
-    """One audit of every broken mechanism; ``repeats`` are seeds of every correct one."""
+    """One audit and one assertion of every mechanism; ``repeats`` are seeds of every correct one's audits."""
     calls = BUDGETS["standard"] // (10 if options.quick else 1)
     seeds = options.repeats or (2 if options.quick else SEEDS)
     made = {case.name: partial(_unit, case.name, options.seed, calls) for case in BROKEN}
     for k in range(seeds):
         for case in CORRECT:
             made[f"{case.name}/{k}"] = partial(_unit, case.name, options.seed + k, calls)
-    return made
+    return made | {f"{ASSERTED}: {name}": partial(_unit, name, options.seed, None) for name in CASES}
 
 
 def view(results: Results) -> View:
@@ -85,13 +104,24 @@ def view(results: Results) -> View:
     groups = grouped(results)
     broken = {case.name: groups[case.name][0] for case in BROKEN if case.name in groups}
     correct = {case.name: groups[case.name] for case in CORRECT if case.name in groups}
+    asserted = {name: groups[key][0] for name in CASES if (key := f"{ASSERTED}: {name}") in groups}
     missed = [name for name, run in broken.items() if not is_found(CASES[name], run)]
     tables = [
         Table(
             "Broken ordinary code",
-            ["Mechanism", "Fault", "Claim", "True level", "Verdict", "Calls until refuted", "CPU s"],
-            [_line(CASES[name], run) for name, run in broken.items()],
-            note=f"One audit each at α = {ALPHA:g}. The true level is that on the pairs that the audit was given.",
+            [
+                "Mechanism",
+                "Fault",
+                "Claim",
+                "True level",
+                "Verdict",
+                "Calls until refuted",
+                "CPU s",
+                ASSERTED.capitalize(),
+            ],
+            [_line(CASES[name], run, asserted.get(name)) for name, run in broken.items()],
+            note=f"One audit each at α = {ALPHA:g}. The true level is that on the pairs that the audit was given. An "
+            "assertion has fewer calls and a far smaller α, so that it fails by chance once in a million tests.",
         ),
         Table(
             "Broken ordinary code that was missed",
@@ -100,11 +130,21 @@ def view(results: Results) -> View:
         ),
         Table(
             "Correct ordinary code",
-            ["Mechanism", "Claim", "Why it holds", "Audits", "Accused", "Verdicts", "CPU s an audit"],
-            [_correct_line(CASES[name], runs) for name, runs in correct.items()],
+            [
+                "Mechanism",
+                "Claim",
+                "Why it holds",
+                "Audits",
+                "Accused",
+                "Verdicts",
+                "CPU s an audit",
+                ASSERTED.capitalize(),
+            ],
+            [_correct_line(CASES[name], runs, asserted.get(name)) for name, runs in correct.items()],
         ),
     ]
-    return View([_found_bar(broken, missed), _accused_bar(correct)], [table for table in tables if table.rows])
+    bars = [_found_bar(broken, missed), _accused_bar(correct), _asserted_bar(asserted)]
+    return View(bars, [table for table in tables if table.rows])
 
 
 def _found_bar(broken: Mapping[str, Result], missed: Sequence[str]) -> Bar:
@@ -126,7 +166,21 @@ def _accused_bar(correct: Mapping[str, Sequence[Result]]) -> Bar:
     return Bar(f"Correct ordinary code: all {len(CORRECT)} audited and none accused, {SEEDS} seeds each", met, text)
 
 
-def _line(case: Case, run: Result) -> list[str]:
+def _asserted_bar(asserted: Mapping[str, Result]) -> Bar:
+    failing = sum(is_found(case, asserted[case.name]) for case in BROKEN if case.name in asserted)
+    wrong = [case.name for case in CORRECT if case.name in asserted and _ended(asserted[case.name]) != "passes"]
+    met = not wrong if len(asserted) == len(CASES) else None
+    text = f"{failing} of {len(BROKEN)} broken ones fail; of {len(CORRECT)} correct ones {len(wrong)} do"
+    text += f": {'; '.join(wrong)}" if wrong else ""
+    return Bar("The same through `assert_private`, nothing chosen: every correct one passes", met, text)
+
+
+def _ended(run: Result) -> str:
+    """Return how an assertion ends a test."""
+    return "error" if run["verdict"] == ERROR else "fails" if run["verdict"] == Verdict.VIOLATED else "passes"
+
+
+def _line(case: Case, run: Result, asserted: Result | None) -> list[str]:
     refuted_at = "–" if run["refuted_at"] is None else f"{run['refuted_at']:,}"
     verdict = run["verdict"] if is_found(case, run) else f"{run['verdict']} (missed)"
     return [
@@ -137,13 +191,15 @@ def _line(case: Case, run: Result) -> list[str]:
         verdict,
         refuted_at,
         f"{run['cpu_seconds']:.1f}",
+        "not run" if asserted is None else _ended(asserted),
     ]
 
 
-def _correct_line(case: Case, runs: Sequence[Result]) -> list[str]:
+def _correct_line(case: Case, runs: Sequence[Result], asserted: Result | None) -> list[str]:
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in Counter(run["verdict"] for run in runs).items())
     accused, seconds = sum(map(is_accused, runs)), median([run["cpu_seconds"] for run in runs])
-    return [case.name, str(case.claim), case.why, str(len(runs)), str(accused), verdicts, f"{seconds:.1f}"]
+    ended = "not run" if asserted is None else _ended(asserted)
+    return [case.name, str(case.claim), case.why, str(len(runs)), str(accused), verdicts, f"{seconds:.1f}", ended]
 
 
 PART = Part("ordinary", "Ordinary code", units, view)

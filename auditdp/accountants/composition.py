@@ -45,7 +45,7 @@ class Composition(Description):
     epsilon: float
     delta: float
     count: int
-    adjacency: ClassVar[str] = "that of the parts"
+    adjacency: ClassVar[str] = "as for the parts"
     sampling: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:

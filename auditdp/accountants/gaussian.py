@@ -41,7 +41,7 @@ class GaussianNoise(Description):
     sigma: float
     sensitivity: float = 1.0
     count: int = 1
-    adjacency: ClassVar[str] = "that of the sensitivity"
+    adjacency: ClassVar[str] = "any with that sensitivity"
     sampling: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:
@@ -130,7 +130,7 @@ class ClassicGaussian:
     sigma: float
     sensitivity: float = 1.0
     everywhere: bool = False
-    adjacency: ClassVar[str] = "that of the sensitivity"
+    adjacency: ClassVar[str] = "any with that sensitivity"
     sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Dwork & Roth (2014), Theorem A.1"
 

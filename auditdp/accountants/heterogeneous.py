@@ -72,7 +72,7 @@ class HeterogeneousComposition(Description):
 
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
-    adjacency: ClassVar[str] = "that of the parts"
+    adjacency: ClassVar[str] = "as for the parts"
     sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Murtagh & Vadhan (2016), arXiv:1507.03113, Theorem 1.5"
 

@@ -70,7 +70,7 @@ class TopK(Description):
 
     count: int
     eta: float
-    adjacency: ClassVar[str] = "that of the sensitivity of the scores"
+    adjacency: ClassVar[str] = "any with that sensitivity of the scores"
     sampling: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:

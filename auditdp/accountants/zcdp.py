@@ -36,7 +36,7 @@ class ZCDP(Description):
 
     rho: float
     soundness: ClassVar[Soundness] = Soundness.UPPER
-    adjacency: ClassVar[str] = "that of rho"
+    adjacency: ClassVar[str] = "any with that rho"
     sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
 

@@ -165,7 +165,10 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
 
 
 def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]:
-    yield f"- **{cell(line.reading or 'Audit')}: {line.verdict}.** {cell(found_of(line))}; {cell(line.adjacency)}."
+    several = len({other.row for other in entry.checks}) > 1  # a reading alone does not tell which mechanism it is of
+    name = f"{line.row}, {line.reading}" if several and line.reading else line.reading or line.row
+    inputs = f"neighbours: {line.adjacency}" if line.evidence == "accounting" else line.adjacency
+    yield f"- **{cell(name)}: {line.verdict}.** {cell(found_of(line))}; {cell(inputs)}."
     if line.parameters:
         yield f"  - with {'; '.join(_parameters(entry, line, paper))}"
     if line.pair:

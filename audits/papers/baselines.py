@@ -12,6 +12,7 @@ NUMBER = "Any two numbers of [−1, 1]."
 VECTOR = "Any two records of numbers of [−1, 1]."
 RECORD = "Two data sets, one of which lacks a record."
 ALL_NUMBERS = "all numbers of [−1, 1], at the ε on the card"
+FIVE_PAPERS = "Duchi et al. 2018; Wang et al. 2019, arXiv:1907.00782; Zhao et al. 2020, arXiv:2004.08856"
 FIVE = ("duchi", "piecewise", "pm_sub", "hybrid", "three_output")
 
 STATEMENTS = (
@@ -88,7 +89,7 @@ STATEMENTS = (
         title="numeric mechanisms, ε-LDP",
         kind=Kind.LIBRARY,
         claim="Duchi, Piecewise, PM-SUB, Hybrid and Three-output provide ε-LDP for a number of [−1, 1].",
-        place="Duchi et al. 2018; Wang et al. 2019, arXiv:1907.00782; Zhao et al. 2020, arXiv:2004.08856",
+        place=FIVE_PAPERS,
         adjacency=NUMBER,
         audits=(
             *(NUMERIC + name for name in FIVE),
@@ -103,7 +104,7 @@ STATEMENTS = (
         title="numeric mechanisms, unbiased",
         kind=Kind.LIBRARY,
         claim="The five numeric mechanisms are unbiased.",
-        place="the same",
+        place=FIVE_PAPERS,
         audits=tuple(f"{NUMERIC}{name}_unbiased" for name in FIVE),
         scope="five numbers, within .1",
     ),
@@ -112,7 +113,7 @@ STATEMENTS = (
         title="numeric mechanisms, variance",
         kind=Kind.LIBRARY,
         claim="Their worst-case variances are those of the closed forms of their papers.",
-        place="the same",
+        place=FIVE_PAPERS,
         audits=tuple(f"{NUMERIC}{name}_variance" for name in FIVE),
         scope="the numbers at which the closed forms are largest",
     ),

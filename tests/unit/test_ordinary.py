@@ -497,7 +497,7 @@ def made(missed=(), accused=()):
     """Results of a whole run."""
     found = {key: run("VIOLATED", refuted_at=100) for key in ordinary.units(Options(1))}
     for key in found:
-        name = key.partition("/")[0]
+        name = key.removeprefix(f"{ordinary.ASSERTED}: ").partition("/")[0]
         if CASES[name] in CORRECT:
             found[key] = run("VIOLATED" if key in accused else "NOT_REFUTED")
         elif name in missed:
@@ -505,19 +505,23 @@ def made(missed=(), accused=()):
     return found
 
 
-def test_units_are_one_audit_of_each_and_twenty_of_each_correct_one():
-    assert len(ordinary.units(Options(1))) == 40 + 20 * 20
-    assert len(ordinary.units(Options(1, quick=True))) == 40 + 20 * 2
+def test_units_are_one_audit_of_each_and_twenty_of_each_correct_one_and_an_assertion_of_all():
+    assert len(ordinary.units(Options(1))) == 40 + 20 * 20 + 60
+    assert len(ordinary.units(Options(1, quick=True))) == 40 + 20 * 2 + 60
 
 
 def test_bars_are_met_by_thirty_eight_found_and_none_accused():
     few, many = [case.name for case in BROKEN[:2]], [case.name for case in BROKEN[:3]]
-    assert [bar.met for bar in ordinary.view(made()).bars] == [True, True]
-    assert [bar.met for bar in ordinary.view(made(few)).bars] == [True, True]
-    assert [bar.met for bar in ordinary.view(made(many)).bars] == [False, True]
-    assert [bar.met for bar in ordinary.view(made(accused=["winner/7"])).bars] == [True, False]
+    assert [bar.met for bar in ordinary.view(made()).bars] == [True, True, True]
+    assert [bar.met for bar in ordinary.view(made(few)).bars] == [True, True, True]
+    assert [bar.met for bar in ordinary.view(made(many)).bars] == [False, True, True]
+    assert [bar.met for bar in ordinary.view(made(accused=["winner/7"])).bars] == [True, False, True]
+    asserted = ["as an assertion: winner", "as an assertion: survey"]
+    assert [bar.met for bar in ordinary.view(made(accused=asserted)).bars] == [True, True, False]
     part = {key: result for key, result in made().items() if key.partition("/")[2] != "19"}
-    assert [bar.met for bar in ordinary.view(part).bars] == [True, None]
+    assert [bar.met for bar in ordinary.view(part).bars] == [True, None, True]
+    audits = {key: result for key, result in made().items() if not key.startswith("as an assertion")}
+    assert [bar.met for bar in ordinary.view(audits).bars] == [True, True, None]
 
 
 def test_what_was_missed_is_said_with_its_reason():
