@@ -39,6 +39,8 @@ class Standing(StrEnum):
 
 LONG = 1.0
 """Seconds from which an audit may be listed as slow."""
+RARE = 0.5
+"""Outputs that come more often than in every second call are not called rare."""
 AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
 _ONE = {
     "findings": "finding",
@@ -170,12 +172,13 @@ def rarely(result: AuditResult) -> list[str]:
     """Return how rare what tells may be for the game to have refuted the claim by it, as phrases."""
     for evidence in result.evidence:
         if given := evidence.details.get("detectable_rarely"):
-            tail, alone = (number(1 / share, digits=2) for share in given)
+            tail, alone = given
             twice = f"{symbol(result.claim)} = {number(2 * (level(result.claim) or 0.0))}"
-            return [
-                f"{twice} in outputs that come once in {tail} calls",
-                f"an output of one input alone, once in {alone}",
+            phrases = [
+                (tail, f"{twice} in outputs that come once in {number(1 / tail, digits=2)} calls"),
+                (alone, f"an output of one input alone, once in {number(1 / alone, digits=2)} calls"),
             ]
+            return [phrase for share, phrase in phrases if share <= RARE] or ["nothing that is rare"]
     return []
 
 

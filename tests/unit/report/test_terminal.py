@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from auditdp.report import terminal
+from auditdp.report.standing import rarely
 from auditdp.report.text import printable
-from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
 
 
 def lines(result, **options):
@@ -264,3 +265,25 @@ def test_the_slowest_audits_are_listed(record):
     assert f"slowest 40.0 s {ids[2]} 3.00 s {ids[3]} 1.50 s {ids[1]} alpha" in text
     quick = [replace(r, seconds=0.1) for r in record.results]
     assert "slowest" not in terminal.summary(replace(record, results=quick))
+
+
+@pytest.mark.parametrize(
+    ("shares", "phrases"),
+    [
+        (
+            [0.005, 0.001],
+            ["ε = 2 in outputs that come once in 200 calls", "an output of one input alone, once in 1,000 calls"],
+        ),
+        ([0.9, 0.01], ["an output of one input alone, once in 100 calls"]),
+        ([1.0, 0.7], ["nothing that is rare"]),
+    ],
+)
+def test_the_power_line_names_what_is_rare(shares, phrases):
+    result = AuditResult(
+        id="audits/audit_a.py::a",
+        verdict=Verdict.NOT_REFUTED,
+        summary="clean",
+        claim=ClaimRecord("PureDP", "1-DP", "bits", epsilon=1.0),
+        evidence=[Evidence("game", Verdict.NOT_REFUTED, "clean", details={"detectable_rarely": shares})],
+    )
+    assert rarely(result) == phrases
