@@ -61,7 +61,10 @@ def follow(document: str, folder: Path, binaries: Path, wheel: Path, install: li
 def main(folder: str) -> None:
     """Check the only wheel in a folder."""
     (wheel,) = Path(folder).glob("*.whl")
-    names = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    files = zipfile.ZipFile(wheel).namelist()
+    if "auditdp/py.typed" not in files:
+        sys.exit(f"{wheel.name}: no auditdp/py.typed, without which type checkers ignore its annotations")
+    names = {name.partition("/")[0] for name in files}
     extra = {name for name in names if name != "auditdp" and not name.endswith(".dist-info")}
     if extra or "auditdp" not in names:
         sys.exit(f"{wheel.name}: expected auditdp as the only top-level name, found {sorted(names)}")
