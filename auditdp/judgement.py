@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
+from auditdp.budgets import Fault
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
@@ -51,6 +52,9 @@ class Settings:
         key: What the audit's randomness is keyed by.
         brief: Whether no game has more calls than that, whatever the audit names, games end at their verdict, and searches
             are a quarter as long.
+        least: Calls that evidence has at least, whatever number the audit names.
+        find: A fault that the game is to find nine times in ten; it then has as many calls as that takes, and at least those
+            that the audit names. All other evidence has ``calls``.
     """
 
     alpha: float
@@ -58,6 +62,8 @@ class Settings:
     root_seed: int
     key: str = field(default="audit")
     brief: bool = False
+    least: int = 1
+    find: Fault | None = None
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""
@@ -135,7 +141,7 @@ def gather(
         assert not isinstance(built.claim, Unbiased | VarianceAtMost)  # checked when the audit was made
         return [accounting_evidence(built.claim, built.accountants, about=built.about)]
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
-    calls = built.calls if built.calls is not None else settings.calls
+    calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
     if isinstance(built.claim, Unbiased | VarianceAtMost):
         assert built.inputs is not None  # checked when the audit was made
         return [
@@ -181,8 +187,9 @@ def gather(
         "stop_when_refuted": control or settings.brief,
     }
     if "game" in kinds:
+        played = betting if settings.find is None else betting | {"calls": built.calls or 1, "find": settings.find}
         found.append(
-            play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, bounded=bounded, **betting)
+            play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, bounded=bounded, **played)
         )
     if counted is not None:
         found.append(counted)

@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from auditdp import __version__
+from auditdp.budgets import BUDGETS, FAULTS
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.report.targets import JUDGED
 
@@ -32,8 +33,6 @@ OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1,
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
-BUDGETS = ("quick", "standard", "thorough")
-"""Names of ``runner.plan.BUDGETS``, likewise."""
 
 
 class _Commands(TyperGroup):
@@ -100,6 +99,17 @@ def given_report(value: list[str] | None) -> list[str] | None:
     return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
 
 
+def one_budget(value: list[str] | None) -> list[str] | None:
+    """Return the only budget that is given, if one is.
+
+    Raises:
+        BadParameter: If there are several.
+    """
+    if value and len(value) > 1:
+        raise typer.BadParameter(f"{' and '.join(value)} are two budgets; give one")
+    return value
+
+
 Paths = Annotated[
     list[str] | None,
     typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr."),
@@ -108,6 +118,19 @@ Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joi
 Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]
 Profile = Annotated[
     str, typer.Option("--profile", help="Settings of [tool.auditdp.profiles.NAME] (or set AUDITDP_PROFILE).")
+]
+GivenBudget = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget",
+        "--find",
+        "--calls",
+        callback=one_budget,
+        help=f"Calls of each game: {', '.join(BUDGETS)} (default: the project's), a number, or as many as find a fault "
+        f"nine times in ten: {', '.join(FAULTS.values())}.",
+        autocompletion=lambda: [*BUDGETS, *FAULTS.values()],
+        show_default=False,
+    ),
 ]
 Reports = Annotated[
     list[str] | None,

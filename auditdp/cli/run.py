@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import BUDGETS, DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app
+from auditdp.cli.common import DEFAULT_LOG, Data, GivenBudget, Keyword, LogPath, Paths, Profile, Reports, app
 from auditdp.report.targets import FORMATS
 
 
@@ -32,10 +32,7 @@ def run(
     alpha: Annotated[
         float | None, typer.Option(help="Error probability of the whole run.", show_default="0.05")
     ] = None,
-    budget: Annotated[
-        str,
-        typer.Option(help="quick, standard or thorough.", show_default="standard", autocompletion=lambda: [*BUDGETS]),
-    ] = "",
+    budget: GivenBudget = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds per audit.", show_default="600")] = None,
     data: Data = "",
     report: Reports = None,
@@ -86,7 +83,7 @@ def run(
             workers=workers,
             seed=seed,
             alpha=alpha,
-            budget=budget,
+            budget="".join(budget or ()),
             timeout=timeout,
             data=data,
             report=tuple(report or ()),

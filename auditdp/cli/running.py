@@ -13,6 +13,7 @@ import typer
 
 from auditdp.baseline.differences import Difference
 from auditdp.baseline.file import read_baseline
+from auditdp.budgets import Budget
 from auditdp.cli.asked import Asked
 from auditdp.cli.choosing import changed_targets
 from auditdp.cli.common import (
@@ -90,6 +91,8 @@ def carry_out(asked: Asked) -> None:
                 where = ", ".join(targets) + (f" that match -k {asked.keyword!r}" if asked.keyword else "")
                 say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
                 raise typer.Exit(NOTHING)
+            if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
+                say(f"every game has as many calls as find {fault.description}, nine times in ten")
             arguments = asked.recorded(plan, targets, configuration)
             if asked.since:
                 arguments |= {"changed_since": asked.since, "left_out": list(left_out)}

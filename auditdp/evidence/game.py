@@ -23,9 +23,10 @@ from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search, propose, smaller
-from auditdp.betting.power import detectable_level, detectable_rarely, growths
+from auditdp.betting.power import calls_to_find, detectable_level, detectable_rarely, growths
+from auditdp.budgets import Fault
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_calls, check_finding
+from auditdp.calls.independence import check_calls, check_finding, check_share
 from auditdp.calls.recording import Playback, Recorder
 from auditdp.claims import ApproxDP, Claim, PureDP
 from auditdp.errors import ConfigurationError
@@ -41,6 +42,8 @@ SHRINKING_ALPHA = 0.05
 MOST_LISTED = 12
 SEARCH_SHARE = 10
 """A tenth of the calls goes into the search for pairs."""
+MOST_CALLS = 10**9
+"""Calls that are spent to find a fault, at most."""
 
 
 def play_game(
@@ -51,6 +54,7 @@ def play_game(
     alpha: float,
     calls: int,
     streams: Streams,
+    find: Fault | None = None,
     forecasters: Sequence[Any] | None = None,
     pairs: Sequence[Pair] | None = None,
     search: bool = True,
@@ -58,6 +62,11 @@ def play_game(
     bounded: bool = True,
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
+
+    A fault that is to be found nine times in ten (``find``) decides how many calls there are. It may be in any pair, and how
+    many calls a pair gets depends on what it shows; so there are as many as find it in one pair, times the pairs. Then the
+    pair that is played most has no fewer, and the power line states that fault, or a smaller one. The search for pairs, with
+    a tenth of what the listed pairs need, and the look at independence come on top.
 
     Args:
         mechanism: The mechanism to audit.
@@ -67,6 +76,7 @@ def play_game(
         calls: Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed
             and made small.
         streams: Randomness by (purpose, batch).
+        find: A fault that is to be found; there are then at least ``calls`` calls.
         forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
         pairs: The pairs to play, if not ``adjacency.pairs()``.
         search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
@@ -78,16 +88,27 @@ def play_game(
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
         MechanismError: If the mechanism misbehaves.
+        ConfigurationError: If the calls that find the fault are not known, or too many.
     """
     chosen = checked_pairs(adjacency, pairs)
     made = Calls(mechanism)
-    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, calls)
+    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, 0 if find else calls)
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     search = search and pairs is None and can_search(adjacency)
     game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
+    least, each = calls, _calls_to_find(find, game, alpha) if find else 0
+    if find:
+        calls = max(least, each * len(game.tables))
+        checked = check_share(made, chosen[0].data, streams, calls)
     spent = checked + (propose(game, adjacency, calls // SEARCH_SHARE) if search else 0)
+    if find:  # in any of the pairs that were found, too
+        calls = max(least, spent + each * len(game.tables))
     game.play(calls - spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
     details = _details(game, alpha) | {"search_calls": spent - checked, "independence_calls": checked}
+    if find:
+        details["calls_to_find"] = (
+            f"{each:,} on each pair of {len(game.tables)}, for {find.description}, nine times in ten (--find {find})"
+        )
     common: dict[str, Any] = {
         "kind": "game",
         "assumptions": _assumptions(made, adjacency),
@@ -240,22 +261,50 @@ def _details(game: Game, alpha: float) -> dict[str, Any]:
     }
 
 
+def _calls_to_find(fault: Fault, game: Game, alpha: float) -> int:
+    """Return how many calls of one pair find a fault there.
+
+    Raises:
+        ConfigurationError: If that is not known, or they are too many for all pairs.
+    """
+    white_box = fault.kind == "level" and _knows_the_law(game)
+    share, pairs = _share(game, white_box=white_box), len(game.tables)
+    calls = calls_to_find(fault, game.claim, alpha=alpha, share=share, white_box=white_box)
+    if calls * pairs > MOST_CALLS:
+        of_pairs = "" if pairs == 1 else f" ({calls:,} on each of {pairs} pairs)"
+        raise ConfigurationError(
+            f"find {fault}: {calls * pairs:,} calls{of_pairs} would find {fault.description} nine times in ten, and "
+            f"{MOST_CALLS:,} are the most; find a larger fault, list fewer pairs, or name the calls"
+        )
+    return calls
+
+
+def _knows_the_law(game: Game) -> bool:
+    return bool(game.names[0] == LikelihoodRatio.name)
+
+
 def _detectable(game: Game, alpha: float) -> tuple[float, str]:
     """Return the smallest level that the calls of the best-played pair would have refuted nine times in ten."""
-    white_box = game.names[0] == LikelihoodRatio.name
-    return detectable_level(game.claim, alpha=alpha, white_box=white_box, **_means(game, white_box=white_box))
+    white_box, calls = _knows_the_law(game), _most_played(game)
+    share = _share(game, white_box=white_box)
+    return detectable_level(game.claim, calls=calls, alpha=alpha, share=share, white_box=white_box)
 
 
 def _rarely(game: Game, alpha: float) -> tuple[float, float]:
     """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
-    return detectable_rarely(game.claim, alpha=alpha, **_means(game, white_box=False))
+    share = _share(game, white_box=False)
+    return detectable_rarely(game.claim, calls=_most_played(game), alpha=alpha, share=share)
 
 
-def _means(game: Game, *, white_box: bool) -> dict[str, Any]:
-    """Return what a forecaster can show a violation with: the calls of the best-played pair, and its share of the wealth."""
+def _most_played(game: Game) -> int:
+    return max(table.calls for table in game.tables)
+
+
+def _share(game: Game, *, white_box: bool) -> float:
+    """Return the share of the wealth that the likelihood ratio, or a usual other forecaster, has from the start."""
     shares = game.wealth.shares
     own = shares[0] if white_box else float(np.median(shares))
-    return {"calls": max(table.calls for table in game.tables), "share": own / (sum(shares) + game.wealth.leader)}
+    return own / (sum(shares) + game.wealth.leader)
 
 
 def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
