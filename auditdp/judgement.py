@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
-from auditdp.budgets import Fault
+from auditdp.budgets import Fault, Goal
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
@@ -55,6 +55,9 @@ class Settings:
         least: Calls that evidence has at least, whatever number the audit names.
         find: A fault that the game is to find nine times in ten; it then has as many calls as that takes, and at least those
             that the audit names. All other evidence has ``calls``.
+        further: How many calls the game has altogether when it has gone on, once for each time that it does. All other
+            evidence, but for that of controls, stays as it is.
+        recorded: The log wealth of the game before it goes on for the last time, if that is known.
     """
 
     alpha: float
@@ -64,6 +67,8 @@ class Settings:
     brief: bool = False
     least: int = 1
     find: Fault | None = None
+    further: tuple[Goal, ...] = ()
+    recorded: float | None = None
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""
@@ -120,7 +125,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         counterexample=lead.counterexample if verdict in REFUTATIONS else None,
         cpu_seconds=time.process_time() - cpu,
         seconds=time.perf_counter() - started,
-        lacking=0 if built.is_promise or built.is_formula else settings.lacking(built.calls),
+        lacking=0 if built.is_promise or built.is_formula or settings.further else settings.lacking(built.calls),
     )
 
 
@@ -188,6 +193,7 @@ def gather(
     }
     if "game" in kinds:
         played = betting if settings.find is None else betting | {"calls": built.calls or 1, "find": settings.find}
+        played |= {"further": settings.further, "recorded": None if control else settings.recorded}
         found.append(
             play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, bounded=bounded, **played)
         )

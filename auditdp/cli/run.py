@@ -58,6 +58,15 @@ def run(
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = "",
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0,
     profile: Profile = "",
+    continued: Annotated[
+        str,
+        typer.Option(
+            "--continue",
+            metavar="ID",
+            help="Play the game of an audit of the run in the log on to more calls (--calls, or --find), with all that it "
+            "has won.",
+        ),
+    ] = "",
     since: Annotated[
         str,
         typer.Option(
@@ -101,5 +110,6 @@ def run(
             profile=profile,
             check=check,
             since=since,
+            continued=continued,
         )
     )

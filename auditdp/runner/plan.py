@@ -68,7 +68,10 @@ Collector = Callable[[Sequence[Path]], Sequence[Collected]]
 
 @dataclass(frozen=True)
 class Task:
-    """One audit to run: everything a worker process needs, as plain data."""
+    """One audit to run: everything a worker process needs, as plain data.
+
+    ``recorded`` is the log wealth that the record has of a game that goes on.
+    """
 
     id: str
     path: str
@@ -82,6 +85,7 @@ class Task:
     timeout: float | None
     data: str = ""
     mutants: bool = False
+    recorded: float | None = None
 
     @property
     def reproduce(self) -> str:
