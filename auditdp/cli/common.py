@@ -100,14 +100,28 @@ def given_report(value: list[str] | None) -> list[str] | None:
 
 
 def one_budget(value: list[str] | None) -> list[str] | None:
-    """Return the only budget that is given, if one is.
+    """Return the last budget that is given, as of any option.
 
     Raises:
-        BadParameter: If there are several.
+        BadParameter: If both a fault and a number of calls are given, which may be meant to hold together.
     """
-    if value and len(value) > 1:
+    if value and len({":" in text for text in value}) > 1:
         raise typer.BadParameter(f"{' and '.join(value)} are two budgets; give one")
-    return value
+    return value[-1:] if value else value
+
+
+def budget_option(default: str) -> Any:
+    """Return the option that says how many calls each game has; it has three names, for what it may be."""
+    return typer.Option(
+        "--budget",
+        "--find",
+        "--calls",
+        callback=one_budget,
+        help=f"Calls of each game: {', '.join(BUDGETS)}, a number, or as many as find a fault nine times in ten: "
+        f"{', '.join(FAULTS.values())}.",
+        autocompletion=lambda: [*BUDGETS, *FAULTS.values()],
+        show_default=default,
+    )
 
 
 Paths = Annotated[
@@ -118,19 +132,6 @@ Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joi
 Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]
 Profile = Annotated[
     str, typer.Option("--profile", help="Settings of [tool.auditdp.profiles.NAME] (or set AUDITDP_PROFILE).")
-]
-GivenBudget = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--budget",
-        "--find",
-        "--calls",
-        callback=one_budget,
-        help=f"Calls of each game: {', '.join(BUDGETS)} (default: the project's), a number, or as many as find a fault "
-        f"nine times in ten: {', '.join(FAULTS.values())}.",
-        autocompletion=lambda: [*BUDGETS, *FAULTS.values()],
-        show_default=False,
-    ),
 ]
 Reports = Annotated[
     list[str] | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, Data, GivenBudget, Keyword, LogPath, Paths, Profile, Reports, app
+from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app, budget_option
 from auditdp.report.targets import FORMATS
 
 
@@ -32,7 +32,7 @@ def run(
     alpha: Annotated[
         float | None, typer.Option(help="Error probability of the whole run.", show_default="0.05")
     ] = None,
-    budget: GivenBudget = None,
+    budget: Annotated[list[str] | None, budget_option("standard")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds per audit.", show_default="600")] = None,
     data: Data = "",
     report: Reports = None,
