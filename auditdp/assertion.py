@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from auditdp.budgets import Fault
@@ -18,7 +18,7 @@ from auditdp.verdict import MISCALIBRATION, REMEDY
 
 def assert_private(
     mechanism: Any,
-    claim: Claim,
+    claim: Claim | Callable[[int], Claim],
     pairs: Any,
     *,
     calls: int = 20_000,
@@ -36,7 +36,8 @@ def assert_private(
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
-        claim: What it promises, such as ``PureDP(1.0)``.
+        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
+            ``Audit``).
         pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         calls: Calls of the mechanism to spend.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see

@@ -85,7 +85,7 @@ class Checked:
 
 def check(
     mechanism: Any,
-    claim: Claim,
+    claim: Claim | Callable[[int], Claim],
     pairs: Any,
     *,
     calls: int = 50_000,
@@ -105,7 +105,8 @@ def check(
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
-        claim: What it promises, such as ``PureDP(1.0)``.
+        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
+            ``Audit``).
         pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         calls: Calls of the mechanism to spend.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see

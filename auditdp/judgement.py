@@ -142,27 +142,27 @@ def gather(
         control: Whether the mechanism is to be refuted: evidence then stops when it is.
         bounded: Whether the game is to give a lower bound.
     """
+    claim = built.claim
+    assert not callable(claim)  # settled when the audit was made
     if built.is_formula:
-        assert not isinstance(built.claim, Unbiased | VarianceAtMost)  # checked when the audit was made
-        return [accounting_evidence(built.claim, built.accountants, about=built.about)]
+        assert not isinstance(claim, Unbiased | VarianceAtMost)  # checked then, too
+        return [accounting_evidence(claim, built.accountants, about=built.about)]
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
     calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
-    if isinstance(built.claim, Unbiased | VarianceAtMost):
+    if isinstance(claim, Unbiased | VarianceAtMost):
         assert built.inputs is not None  # checked when the audit was made
-        return [
-            estimation_evidence(adapted, built.claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)
-        ]
+        return [estimation_evidence(adapted, claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)]
     calls -= settings.lacking(built.calls)
     adjacency = as_adjacency(built.pairs)
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
-    if not isinstance(built.claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built
+    if not isinstance(claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built
         kinds = [kind for kind in kinds if kind in PLAYED]
     bets = [kind for kind in kinds if kind in ("game", "support")]
     counted, share = None, COUNTING_ALPHA if bets else 1.0
     if "counting" in kinds and not control:
         counted = counting_evidence(
             adapted,
-            built.claim,
+            claim,
             adjacency,
             alpha=settings.alpha * share,
             calls=calls // COUNTING_CALLS,
@@ -178,12 +178,12 @@ def gather(
         seed = int(streams("exact", 0).integers(2**32))
         generated = settings.generated(PAIRS_GENERATED)
         exact = exact_evidence(
-            mechanism, built.claim, adjacency, pairs=limited, seed=seed, examples=generated, refuting=control
+            mechanism, claim, adjacency, pairs=limited, seed=seed, examples=generated, refuting=control
         )
         found.append(exact)
     if "accounting" in kinds and built.accountants and not control:
         said = built.about is not None  # else the mechanism may be a better one than the worst that is described
-        found.append(accounting_evidence(built.claim, built.accountants, about=built.about, attained=said))
+        found.append(accounting_evidence(claim, built.accountants, about=built.about, attained=said))
     betting: dict[str, Any] = {
         "alpha": alpha,
         "calls": calls,
@@ -194,13 +194,11 @@ def gather(
     if "game" in kinds:
         played = betting if settings.find is None else betting | {"calls": built.calls or 1, "find": settings.find}
         played |= {"further": settings.further, "recorded": None if control else settings.recorded}
-        found.append(
-            play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, bounded=bounded, **played)
-        )
+        found.append(play_game(adapted, claim, adjacency, forecasters=built.forecasters, bounded=bounded, **played))
     if counted is not None:
         found.append(counted)
     if "support" in kinds:
-        found.append(support_evidence(adapted, built.claim, adjacency, **betting))
+        found.append(support_evidence(adapted, claim, adjacency, **betting))
     if "sensitivity" in kinds and has_query(mechanism):
         examples = settings.generated(EXAMPLES) if built.exhaustive else 0
         found.append(sensitivity_evidence(mechanism, adjacency, streams=streams, pairs=built.play, examples=examples))
@@ -239,6 +237,7 @@ def _described(built: Audit) -> Description:
 
 def _claim_record(built: Audit) -> ClaimRecord:
     claim = built.claim
+    assert not callable(claim)  # settled when the audit was made
     if isinstance(claim, Unbiased | VarianceAtMost):
         classes = len(built.inputs or {})
         return ClaimRecord(claim.kind, str(claim), f"{classes} classes of inputs", source=claim.source, parameter="")
