@@ -148,6 +148,33 @@ def test_what_is_collected(session, pytester, arguments, ini, collected):
     outcome.stdout.no_fnmatch_line("*privacy audits*")
 
 
+FINDS = """
+import pytest
+from auditdp import AnyValues, PureDP
+from mine import coin
+
+BITS = AnyValues((0, 1))
+
+def calls(result):
+    return next(evidence for evidence in result.evidence if evidence.kind == "game").calls
+
+def test_of_the_session(auditor):
+    found = auditor.assert_private(coin, PureDP(1.0), BITS)
+    assert 1 < found.evidence[0].details["detectable_epsilon"] <= 2
+    assert calls(auditor.assert_private(coin, PureDP(1.0), BITS, calls=333)) == 333
+    assert calls(auditor.assert_private(coin, PureDP(1.0), BITS, calls=333, find="level:3")) < calls(found)
+
+@pytest.mark.auditdp(calls=444)
+def test_of_the_marker(auditor):
+    assert calls(auditor.assert_private(coin, PureDP(1.0), BITS)) == 444
+"""
+
+
+def test_the_budget_of_a_session_may_be_a_fault(session, pytester):
+    pytester.makepyfile(test_mine=FINDS)
+    session("test_mine.py", "--auditdp-budget", "level:2").assert_outcomes(passed=2)
+
+
 def test_a_session_without_audits_is_silent_and_imports_nothing(session, pytester):
     (pytester.path / "conftest.py").write_text(
         "import sys\n"
