@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from auditdp.budgets import Fault
 from auditdp.claims import Claim
 from auditdp.declaration import Audit
 from auditdp.errors import ConfigurationError, MiscalibrationWarning, PrivacyViolation
@@ -17,10 +18,11 @@ from auditdp.verdict import MISCALIBRATION, REMEDY
 
 def assert_private(
     mechanism: Any,
-    claim: Claim,
+    claim: Claim | Callable[[int], Claim],
     pairs: Any,
     *,
     calls: int = 20_000,
+    find: str = "",
     alpha: float = 1e-6,
     seed: int = 0,
     forecasters: Sequence[Any] | None = None,
@@ -34,9 +36,12 @@ def assert_private(
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
-        claim: What it promises, such as ``PureDP(1.0)``.
+        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
+            ``Audit``).
         pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         calls: Calls of the mechanism to spend.
+        find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
+            ``auditdp.budgets.Fault``): it decides how many calls the game has, instead of ``calls``.
         alpha: Probability that a private mechanism fails the test: its flake rate.
         seed: Root seed; with a fixed one the test is deterministic.
         forecasters: Forecasters for the game; chosen automatically unless given.
@@ -64,26 +69,30 @@ def assert_private(
     if not calls >= 1:
         raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
     built = Audit(mechanism, claim, pairs, forecasters=forecasters)
-    result = run_audit(built, Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism)))
+    fault = Fault.read(find) if find else None
+    settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
+    result = run_audit(built, settings)
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one
-        raise PrivacyViolation(_spell_out(mechanism, result, result.counterexample, seed, int(calls)), result)
+        raise PrivacyViolation(_spell_out(mechanism, result, result.counterexample, settings), result)
     if result.verdict is Verdict.MISCALIBRATED:
         assert result.counterexample is not None  # and so has a refuted calibration
         warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=2)
     return result
 
 
-def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexample, seed: int, calls: int) -> str:
+def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexample, settings: Settings) -> str:
     assert result.claim is not None  # run_audit always states the claim
     unseeded = "" if is_seeded(mechanism) else f" ({OWN_RANDOMNESS})"
+    given = f"seed={settings.root_seed}, calls={settings.calls}, alpha={result.alpha:g}"
+    given += f", find={str(settings.find)!r}" if settings.find else ""
     lines = [
         f"{result.mechanism} is not {result.claim.text} ({result.claim.adjacency})",
         f"  {result.summary}",
         f"  pair: {counterexample.pair}",
         *([f"  output: {counterexample.output}"] if counterexample.output else []),
         f"  why: {counterexample.explanation}",
-        f"  reproduce: seed={seed}, calls={calls}, alpha={result.alpha:g}{unseeded}",
+        f"  reproduce: {given}{unseeded}",
     ]
     return "\n".join(lines)
 

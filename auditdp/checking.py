@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from auditdp.budgets import Fault
 from auditdp.claims import Claim
 from auditdp.declaration import Audit
 from auditdp.errors import ConfigurationError
@@ -84,10 +85,11 @@ class Checked:
 
 def check(
     mechanism: Any,
-    claim: Claim,
+    claim: Claim | Callable[[int], Claim],
     pairs: Any,
     *,
     calls: int = 50_000,
+    find: str = "",
     alpha: float = 0.05,
     seed: int = 0,
     controls: Sequence[Any] = (),
@@ -103,9 +105,12 @@ def check(
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
-        claim: What it promises, such as ``PureDP(1.0)``.
+        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
+            ``Audit``).
         pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         calls: Calls of the mechanism to spend.
+        find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
+            ``auditdp.budgets.Fault``): it decides how many calls the game has, instead of ``calls``.
         alpha: Probability that a true claim is refuted, or that the lower bound exceeds the truth.
         seed: Root seed; the same one gives the same result.
         controls: Broken twins, each of which has to be refuted.
@@ -125,7 +130,8 @@ def check(
     if not calls >= 1:
         raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
     built = Audit(mechanism, claim, pairs, controls=list(controls), evidence=evidence, forecasters=forecasters)
-    settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism))
+    fault = Fault.read(find) if find else None
+    settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
         result = run_audit(built, settings)
     return Checked(result, interrupted=watcher.stopped)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from auditdp.budgets import BUDGETS, EXPECTED, Budget
 from auditdp.errors import ConfigurationError, did_you_mean
 
 DATA_VARIABLE = "AUDITDP_DATA"
@@ -22,7 +23,6 @@ DATA_VARIABLE = "AUDITDP_DATA"
 PROFILE_VARIABLE = "AUDITDP_PROFILE"
 """Environment variable with the name of the profile, where none is given."""
 FILE = "pyproject.toml"
-BUDGET_NAMES = ("quick", "standard", "thorough")
 FAILURES = ("none", "error", "inconclusive", "skipped")
 DEFAULT = "default"
 
@@ -49,6 +49,13 @@ def _is_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value)
 
 
+def _is_budget(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(Budget.read(value))
+    except ConfigurationError:
+        return False
+
+
 def _split(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")]
 
@@ -58,7 +65,7 @@ COUNT = Kind("a number >= 1, or 'auto'", lambda v: v == "auto" or (_is_whole(v) 
 KINDS: dict[str, Kind] = {
     "paths": Kind("a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)),
     "alpha": Kind("a number strictly between 0 and 1", lambda v: _is_number(v) and 0 < v < 1, float),
-    "budget": Kind(f"one of {', '.join(BUDGET_NAMES)}", lambda value: value in BUDGET_NAMES, str),
+    "budget": Kind(EXPECTED, _is_budget, str),
     "timeout": Kind("seconds >= 0, 0 for no limit", lambda v: _is_number(v) and 0 <= v < math.inf, float),
     "seed": Kind("an integer >= 0", lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0, int),
     "data": TEXT,
@@ -88,7 +95,7 @@ class Configuration:
     Attributes:
         paths: Folders and files to collect audits from.
         alpha: Error probability of a whole run, shared by its audits.
-        budget: 'quick', 'standard' or 'thorough'.
+        budget: Of each game, as ``Budget.read`` takes it.
         timeout: Seconds per audit; 0 for none.
         seed: Root seed; None draws a fresh one and prints it.
         data: Folder of data files; empty for none.
@@ -221,7 +228,7 @@ def _checked(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]
 
 
 def _expected(name: str, value: Any) -> str:
-    close = did_you_mean(value, BUDGET_NAMES) if name == "budget" and isinstance(value, str) else ""
+    close = did_you_mean(value, BUDGETS) if name == "budget" and isinstance(value, str) else ""
     return KINDS[name].expected + (f"; {close}" if close.startswith("did") else "")
 
 

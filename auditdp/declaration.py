@@ -17,11 +17,13 @@ import numpy as np
 
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.description import Description
-from auditdp.adjacency import Pair, as_adjacency
+from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.adjacency.sized import of_size, records
 from auditdp.claims import Claim
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
 from auditdp.evidence.promises import Promise, Unbiased, VarianceAtMost
+from auditdp.mechanism import brief
 from auditdp.results import DECLARABLE
 
 KINDS = ("exact", "accounting", "game", "counting", "sensitivity", "support")
@@ -38,7 +40,10 @@ class Audit:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see ``auditdp.mechanism``. None where a formula is audited
             and accountants are all the evidence; ``pairs`` are then not needed.
         claim: A privacy claim (``PureDP``, ``ApproxDP``, ``GaussianDP``), or a promise about an estimate (``Unbiased``,
-            ``VarianceAtMost``).
+            ``VarianceAtMost``). A claim that depends on the number n of records is a function of it, such as
+            ``lambda n: ApproxDP(1.0, 1 / n**2)``: n is len(data) of the smaller input of a pair, the same one in all pairs
+            that are listed, and no pair of another size is looked at. (Where δ falls with n, that is the weaker of the two
+            claims that a row added or removed makes, so what refutes it refutes the other.)
         pairs: For a privacy claim: an adjacency such as ``EdgeLDP(nodes=8)``, or pairs (data, neighbour).
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
         accountants: Accountants of the mechanism's parameters, such as ``poisson_accountants(1.0, 0.01, 1000)``: they judge
@@ -72,7 +77,7 @@ class Audit:
     """
 
     mechanism: Any
-    claim: Claim | Promise
+    claim: Claim | Promise | Callable[[int], Claim]
     pairs: Any = None
     inputs: Mapping[str, Sequence[Any]] | None = None
     accountants: Sequence[Accountant] = ()
@@ -89,6 +94,12 @@ class Audit:
     decides: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.claim, type):
+            raise CollectionError(f"expected a claim such as PureDP(1.0), got the class {self.claim.__name__}")
+        if callable(self.claim):
+            claim, pairs = _of_one_size(self.claim, self.pairs, self.play)
+            object.__setattr__(self, "claim", claim)
+            object.__setattr__(self, "pairs", pairs)
         if self.is_promise and not self.inputs:
             raise CollectionError(f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}")
         if not self.is_promise and not hasattr(self.claim, "level"):
@@ -123,6 +134,33 @@ class Audit:
     def is_promise(self) -> bool:
         """Whether the claim is about an estimate and not about privacy."""
         return isinstance(self.claim, Unbiased | VarianceAtMost)
+
+
+def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair] | None) -> tuple[Claim, Adjacency]:
+    """Return what a claim that depends on the number of records says of some pairs, and those that are of their size.
+
+    Raises:
+        CollectionError: If they have several sizes, or there is no such claim.
+        AdjacencyError: If there are no pairs of inputs with records.
+    """
+    if pairs is None:
+        raise CollectionError(f"a claim for each number of records needs pairs=, got pairs=None and claim={claim!r}")
+    adjacency = as_adjacency(pairs)
+    sizes = sorted({records(pair) for pair in [*adjacency.pairs(), *(play or ())]})
+    if len(sizes) != 1:
+        raise CollectionError(
+            f"the claim depends on the number of records, and the smaller inputs of the pairs have {brief(sizes)}: give "
+            "pairs of one size, such as Rows(..., 'replace', least=n, most=n) or Rows(..., 'add/remove', least=n, "
+            "most=n + 1), and an audit for each size"
+        )
+    (size,) = sizes
+    try:
+        settled = claim(size)
+    except AuditError:
+        raise
+    except Exception as error:
+        raise CollectionError(f"claim({size}), for {size} records, raised {type(error).__name__}: {error}") from error
+    return settled, of_size(adjacency, size)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
+from auditdp.budgets import Fault, Goal
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
@@ -51,6 +52,12 @@ class Settings:
         key: What the audit's randomness is keyed by.
         brief: Whether no game has more calls than that, whatever the audit names, games end at their verdict, and searches
             are a quarter as long.
+        least: Calls that evidence has at least, whatever number the audit names.
+        find: A fault that the game is to find nine times in ten; it then has as many calls as that takes, and at least those
+            that the audit names. All other evidence has ``calls``.
+        further: How many calls the game has altogether when it has gone on, once for each time that it does. All other
+            evidence, but for that of controls, stays as it is.
+        recorded: The log wealth of the game before it goes on for the last time, if that is known.
     """
 
     alpha: float
@@ -58,6 +65,10 @@ class Settings:
     root_seed: int
     key: str = field(default="audit")
     brief: bool = False
+    least: int = 1
+    find: Fault | None = None
+    further: tuple[Goal, ...] = ()
+    recorded: float | None = None
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""
@@ -114,7 +125,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         counterexample=lead.counterexample if verdict in REFUTATIONS else None,
         cpu_seconds=time.process_time() - cpu,
         seconds=time.perf_counter() - started,
-        lacking=0 if built.is_promise or built.is_formula else settings.lacking(built.calls),
+        lacking=0 if built.is_promise or built.is_formula or settings.further else settings.lacking(built.calls),
     )
 
 
@@ -131,27 +142,27 @@ def gather(
         control: Whether the mechanism is to be refuted: evidence then stops when it is.
         bounded: Whether the game is to give a lower bound.
     """
+    claim = built.claim
+    assert not callable(claim)  # settled when the audit was made
     if built.is_formula:
-        assert not isinstance(built.claim, Unbiased | VarianceAtMost)  # checked when the audit was made
-        return [accounting_evidence(built.claim, built.accountants, about=built.about)]
+        assert not isinstance(claim, Unbiased | VarianceAtMost)  # checked then, too
+        return [accounting_evidence(claim, built.accountants, about=built.about)]
     adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
-    calls = built.calls if built.calls is not None else settings.calls
-    if isinstance(built.claim, Unbiased | VarianceAtMost):
+    calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
+    if isinstance(claim, Unbiased | VarianceAtMost):
         assert built.inputs is not None  # checked when the audit was made
-        return [
-            estimation_evidence(adapted, built.claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)
-        ]
+        return [estimation_evidence(adapted, claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)]
     calls -= settings.lacking(built.calls)
     adjacency = as_adjacency(built.pairs)
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
-    if not isinstance(built.claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built
+    if not isinstance(claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built
         kinds = [kind for kind in kinds if kind in PLAYED]
     bets = [kind for kind in kinds if kind in ("game", "support")]
     counted, share = None, COUNTING_ALPHA if bets else 1.0
     if "counting" in kinds and not control:
         counted = counting_evidence(
             adapted,
-            built.claim,
+            claim,
             adjacency,
             alpha=settings.alpha * share,
             calls=calls // COUNTING_CALLS,
@@ -167,12 +178,12 @@ def gather(
         seed = int(streams("exact", 0).integers(2**32))
         generated = settings.generated(PAIRS_GENERATED)
         exact = exact_evidence(
-            mechanism, built.claim, adjacency, pairs=limited, seed=seed, examples=generated, refuting=control
+            mechanism, claim, adjacency, pairs=limited, seed=seed, examples=generated, refuting=control
         )
         found.append(exact)
     if "accounting" in kinds and built.accountants and not control:
         said = built.about is not None  # else the mechanism may be a better one than the worst that is described
-        found.append(accounting_evidence(built.claim, built.accountants, about=built.about, attained=said))
+        found.append(accounting_evidence(claim, built.accountants, about=built.about, attained=said))
     betting: dict[str, Any] = {
         "alpha": alpha,
         "calls": calls,
@@ -181,13 +192,13 @@ def gather(
         "stop_when_refuted": control or settings.brief,
     }
     if "game" in kinds:
-        found.append(
-            play_game(adapted, built.claim, adjacency, forecasters=built.forecasters, bounded=bounded, **betting)
-        )
+        played = betting if settings.find is None else betting | {"calls": built.calls or 1, "find": settings.find}
+        played |= {"further": settings.further, "recorded": None if control else settings.recorded}
+        found.append(play_game(adapted, claim, adjacency, forecasters=built.forecasters, bounded=bounded, **played))
     if counted is not None:
         found.append(counted)
     if "support" in kinds:
-        found.append(support_evidence(adapted, built.claim, adjacency, **betting))
+        found.append(support_evidence(adapted, claim, adjacency, **betting))
     if "sensitivity" in kinds and has_query(mechanism):
         examples = settings.generated(EXAMPLES) if built.exhaustive else 0
         found.append(sensitivity_evidence(mechanism, adjacency, streams=streams, pairs=built.play, examples=examples))
@@ -226,6 +237,7 @@ def _described(built: Audit) -> Description:
 
 def _claim_record(built: Audit) -> ClaimRecord:
     claim = built.claim
+    assert not callable(claim)  # settled when the audit was made
     if isinstance(claim, Unbiased | VarianceAtMost):
         classes = len(built.inputs or {})
         return ClaimRecord(claim.kind, str(claim), f"{classes} classes of inputs", source=claim.source, parameter="")

@@ -85,8 +85,8 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
             with suppress(AuditError):
                 loss = score(pair, game.calls)
                 judged.append((math.inf if far > GROSS else loss, pair))
-    examples = min((calls - spent) // CALLS_PER_PAIR, MOST_EXAMPLES)
-    judged += maximise(adjacency.strategy(), score, examples=examples, seed=seed)
+    if (examples := min((calls - spent) // CALLS_PER_PAIR, MOST_EXAMPLES)) > 0:
+        judged += maximise(adjacency.strategy(), score, examples=examples, seed=seed)
     known = {key(pair) for table in game.tables for pair in (table.pair, table.pair.swapped())}
     for _, pair in sorted(judged, key=lambda entry: -entry[0]):
         if key(pair) not in known and len(game.tables) < listed + MOST_PROPOSED:

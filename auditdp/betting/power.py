@@ -1,4 +1,4 @@
-"""What a clean game would have found: the smallest violation that its budget refutes nine times in ten.
+"""What a clean game would have found: the smallest violation that its budget refutes nine times in ten, and the reverse.
 
 No finite sample bounds every alternative, so the alternative is named: the pair that the same kind of claim allows at a
 larger level, which is the easiest violation to see. It is randomised response on one bit for pure claims, the Gaussian
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from functools import cache
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -19,8 +20,10 @@ from auditdp.betting.caps import log_cap
 from auditdp.betting.forecasts import Law
 from auditdp.betting.levels import level_grid
 from auditdp.betting.nearest import nearest_regions
+from auditdp.budgets import Fault
 from auditdp.claims import Claim
 from auditdp.dominating import DominatingPair, lines
+from auditdp.errors import ConfigurationError
 
 POWER = 0.9
 HIGHEST_LEVEL = 64.0
@@ -29,6 +32,8 @@ UNKNOWN = 10
 PRECISION = 1e-3
 GROWTHS = 6
 """Levels between the claim's and the one that is refuted, for which a call's gain is computed."""
+MOST_FOUND = 10**15
+"""Calls beyond which none are counted."""
 
 
 def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, white_box: bool) -> tuple[float, str]:
@@ -52,14 +57,77 @@ def detectable_level(claim: Claim, *, calls: int, alpha: float, share: float, wh
     Returns:
         The level (infinite if even the largest that is considered, 64, is beyond the budget) and its description.
     """
-    needed = math.log(1 / alpha) - math.log(share)
-    if not white_box:
-        needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
-    power = _response_power if claim.delta == 0 else _curve_power
-    levels = level_grid(claim, ratio=1 + PRECISION)
-    levels = levels[(levels > claim.level) & (levels <= HIGHEST_LEVEL)]
-    enough = bisect_left(range(len(levels)), POWER, key=lambda k: power(claim, float(levels[k]), calls, needed))
-    return (float(levels[enough]), claim.alternative) if enough < len(levels) else (math.inf, claim.alternative)
+    found = _Levels(claim).detectable(calls=calls, alpha=alpha, share=share, white_box=white_box)
+    return found, claim.alternative
+
+
+class _Levels:
+    """The levels above a claim's, and the power against the worst pair at each."""
+
+    def __init__(self, claim: Claim) -> None:
+        levels = level_grid(claim, ratio=1 + PRECISION)
+        self.claim = claim
+        self._levels = levels[(levels > claim.level) & (levels <= HIGHEST_LEVEL)]
+        self._growth = cache(lambda level: growth(claim, claim.at(level)))
+
+    def detectable(self, *, calls: int, alpha: float, share: float, white_box: bool) -> float:
+        """Return the smallest level refuted with probability at least .9, or infinity."""
+        needed = math.log(1 / alpha) - math.log(share)
+        if not white_box:
+            needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
+        enough = bisect_left(self._levels, POWER, key=lambda level: self._power(float(level), calls, needed))
+        return float(self._levels[enough]) if enough < len(self._levels) else math.inf
+
+    def _power(self, level: float, calls: int, needed: float) -> float:
+        """Return P(final log wealth >= needed), for all but pure claims in a normal approximation."""
+        if self.claim.delta == 0:
+            return _response_power(self.claim, level, calls, needed)
+        mean, deviation = self._growth(level)  # under the region that is best against it
+        return float(norm.sf((needed - mean * calls) / (deviation * math.sqrt(calls))))
+
+
+def calls_to_find(fault: Fault, claim: Claim, *, alpha: float, share: float, white_box: bool) -> int:
+    """Return after how many calls of one pair a fault is found nine times in ten: what the power line then states.
+
+    It inverts ``detectable_level`` and ``detectable_rarely``, which are estimates where these are, by bisection. The power
+    against a pure claim goes up and down a little with the calls, so that somewhat fewer may do as well.
+
+    Args:
+        fault: The fault.
+        claim: The claim that is played against.
+        alpha: The level of the test.
+        share: The share of the wealth that the forecaster in question has from the start.
+        white_box: Whether it knows the law; for 'level'.
+
+    Raises:
+        ConfigurationError: If the power against such a fault is not known for this claim, or no number of calls finds it.
+    """
+    if fault.kind != "level" and claim.delta != 0:
+        raise ConfigurationError(
+            f"find {fault}: how rare an output may be is known for claims with δ = 0 alone, and this one is {claim}; find a "
+            "level, such as level:1.5, or name the calls"
+        )
+    levels = _Levels(claim)
+
+    def found(calls: int) -> bool:
+        if fault.kind == "level":
+            smallest = levels.detectable(calls=calls, alpha=alpha, share=share, white_box=white_box)
+            return smallest <= fault.size * claim.level
+        tail, alone = detectable_rarely(claim, calls=calls, alpha=alpha, share=share)
+        return (tail if fault.kind == "tail" else alone) <= fault.size
+
+    high = 1
+    while not found(high):
+        high *= 2
+        if high > MOST_FOUND:
+            raise ConfigurationError(
+                f"find {fault}: {MOST_FOUND:.0e} calls do not find {fault.description}, of {claim}; find a larger fault"
+            )
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
 
 
 def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -> tuple[float, float]:
@@ -91,15 +159,10 @@ def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -
 
 def _response_power(claim: Claim, level: float, calls: int, needed: float) -> float:
     """P(final log wealth >= needed) when randomised response at ``level`` is played by its true posterior."""
-    right, (log_q, log_1q), (log_p, log_1p) = np.arange(calls + 1), log_cap(claim.level), log_cap(level)
-    enough = np.flatnonzero(right * (log_p - log_q) + (calls - right) * (log_1p - log_1q) >= needed)
-    return float(binom.sf(enough[0] - 1, calls, math.exp(log_p))) if enough.size else 0.0
-
-
-def _curve_power(claim: Claim, level: float, calls: int, needed: float) -> float:
-    """Normal approximation of the same for the dominating pair at ``level``, with the region that is best against it."""
-    mean, deviation = growth(claim, claim.at(level))
-    return float(norm.sf((needed - mean * calls) / (deviation * math.sqrt(calls))))
+    (log_q, log_1q), (log_p, log_1p) = log_cap(claim.level), log_cap(level)
+    won, lost = log_p - log_q, log_1p - log_1q
+    enough = math.ceil((needed - calls * lost) / (won - lost))
+    return float(binom.sf(enough - 1, calls, math.exp(log_p))) if enough <= calls else 0.0
 
 
 def growths(claim: Claim, level: float) -> list[tuple[float, float, float]]:

@@ -1,4 +1,4 @@
-"""One audit of a recorded run once more: what ``auditdp replay`` and ``auditdp confirm`` share."""
+"""One audit of a recorded run once more: what ``auditdp replay``, ``confirm`` and ``run --continue`` share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def task_of(
     """
     from auditdp.runner.plan import make_plan
 
-    _refuse_what_is_elsewhere(chosen.id)
+    refuse_what_is_elsewhere(chosen.id)
     timeout = record.arguments.get("timeout")
     plan = make_plan(
         [chosen.id],
@@ -63,7 +63,7 @@ def task_of(
     return plan.tasks[0]
 
 
-def _refuse_what_is_elsewhere(identifier: str) -> None:
+def refuse_what_is_elsewhere(identifier: str) -> None:
     """Raise unless the file of an id is one that collection finds below the working folder.
 
     Raises:

@@ -45,6 +45,7 @@ class Asked:
     profile: str = ""
     check: bool = False
     since: str = ""
+    continued: str = ""
 
     def completed(self, configuration: Configuration) -> Asked:
         """Return the options with those of the project's settings that stand in for what was not given."""

@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from auditdp import __version__
+from auditdp.budgets import BUDGETS, FAULTS
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.report.targets import JUDGED
 
@@ -32,8 +33,6 @@ OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1,
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
-BUDGETS = ("quick", "standard", "thorough")
-"""Names of ``runner.plan.BUDGETS``, likewise."""
 
 
 class _Commands(TyperGroup):
@@ -98,6 +97,31 @@ def given_report(value: list[str] | None) -> list[str] | None:
     """Return format=PATH with the path as ``given`` returns it."""
     parts = [item.partition("=") for item in value or ()]
     return [f"{name}{equals}{given(path)}" for name, equals, path in parts]
+
+
+def one_budget(value: list[str] | None) -> list[str] | None:
+    """Return the last budget that is given, as of any option.
+
+    Raises:
+        BadParameter: If both a fault and a number of calls are given, which may be meant to hold together.
+    """
+    if value and len({":" in text for text in value}) > 1:
+        raise typer.BadParameter(f"{' and '.join(value)} are two budgets; give one")
+    return value[-1:] if value else value
+
+
+def budget_option(default: str) -> Any:
+    """Return the option that says how many calls each game has; it has three names, for what it may be."""
+    return typer.Option(
+        "--budget",
+        "--find",
+        "--calls",
+        callback=one_budget,
+        help=f"Calls of each game: {', '.join(BUDGETS)}, a number, or as many as find a fault nine times in ten: "
+        f"{', '.join(FAULTS.values())}.",
+        autocompletion=lambda: [*BUDGETS, *FAULTS.values()],
+        show_default=default,
+    )
 
 
 Paths = Annotated[

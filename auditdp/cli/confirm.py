@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from auditdp.cli.again import parameters_of, task_of
-from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, given, one_of, print_line, read_run, say
+from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, budget_option, given, one_of, print_line, read_run, say
 from auditdp.errors import ConfigurationError
 
 
@@ -19,7 +19,7 @@ def confirm(
     source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,
     alpha: Annotated[float, typer.Option(help="Error probability of this test alone.")] = 0.05,
     seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
-    budget: Annotated[str, typer.Option(help="quick, standard or thorough.", show_default="that of the run")] = "",
+    budget: Annotated[list[str] | None, budget_option("that of the run")] = None,
     data: Data = "",
 ) -> None:
     """Test a finding again with a fresh seed and a fresh α; exit code 1 if it is found again, 0 if it is not.
@@ -43,7 +43,9 @@ def confirm(
             "auditdp replay)"
         )
     with interruptible(), Workers(overrides=parameters_of(record, chosen)) as processes:
-        task = task_of(record, chosen, processes, root_seed=root_seed, alpha=alpha, budget=budget, data=data)
+        task = task_of(
+            record, chosen, processes, root_seed=root_seed, alpha=alpha, budget="".join(budget or ()), data=data
+        )
         (result,) = processes.run([task])
     typer.echo(f"root seed {root_seed}")
     print_line(result)

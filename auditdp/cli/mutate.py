@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app
+from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app, budget_option
 from auditdp.cli.run import run
 from auditdp.report.targets import FORMATS
 
@@ -18,7 +18,7 @@ def mutate(
     parameters: Annotated[list[str] | None, typer.Option("-P", help="name=value: a parameter of the audits.")] = None,
     workers: Annotated[str, typer.Option("-n", help="Worker processes: a number, or auto.", show_default="1")] = "",
     seed: Annotated[int | None, typer.Option(help="Root seed; a fresh one is drawn and printed unless given.")] = None,
-    budget: Annotated[str, typer.Option(help="quick, standard or thorough.", show_default="standard")] = "",
+    budget: Annotated[list[str] | None, budget_option("standard")] = None,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds per audit and its mutants.", show_default="600")
     ] = None,

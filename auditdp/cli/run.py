@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import BUDGETS, DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app
+from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app, budget_option
 from auditdp.report.targets import FORMATS
 
 
@@ -32,10 +32,7 @@ def run(
     alpha: Annotated[
         float | None, typer.Option(help="Error probability of the whole run.", show_default="0.05")
     ] = None,
-    budget: Annotated[
-        str,
-        typer.Option(help="quick, standard or thorough.", show_default="standard", autocompletion=lambda: [*BUDGETS]),
-    ] = "",
+    budget: Annotated[list[str] | None, budget_option("standard")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds per audit.", show_default="600")] = None,
     data: Data = "",
     report: Reports = None,
@@ -61,6 +58,15 @@ def run(
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = "",
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0,
     profile: Profile = "",
+    continued: Annotated[
+        str,
+        typer.Option(
+            "--continue",
+            metavar="ID",
+            help="Play the game of an audit of the run in the log on to more calls (--calls, or --find), with all that it "
+            "has won.",
+        ),
+    ] = "",
     since: Annotated[
         str,
         typer.Option(
@@ -86,7 +92,7 @@ def run(
             workers=workers,
             seed=seed,
             alpha=alpha,
-            budget=budget,
+            budget="".join(budget or ()),
             timeout=timeout,
             data=data,
             report=tuple(report or ()),
@@ -104,5 +110,6 @@ def run(
             profile=profile,
             check=check,
             since=since,
+            continued=continued,
         )
     )

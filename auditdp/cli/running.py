@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 import time
@@ -13,6 +14,7 @@ import typer
 
 from auditdp.baseline.differences import Difference
 from auditdp.baseline.file import read_baseline
+from auditdp.budgets import Budget
 from auditdp.cli.asked import Asked
 from auditdp.cli.choosing import changed_targets
 from auditdp.cli.common import (
@@ -27,6 +29,7 @@ from auditdp.cli.common import (
     say,
     settings,
 )
+from auditdp.cli.continuing import Continuation, continuation
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.judging import against_baseline, exit_code
 from auditdp.cli.showing import Shown
@@ -51,6 +54,8 @@ def carry_out(asked: Asked) -> None:
     asked = asked.completed(configuration)
     baseline = Path(configuration.baseline)
     known = read_baseline(baseline) if asked.check else None  # one that cannot be read is refused before anything runs
+    going_on = continuation(asked) if asked.continued else None
+    asked = going_on.asked if going_on is not None else asked
     reports, count, overrides = asked.reports, asked.count, asked.overrides
     known_format(asked.output)
     last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
@@ -86,14 +91,18 @@ def carry_out(asked: Asked) -> None:
                 data=asked.data_folder(configuration),
                 mutants=asked.mutants,
             )
+            if going_on is not None:
+                plan = going_on.of(plan)
             if not plan.tasks and not plan.failures:
                 where = ", ".join(targets) + (f" that match -k {asked.keyword!r}" if asked.keyword else "")
                 say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
                 raise typer.Exit(NOTHING)
+            if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
+                say(f"every game has as many calls as find {fault.description}, nine times in ten")
             arguments = asked.recorded(plan, targets, configuration)
             if asked.since:
                 arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
-            run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources))
+            run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on)
             run.begin()
             run.go_on(processes, count)
         found = against_baseline(run.record, known) if known is not None else None
@@ -113,6 +122,7 @@ class _Run:
         asked: The options.
         plan: What is run.
         start: The record without results, but for files that could not be collected.
+        going_on: The audit whose game goes on, if one does.
         results: By id, as they are finished.
         code: An exit code that overrides that of the results, where the run did not reach its end.
     """
@@ -120,6 +130,7 @@ class _Run:
     asked: Asked
     plan: Plan
     start: RunRecord
+    going_on: Continuation | None = None
     results: dict[str, AuditResult] = field(default_factory=dict)
     status: str = "complete"
     code: int | None = None
@@ -129,6 +140,8 @@ class _Run:
         """Open the log, and take over what an interrupted run has finished."""
         self.log = Log(self.asked.log_path)
         before = self.log.before
+        if self.going_on is not None:
+            self.start = self.going_on.stated(self.start, kept=self.log.free_name())
         if self.asked.resume and before is not None:
             for problem in before.problems:
                 say(problem)
@@ -137,13 +150,15 @@ class _Run:
             planned = {task.id for task in self.plan.tasks}
             self.results = {result.id: result for result in before.record.results if result.id in planned}
             self.log.resume(self.start.run)
-        elif (kept := self.log.start(self.start)) is not None:
+        elif (kept := self.log.start(self.start, keep=self.going_on is not None and self.going_on.keep)) is not None:
             what = (
-                "unfinished run, which is kept: continue it with --resume --log"
+                "an unfinished run, which is kept: continue it with --resume --log"
                 if before
-                else "unreadable run, kept as"
+                else "an unreadable run, kept as"
             )
-            say(f"the log had an {what} {kept}")
+            if self.going_on is not None:
+                what = "the run that is continued, which is kept as"
+            say(f"the log had {what} {os.path.relpath(kept) if self.going_on else kept}")
         self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
         self.began = time.perf_counter()
 
@@ -169,15 +184,20 @@ class _Run:
                         break
         except KeyboardInterrupt:
             self.status, self.code = "interrupted", INTERRUPTED
-            say(f"interrupted; what was finished is in {asked.log_path}: continue with --resume")
+            say(f"interrupted; {self._how_to_go_on()}")
         except OutputError as error:
             self.status, self.code = "interrupted", error.code
-            say(f"error: {error}; what was finished is in {asked.log_path}: continue with --resume")
+            say(f"error: {error}; {self._how_to_go_on()}")
         except StoppedError as error:
             self.status, self.code = "interrupted", CRASHED
             say(f"error: {error}")
         finally:
             self._end()
+
+    def _how_to_go_on(self) -> str:
+        if self.going_on is not None:
+            return "the game that was to go on is as it was: give the same command again"
+        return f"what was finished is in {self.asked.log_path}: continue with --resume"
 
     def _end(self) -> None:
         self.seconds = time.perf_counter() - self.began

@@ -16,20 +16,20 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasters import default_forecasters
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search, propose, smaller
-from auditdp.betting.power import detectable_level, detectable_rarely, growths
+from auditdp.betting.power import growths
+from auditdp.budgets import Fault, Goal
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_calls, check_finding
+from auditdp.calls.independence import check_calls, check_finding, check_share
 from auditdp.calls.recording import Playback, Recorder
 from auditdp.claims import ApproxDP, Claim, PureDP
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism import Mechanism
+from auditdp.evidence.power import calls_of_pair, detectable, rarely
+from auditdp.mechanism import Mechanism, is_seeded, name_of
 from auditdp.randomness import Streams, prefixed
 from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
 from auditdp.watching import going_on
@@ -51,6 +51,9 @@ def play_game(
     alpha: float,
     calls: int,
     streams: Streams,
+    find: Fault | None = None,
+    further: Sequence[Goal] = (),
+    recorded: float | None = None,
     forecasters: Sequence[Any] | None = None,
     pairs: Sequence[Pair] | None = None,
     search: bool = True,
@@ -58,6 +61,16 @@ def play_game(
     bounded: bool = True,
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
+
+    A fault that is to be found nine times in ten (``find``) decides how many calls there are. It may be in any pair, and how
+    many calls a pair gets depends on what it shows; so there are as many as find it in one pair, times the pairs. Then the
+    pair that is played most has no fewer, and the power line states that fault, or a smaller one. The search for pairs, with
+    a tenth of what the listed pairs need, and the look at independence come on top.
+
+    A game may go on (``further``): its wealth is a supermartingale under the claim, so one may stop, look, and go on as
+    often as one likes. A seeded game is a function of its streams, so one that was stopped is played again as it was, with
+    its own search for pairs, and then goes on; what is recorded of it tells whether it is still the same game. A finding is
+    confirmed when the last part has been played, on randomness that no confirmation of an earlier part had.
 
     Args:
         mechanism: The mechanism to audit.
@@ -67,6 +80,9 @@ def play_game(
         calls: Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed
             and made small.
         streams: Randomness by (purpose, batch).
+        find: A fault that is to be found; there are then at least ``calls`` calls.
+        further: How many calls there are altogether when the game has gone on, once for each time that it does.
+        recorded: The log wealth before it goes on for the last time, if that is known.
         forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
         pairs: The pairs to play, if not ``adjacency.pairs()``.
         search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
@@ -78,16 +94,49 @@ def play_game(
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
         MechanismError: If the mechanism misbehaves.
+        ConfigurationError: If the calls that find the fault are not known, or too many; or if the game cannot go on, or is
+            not the one that is recorded.
     """
+    if further and not is_seeded(mechanism):
+        raise ConfigurationError(
+            f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
+            "auditdp nightly adds up what games on fresh randomness win"
+        )
     chosen = checked_pairs(adjacency, pairs)
     made = Calls(mechanism)
-    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, calls)
+    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, 0 if find else calls)
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     search = search and pairs is None and can_search(adjacency)
     game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
+    least, each = calls, calls_of_pair(find, game, alpha) if find else 0
+    if find:
+        calls = max(least, each * len(game.tables))
+        checked = check_share(made, chosen[0].data, streams, calls)
     spent = checked + (propose(game, adjacency, calls // SEARCH_SHARE) if search else 0)
+    if find:  # in any of the pairs that were found, too
+        calls = max(least, spent + each * len(game.tables))
     game.play(calls - spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
+    parts = [_part(game, spent)]
+    for goal in further:
+        if len(parts) == len(further) and recorded not in (None, game.wealth.log_wealth):
+            raise ConfigurationError(
+                f"the log wealth after {parts[-1]['calls']:,} calls is {game.wealth.log_wealth!r}, and {recorded!r} is "
+                "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
+            )
+        most = goal - spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)
+        game.play(most, alpha=alpha, stop_when_refuted=not bounded, going_on=going_on)
+        parts.append(_part(game, spent))
     details = _details(game, alpha) | {"search_calls": spent - checked, "independence_calls": checked}
+    if find:
+        details["calls_to_find"] = (
+            f"{each:,} on each pair of {len(game.tables)}, for {find.description}, nine times in ten (--find {find})"
+        )
+    details["parts"] = parts
+    if further:
+        details["went_on"] = "; ".join(
+            f"after {part['calls']:,} calls, with an e-value of {math.exp(min(part['log_e_value'], 700.0)):.4g}"
+            for part in parts[:-1]
+        )
     common: dict[str, Any] = {
         "kind": "game",
         "assumptions": _assumptions(made, adjacency),
@@ -99,11 +148,11 @@ def play_game(
     bound = f"{symbol} ≥ {common['epsilon_lower']:.4g} with confidence {1 - alpha:.6g}"
     used = game.wealth.calls + spent
     if not game.wealth.refuted(alpha):
-        level, alternative = _detectable(game, alpha)
+        level, alternative = detectable(game, alpha)
         details |= {"detectable_epsilon": level, "detectable_alternative": alternative}
         details["growths"] = growths(claim, level) if math.isfinite(level) else []
         if claim.delta == 0:
-            details["detectable_rarely"] = list(_rarely(game, alpha))
+            details["detectable_rarely"] = list(rarely(game, alpha))
         return Evidence(
             verdict=Verdict.NOT_REFUTED,
             statement=(
@@ -113,7 +162,8 @@ def play_game(
             calls=used,
             **common,
         )
-    fresh = _confirm(game, streams, "confirmation", alpha / 2)
+    part = f" of part {len(parts)}" if further else ""
+    fresh = _confirm(game, streams, f"confirmation{part}", alpha / 2)
     used += fresh.wealth.calls
     details["confirmation"] = _confirmation(fresh, alpha / 2)
     if isinstance(fresh.calls, Recorder):
@@ -138,7 +188,7 @@ def play_game(
         small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
         used += spent
         if small is not None:
-            again = _confirm(small, streams, "confirmation of the smallest pair", alpha / 2)
+            again = _confirm(small, streams, f"confirmation of the smallest pair{part}", alpha / 2)
             used += again.wealth.calls
             if again.wealth.refuted(alpha / 2):
                 fresh = again
@@ -207,6 +257,11 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
     return made
 
 
+def _part(game: Game, spent: int) -> dict[str, Any]:
+    """Return what a game had played and won when it stopped, or went on."""
+    return {"calls": game.wealth.calls + spent, "log_e_value": game.wealth.log_wealth}
+
+
 def _notices(game: Game) -> list[str]:
     """Return what a person should know of the calls, whatever the verdict."""
     found, calls = [], game.calls
@@ -238,24 +293,6 @@ def _details(game: Game, alpha: float) -> dict[str, Any]:
         "confirmation": None,
         "notices": _notices(game),
     }
-
-
-def _detectable(game: Game, alpha: float) -> tuple[float, str]:
-    """Return the smallest level that the calls of the best-played pair would have refuted nine times in ten."""
-    white_box = game.names[0] == LikelihoodRatio.name
-    return detectable_level(game.claim, alpha=alpha, white_box=white_box, **_means(game, white_box=white_box))
-
-
-def _rarely(game: Game, alpha: float) -> tuple[float, float]:
-    """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
-    return detectable_rarely(game.claim, alpha=alpha, **_means(game, white_box=False))
-
-
-def _means(game: Game, *, white_box: bool) -> dict[str, Any]:
-    """Return what a forecaster can show a violation with: the calls of the best-played pair, and its share of the wealth."""
-    shares = game.wealth.shares
-    own = shares[0] if white_box else float(np.median(shares))
-    return {"calls": max(table.calls for table in game.tables), "share": own / (sum(shares) + game.wealth.leader)}
 
 
 def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:

@@ -36,7 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of audits."""
     group = parser.getgroup("auditdp", "privacy audits")
     group.addoption("--auditdp", action="store_true", help="collect audit_*.py files, and the folders of auditdp_paths")
-    group.addoption("--auditdp-budget", default="", metavar="BUDGET", help="quick, standard or thorough")
+    group.addoption(
+        "--auditdp-budget",
+        default="",
+        metavar="BUDGET",
+        help="quick, standard, thorough, a number, or a fault to find: tail:0.005",
+    )
     group.addoption("--auditdp-seed", default=None, type=int, metavar="N", help="root seed of all audits; default: 0")
     group.addoption("--auditdp-alpha", default=None, type=float, metavar="A", help="error probability of all audits")
     group.addoption("--auditdp-profile", default="", metavar="NAME", help="settings of [tool.auditdp.profiles.NAME]")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from auditdp.assertion import assert_private
+from auditdp.budgets import Budget
 from auditdp.claims import Claim
 from auditdp.errors import ConfigurationError, PrivacyViolation, did_you_mean
 from auditdp.pytest_plugin import keep
 from auditdp.pytest_plugin.session import AuditSession
 from auditdp.randomness import stream
 from auditdp.results import RESULT, AuditResult
-from auditdp.runner.plan import BUDGETS
 
 KNOWN = ("calls", "alpha")
 
@@ -40,7 +40,9 @@ class Auditor:
             if name not in KNOWN:
                 raise ConfigurationError(f"marker auditdp({name}=): {did_you_mean(name, KNOWN)}")
         self._item, self._session, self._made = item, session, 0
-        self._calls = marked.get("calls", BUDGETS[session.budget])
+        budget = Budget.read(session.budget)
+        self._find = "" if budget.find is None or "calls" in marked else str(budget.find)
+        self._calls = marked.get("calls", budget.calls)
         self._alpha = marked.get("alpha", 1e-6)
 
     def assert_private(
@@ -50,6 +52,7 @@ class Auditor:
         pairs: Any,
         *,
         calls: int | None = None,
+        find: str | None = None,
         alpha: float | None = None,
         forecasters: Sequence[Any] | None = None,
     ) -> AuditResult:
@@ -60,6 +63,7 @@ class Auditor:
             claim: What it promises.
             pairs: An adjacency, one ``Pair``, or a list of pairs (data, neighbour).
             calls: Calls to spend; those of the marker, or of the budget, unless given.
+            find: A fault that decides how many calls there are; that of the budget unless ``calls`` are given.
             alpha: Probability that a private mechanism fails the test; that of the marker, or 1e-6, unless given.
             forecasters: Forecasters for the game; chosen automatically unless given.
 
@@ -76,6 +80,7 @@ class Auditor:
                 claim,
                 pairs,
                 calls=self._calls if calls is None else calls,
+                find=find if find is not None else self._find if calls is None else "",
                 alpha=self._alpha if alpha is None else alpha,
                 seed=int(stream(self._session.seed, "pytest", name).integers(2**32)),
                 forecasters=forecasters,

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from auditdp.budgets import Budget
 from auditdp.config import load
 from auditdp.errors import AuditError
 from auditdp.report import terminal
 from auditdp.report.publishing import report_files
 from auditdp.report.targets import target, write
 from auditdp.results import RESULT, AuditResult, LedgerEntry, RunRecord
-from auditdp.runner.plan import BUDGETS, Collected, Plan, Task, make_plan
+from auditdp.runner.plan import Collected, Plan, Task, make_plan
 from auditdp.runner.record import header
 from auditdp.runner.workers import Workers
 
@@ -43,8 +44,10 @@ class AuditSession:
                 f"audits have ids, and with them randomness, that are relative to {self._settings.folder}; call pytest there"
             )
         self.budget = option("auditdp_budget") or self._settings.budget
-        if self.budget not in BUDGETS:
-            raise pytest.UsageError(f"--auditdp-budget {self.budget}: expected one of {', '.join(BUDGETS)}")
+        try:
+            Budget.read(self.budget)
+        except AuditError as error:
+            raise pytest.UsageError(f"--auditdp-budget {self.budget}: {error}") from error
         seed = option("auditdp_seed")
         self.seed = next((s for s in (seed, self._settings.seed) if s is not None), 0)
         alpha = option("auditdp_alpha")

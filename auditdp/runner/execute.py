@@ -14,16 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from auditdp.budgets import Budget
 from auditdp.config import DATA_VARIABLE
 from auditdp.declaration import Audit, Declared
-from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout
+from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout
 from auditdp.judgement import Settings, judge_recorded, run_audit
 from auditdp.mechanism import OWN_RANDOMNESS, is_seeded
 from auditdp.mutation.score import mutation
 from auditdp.places import place_of
 from auditdp.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
 from auditdp.runner.collecting import find, printable
-from auditdp.runner.plan import BRIEF, BUDGETS, Task
+from auditdp.runner.plan import Task
 
 
 def run_task(task: Task) -> AuditResult:
@@ -75,13 +76,29 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
     """
     sizes = declared.sizes(task.overrides)
     refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
-    brief = task.budget in BRIEF and not task.mutants  # mutants are small faults
+    budget = Budget.read(task.budget)
+    brief = budget.brief and not task.mutants  # mutants are small faults
+    if budget.further and len(sizes) > 1:
+        raise ConfigurationError(
+            f"{task.id} tries several sizes, each in a game of its own, so it cannot go on; run it for one of them first, "
+            f"with -P {next(iter(declared.smallest))}=..."
+        )
     without: list[str] = []
     for overrides in sizes:
         built, parameters = declared.build(overrides)
         size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
         key = task.id if len(sizes) == 1 else f"{task.id}[{size}]"
-        settings = Settings(task.alpha / len(sizes), BUDGETS[task.budget], task.root_seed, key, brief)
+        settings = Settings(
+            alpha=task.alpha / len(sizes),
+            calls=budget.calls,
+            root_seed=task.root_seed,
+            key=key,
+            brief=brief,
+            least=budget.least,
+            find=budget.find,
+            further=budget.further,
+            recorded=task.recorded,
+        )
         result = replace(run_audit(built, settings), id=task.id, alpha=task.alpha)
         if result.verdict in refuted:
             break
@@ -98,7 +115,9 @@ def play_recorded(task: Task, result: AuditResult) -> list[str]:
         return []
     with _environment(task):
         built, _ = find(task).build(task.overrides)
-        return judge_recorded(built, result, Settings(task.alpha, BUDGETS[task.budget], task.root_seed, task.id))
+        return judge_recorded(
+            built, result, Settings(task.alpha, Budget.read(task.budget).calls, task.root_seed, task.id)
+        )
 
 
 def _published(declared: Declared | None, built: Audit | None) -> Published | None:

@@ -61,13 +61,17 @@ class Log:
             ) from error
         self.before = _held(path)
 
-    def start(self, record: RunRecord) -> Path | None:
+    def start(self, record: RunRecord, *, keep: bool = False) -> Path | None:
         """Begin a new run; return where an unfinished or unreadable one that was there is kept, if there was any.
+
+        Args:
+            record: The new run.
+            keep: Whether one that is finished is kept, too.
 
         Raises:
             RecordingError: If it cannot be written.
         """
-        kept = self._to_keep()
+        kept = self.free_name() if keep and self.before is not None else self._to_keep()
         if kept is not None:
             try:
                 shutil.copyfile(self.path, kept)
@@ -119,6 +123,10 @@ class Log:
                 return None
         elif self.before.record.status == "complete" or not self.before.record.results:
             return None
+        return self.free_name()
+
+    def free_name(self) -> Path:
+        """Return where a log that is to be kept is put."""
         names = (self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}") for k in range(1, 1_000_000))
         return next(name for name in names if not name.exists())
 

@@ -11,14 +11,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from auditdp.budgets import Budget
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.results import LedgerEntry
-
-BUDGETS = {"quick": 2_000, "standard": 50_000, "thorough": 1_000_000}
-"""Calls of a game, by the name of the budget."""
-
-BRIEF = ("quick",)
-"""Budgets that hold for every audit, whatever number of calls it names; what needs more is then undecided."""
 
 PATTERN = "audit_*.py"
 
@@ -73,7 +68,10 @@ Collector = Callable[[Sequence[Path]], Sequence[Collected]]
 
 @dataclass(frozen=True)
 class Task:
-    """One audit to run: everything a worker process needs, as plain data."""
+    """One audit to run: everything a worker process needs, as plain data.
+
+    ``recorded`` is the log wealth that the record has of a game that goes on.
+    """
 
     id: str
     path: str
@@ -87,6 +85,7 @@ class Task:
     timeout: float | None
     data: str = ""
     mutants: bool = False
+    recorded: float | None = None
 
     @property
     def reproduce(self) -> str:
@@ -222,7 +221,7 @@ def make_plan(
         keyword: A ``-k`` expression.
         overrides: Parameters by name, as text; an audit takes those that it has.
         alpha: Error probability of the run.
-        budget: A name in ``BUDGETS``.
+        budget: A budget, as ``Budget.read`` takes it.
         timeout: Seconds per audit, whatever an audit declares.
         default_timeout: Seconds for audits that declare none.
         data: Folder of data files.
@@ -231,8 +230,7 @@ def make_plan(
     Raises:
         ConfigurationError: If a setting cannot be used.
     """
-    if budget not in BUDGETS:
-        raise ConfigurationError(f"unknown budget {budget!r}; {did_you_mean(budget, BUDGETS)}")
+    budget = str(Budget.read(budget))
     if not 0 < alpha < 1:
         raise ConfigurationError(f"expected alpha strictly between 0 and 1, got {alpha!r}")
     if root_seed < 0:

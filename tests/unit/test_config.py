@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from auditdp.config import BUDGET_NAMES, FAILURES, KINDS, Configuration, load, project_name
+from auditdp.config import FAILURES, KINDS, Configuration, load, project_name
 from auditdp.errors import ConfigurationError
 
 
@@ -128,8 +128,6 @@ def test_a_profile_that_does_not_exist_is_refused_with_what_there_is(folder):
 
 def test_the_names_are_those_of_the_rooms_that_use_them():
     from auditdp.cli.run import FailOn
-    from auditdp.runner.plan import BUDGETS
 
-    assert set(BUDGET_NAMES) == set(BUDGETS)
     assert set(FAILURES) == set(map(str, FailOn))
     assert {field.name for field in fields(Configuration)} == {*KINDS, "profile", "folder", "sources"}

@@ -40,6 +40,7 @@ NOT_FOR_MECHANISMS = {
 GROUND = {"errors"}
 CORE = {
     *GROUND,
+    "budgets",
     "claims",
     "curve_claims",
     "dominating",
@@ -52,6 +53,7 @@ CORE = {
 }
 ROOMS = {
     "errors": set(),
+    "budgets": GROUND,
     "randomness": set(),
     "dominating": {"errors"},
     "curve_claims": {"errors", "dominating"},
@@ -63,7 +65,7 @@ ROOMS = {
     "calls": {*GROUND, "mechanism", "randomness"},
     "laws": {*GROUND, "mechanism"},
     "adjacency": {*GROUND, "mechanism"},
-    "config": GROUND,
+    "config": {*GROUND, "budgets"},
     "binomial": set(),
     "bounds": {"errors", "binomial", "results", "threads", "adjacency", "betting", "claims"},
     "search": {*GROUND, "mechanism", "adjacency"},

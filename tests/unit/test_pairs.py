@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp.adjacency import AnyValues, EdgeLDP, Neighbours, Pair, QueryAnswers, Records, Rows
+from auditdp.adjacency import AnyValues, Box, EdgeLDP, Neighbours, Pair, QueryAnswers, Records, Rows
 from auditdp.betting import pairs as module
 from auditdp.betting.forecasters import default_forecasters
 from auditdp.betting.game import Game
@@ -95,6 +95,13 @@ def test_proposals_are_determined_by_the_seed_and_are_no_evidence():
     assert spent[0] == spent[1]
     assert found(one) == found(same)
     assert (one.wealth.calls, one.wealth.log_wealth, one.path) == (0, 0.0, [(0, 0.0)])
+
+
+@pytest.mark.parametrize("calls", [1_024, 1_600, 2_200])
+def test_calls_that_screening_leaves_too_few_of_are_no_error(calls):
+    adjacency = Box(0.0, 1.0)
+    game = new_game(lambda data, size, *, rng: data + rng.laplace(size=(size, 1)), adjacency.pairs())
+    assert propose(game, adjacency, calls) > 0
 
 
 def test_few_calls_are_not_spent_on_a_search():

@@ -148,6 +148,33 @@ def test_what_is_collected(session, pytester, arguments, ini, collected):
     outcome.stdout.no_fnmatch_line("*privacy audits*")
 
 
+FINDS = """
+import pytest
+from auditdp import AnyValues, PureDP
+from mine import coin
+
+BITS = AnyValues((0, 1))
+
+def calls(result):
+    return next(evidence for evidence in result.evidence if evidence.kind == "game").calls
+
+def test_of_the_session(auditor):
+    found = auditor.assert_private(coin, PureDP(1.0), BITS)
+    assert 1 < found.evidence[0].details["detectable_epsilon"] <= 2
+    assert calls(auditor.assert_private(coin, PureDP(1.0), BITS, calls=333)) == 333
+    assert calls(auditor.assert_private(coin, PureDP(1.0), BITS, calls=333, find="level:3")) < calls(found)
+
+@pytest.mark.auditdp(calls=444)
+def test_of_the_marker(auditor):
+    assert calls(auditor.assert_private(coin, PureDP(1.0), BITS)) == 444
+"""
+
+
+def test_the_budget_of_a_session_may_be_a_fault(session, pytester):
+    pytester.makepyfile(test_mine=FINDS)
+    session("test_mine.py", "--auditdp-budget", "level:2").assert_outcomes(passed=2)
+
+
 def test_a_session_without_audits_is_silent_and_imports_nothing(session, pytester):
     (pytester.path / "conftest.py").write_text(
         "import sys\n"
@@ -175,7 +202,7 @@ OPTIONS = {
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"auditdp_budget": "quik"}, "--auditdp-budget quik: expected one of quick, standard, thorough"),
+        ({"auditdp_budget": "quik"}, "--auditdp-budget quik: unknown budget 'quik'; did you mean 'quick'"),
         ({"auditdp_report": ["html"]}, "expected format=PATH"),
         ({"auditdp_report": ["htm=x"]}, "did you mean 'html'?"),
         ({"auditdp_report": ["html=notes.html"]}, "notes.html is there and is no html report of auditdp"),
@@ -193,7 +220,7 @@ def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, 
 def test_they_are_refused_at_the_start(session):
     outcome = session("test_mine.py", "--auditdp-budget", "quik")
     assert outcome.ret == pytest.ExitCode.USAGE_ERROR
-    assert "expected one of quick, standard, thorough" in outcome.stderr.str()
+    assert "expected quick, standard, thorough, a number of calls" in outcome.stderr.str()
 
 
 def test_a_file_that_does_not_import_and_a_misspelt_marker_are_errors(session, pytester):

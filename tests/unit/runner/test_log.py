@@ -70,6 +70,18 @@ def test_an_unfinished_log_is_kept_and_a_finished_one_is_not(path):
     assert kept.name == "run.1.jsonl"
 
 
+def test_a_finished_log_is_kept_where_that_is_asked_for(path):
+    begun(path, "one", "a")[0].end("complete", 1.0)
+    log = Log(path)
+    free = log.free_name()
+    assert log.start(record("two"), keep=True) == free
+    log.close()
+    assert (read_log(free).run, read_log(path).run) == ("one", "two")
+    new = Log(path.with_name("new.jsonl"))
+    assert new.start(record("three"), keep=True) is None
+    new.close()
+
+
 @pytest.mark.parametrize(
     "harm", [Path.unlink, lambda path: os.truncate(path, 5), lambda path: path.write_text("mine\n")]
 )
