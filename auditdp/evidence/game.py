@@ -70,7 +70,9 @@ def play_game(
     A game may go on (``further``): its wealth is a supermartingale under the claim, so one may stop, look, and go on as
     often as one likes. A seeded game is a function of its streams, so one that was stopped is played again as it was, with
     its own search for pairs, and then goes on; what is recorded of it tells whether it is still the same game. A finding is
-    confirmed when the last part has been played, on randomness that no confirmation of an earlier part had.
+    confirmed when the last part has been played, on randomness that no confirmation of an earlier part had, with half of the
+    α of the part before: of all confirmations together, however often the game goes on, a pair that keeps the claim passes
+    one with probability at most 2α.
 
     Args:
         mechanism: The mechanism to audit.
@@ -162,14 +164,14 @@ def play_game(
             calls=used,
             **common,
         )
-    part = f" of part {len(parts)}" if further else ""
-    fresh = _confirm(game, streams, f"confirmation{part}", alpha / 2)
+    part, own = f" of part {len(parts)}" if further else "", alpha / 2 ** len(parts)
+    fresh = _confirm(game, streams, f"confirmation{part}", own)
     used += fresh.wealth.calls
-    details["confirmation"] = _confirmation(fresh, alpha / 2)
+    details["confirmation"] = _confirmation(fresh, own)
     if isinstance(fresh.calls, Recorder):
         details["confirmation"]["outputs"] = fresh.calls.recorded()
     seen = f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show {bound}"
-    if not fresh.wealth.refuted(alpha / 2):
+    if not fresh.wealth.refuted(own):
         checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
         details["independence_calls"] += checked
         used += checked
@@ -188,11 +190,11 @@ def play_game(
         small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
         used += spent
         if small is not None:
-            again = _confirm(small, streams, f"confirmation of the smallest pair{part}", alpha / 2)
+            again = _confirm(small, streams, f"confirmation of the smallest pair{part}", own)
             used += again.wealth.calls
-            if again.wealth.refuted(alpha / 2):
+            if again.wealth.refuted(own):
                 fresh = again
-                details["smallest"] = {"calls": spent} | _confirmation(fresh, alpha / 2)
+                details["smallest"] = {"calls": spent} | _confirmation(fresh, own)
     return Evidence(
         verdict=Verdict.VIOLATED,
         statement=statement,
