@@ -51,7 +51,7 @@ def _is_texts(value: Any) -> bool:
 
 def _is_budget(value: Any) -> bool:
     try:
-        return isinstance(value, str) and bool(Budget.read(value))
+        return (isinstance(value, str) or _is_whole(value)) and bool(Budget.read(str(value)))
     except ConfigurationError:
         return False
 
@@ -186,8 +186,9 @@ def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None 
     for name in ("paths", "fail_on"):
         if name in values:
             values[name] = tuple(values[name])
-    if "workers" in values:
-        values["workers"] = str(values["workers"])
+    for name in ("workers", "budget"):
+        if name in values:
+            values[name] = str(values[name])
     whole = dict.fromkeys(KINDS, DEFAULT) | sources
     return replace(Configuration(), **values, profile=chosen, folder=found, sources=whole)
 

@@ -131,3 +131,20 @@ def test_the_names_are_those_of_the_rooms_that_use_them():
 
     assert set(FAILURES) == set(map(str, FailOn))
     assert {field.name for field in fields(Configuration)} == {*KINDS, "profile", "folder", "sources"}
+
+
+@pytest.mark.parametrize(
+    ("written", "budget"), [("200000", "200000"), ("'1e5'", "1e5"), ("'tail:0.005'", "tail:0.005")]
+)
+def test_a_budget_may_be_a_number_or_a_fault(tmp_path, written, budget):
+    (tmp_path / "pyproject.toml").write_text(f"[tool.auditdp]\nbudget = {written}\n")
+    assert load(tmp_path, environment={}).budget == budget
+
+
+@pytest.mark.parametrize("written", ["0", "true", "2.5", "['quick']", "'tail:2'"])
+def test_what_is_no_budget_is_refused_with_all_that_may_be_one(tmp_path, written):
+    (tmp_path / "pyproject.toml").write_text(f"[tool.auditdp]\nbudget = {written}\n")
+    with pytest.raises(
+        ConfigurationError, match="expected quick, standard, thorough, a number of calls, or a fault to find"
+    ):
+        load(tmp_path, environment={})
