@@ -24,6 +24,8 @@ MOST_COORDINATES = 32
 TOGETHER = 3.0
 """Prior weight of all coordinates together, and of all their differences: beside one view of the whole, they are many."""
 BY_INPUTS = 4.0
+GRID = 2.0**-40
+"""Of the largest number of a row: steps of what is computed from its distances, far above the error of computing them."""
 """Prior weight of a view that knows the inputs: under additive noise it is all that there is to see."""
 
 
@@ -123,13 +125,18 @@ def _along(data: Floats, neighbour: Floats) -> Callable[[Array], Floats]:
 
 
 def _total(seen: Floats, terms: Callable[[Floats], Floats]) -> Floats:
-    """Return the sum of a term of every number of a row, shape (n,), rounded to single precision.
+    """Return the sum of a term of every number of a row, shape (n,), rounded well above the last bits of the numbers.
 
     Beyond both inputs the distances to them differ by a constant, and in the last bits of what is computed for it one sees
-    to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``).
+    to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``). Where terms cancel, those
+    bits are all that is left; so the sum is a multiple of ``GRID`` times the largest number, and then of single precision.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(np.nansum(terms(seen), axis=1), dtype=np.float32).astype(np.float64)
+        largest = np.abs(seen, where=np.isfinite(seen), out=np.zeros_like(seen)).max(axis=1, initial=0.0)
+        step = np.ldexp(GRID, np.frexp(largest)[1])
+        total = np.nansum(terms(seen), axis=1)
+        rounded = np.where(step > 0, np.round(total / np.where(step > 0, step, 1.0)) * step, total)
+        return np.asarray(rounded, dtype=np.float32).astype(np.float64)
 
 
 def _numbers_at(rows: Array, places: NDArray[np.intp]) -> Floats:

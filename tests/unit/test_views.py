@@ -177,3 +177,12 @@ def test_large_integers_are_told_apart_where_doubles_round_them(values, width):
 def test_unsigned_integers_beyond_the_signed_ones_are_told_apart():
     rows = np.array([[2**64 - 1], [2**64 - 2], [2**63], [2**63 + 1]], np.uint64)
     assert len(np.unique(fingerprint(rows))) == 4
+
+
+@pytest.mark.parametrize("change", [1.0, 0.1, 1 / 3])
+def test_nearness_does_not_show_the_last_bits_where_distances_cancel(change):
+    """Of two numbers one lies beyond the data, the other beyond the neighbour: the distances add up to nothing."""
+    pair = Pair(np.array([change, change]), np.zeros(2))
+    far = np.random.default_rng(1).uniform(1, 9, size=(1000, 2))
+    for rows in (far * [1, -1], np.array([change, change]) + far * [1, -1]):
+        assert seen(rows, pair)["nearer input"].tolist() == [0.0] * 1000
