@@ -114,12 +114,16 @@ class Game:
 
     def add(self, pair: Pair) -> None:
         """Add a pair to those that are played."""
+        self.tables.append(self.seat(pair))
+
+    def seat(self, pair: Pair) -> Table:
+        """Return a pair with players of this game, which have seen nothing of it yet."""
         players = [player(f, self.calls.mechanism, pair) for f in self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for p in players:
             if isinstance(p, Watcher):
                 p.open(self.calls.like, self._first_pairs, self.calls.labels)
-        self.tables.append(Table(pair, players))
+        return Table(pair, players)
 
     def play(
         self,
