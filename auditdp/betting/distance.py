@@ -47,7 +47,7 @@ class Usual:
 def spread_of(sides: Sequence[Array]) -> Floats:
     """Return the deviation of every column, of the sum and of the largest, pooled over some inputs, shape (d + 2,)."""
     with np.errstate(all="ignore"):
-        return np.nan_to_num(np.sqrt(np.mean([_columns(side)[0].var(axis=0) for side in sides], axis=0)))
+        return np.asarray(np.nan_to_num(np.sqrt(np.mean([_columns(side)[0].var(axis=0) for side in sides], axis=0))))
 
 
 def distance(ones: Array, zeros: Array, usual: Usual, spread: Floats) -> tuple[float, int]:
@@ -92,7 +92,7 @@ def distance(ones: Array, zeros: Array, usual: Usual, spread: Floats) -> tuple[f
 
 
 def _columns(rows: Array) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the columns of some rows, their sum and their largest, 0 where that is no finite number, and where it is one."""
+    """Return the columns of some rows, their sum and largest, with 0 for what is not finite, and which columns are finite."""
     with np.errstate(all="ignore"):
         rows = rows.astype(np.float64)
         found = np.column_stack([rows, rows.sum(axis=1), rows.max(axis=1, initial=-np.inf)])

@@ -204,7 +204,7 @@ class _Search:
         return ones, zeros
 
     def _loss(self, pair: Pair, ones: Array, zeros: Array) -> float:
-        """Return how far apart some outputs look, in nats of log-odds, to a forecaster that has learned from half of them."""
+        """Return how far apart outputs look to a forecaster that has learned from half of them, in nats of log-odds."""
         first, memory, half = self.game.seat(pair).players[0], Memory(), 0 if self.knows_law else len(ones) // 2
         if half:
             memory.add(ones[:half], zeros[:half])
