@@ -125,7 +125,7 @@ class QueryAnswers:
         return [self._pair(a, b, name) for name, a, b in patterns if max(a + b) <= most]
 
     def corner_cases(self) -> list[Pair]:
-        """Return a step of every answer, and steps at the ends of the domain and the limits of integers, in sums, and of ties."""
+        """Return a step of every answer, and steps at the ends of the domain, at limits of integers, in sums, of ties."""
         k, most = self.length, self.largest
         steps = [x for x in numbers(None if most is None else 0, most, whole=True) if abs(x) <= MOST_EXACT]
         found: list[tuple[list[Any], int]] = [([0] * k, place) for place in range(min(k, EVERY))]

@@ -92,7 +92,7 @@ def distance(ones: Array, zeros: Array, usual: Usual, spread: Floats) -> tuple[f
 
 
 def _columns(rows: Array) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the columns of some rows, their sum and largest, with 0 for what is not finite, and which columns are finite."""
+    """Return the columns of rows, their sum and largest, with 0 for what is not finite, and which columns are finite."""
     with np.errstate(all="ignore"):
         rows = rows.astype(np.float64)
         found = np.column_stack([rows, rows.sum(axis=1), rows.max(axis=1, initial=-np.inf)])
