@@ -56,6 +56,9 @@ MOST_CHANGED = 8
 MOST_AGAIN = 64
 MOST_JUDGED = 16
 MOST_PROPOSED = 4
+BETTER, CLEARLY = 1.05, 1.25
+"""A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
+all show: between columns, deviations are known to some tenth."""
 CAUTIOUS = [k for k, variant in enumerate(VARIANTS) if variant.endswith("cautious")]
 FEWEST_EXAMPLES = 8
 SHRINK_EXAMPLES = 30
@@ -77,7 +80,9 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """Add the pairs whose outputs tell the inputs apart best to a game, and return how many calls that took.
 
     A pair has two scores: how far apart its outputs are (`distance.py`), and the largest privacy loss that its law shows on
-    them or, without a law, that the counts of half of them leave plausible. The best by either go on, by turns.
+    them or, without a law, that the counts of half of them leave plausible. The best by either go on, by turns. Listed
+    pairs take part: of those found, only they are added that show more than these do, or the best one if none does, and
+    none that shows just what another one shows, since every pair that is played has its share of the calls.
     """
     if calls < FEWEST_CALLS:
         return 0
@@ -85,7 +90,7 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     found = search.first_round(calls // 2)
     found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN)
     found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED, judged=True)
-    for pair in found[:MOST_PROPOSED]:
+    for pair in search.worth(found)[:MOST_PROPOSED]:
         game.add(replace(pair, name=pair.name or "found"))
     return search.spent
 
@@ -98,6 +103,14 @@ class _Scored:
     far: float
     where: int
     loss: float = 0.0
+
+    def exceeds(self, others: Sequence[_Scored]) -> bool:
+        """Return whether a score is more than those of others are, clearly so if they differ in other columns."""
+        alike = [other for other in others if other.where == self.where]
+        times, others = (BETTER, alike) if alike else (CLEARLY, others)
+        return self.far > times * max((other.far for other in others), default=0.0) or (
+            self.loss > times * max((other.loss for other in others), default=0.0)
+        )
 
     @property
     def total(self) -> float:
@@ -112,30 +125,33 @@ class _Search:
         self.game, self.adjacency = game, adjacency
         self.seed = int(game.streams("proposals", 0).integers(2**32))
         self.spent = 0
+        self.listed = [table.pair for table in game.tables[:SAME]]
         listed = [game.tables[k % len(game.tables)].pair for k in range(LISTED)]
         some = [self._sides(pair, 2 * AGAIN, k + 1) for k, pair in enumerate(listed)]
         self.usual = Usual.of([as_rows(side) for side in chain.from_iterable(some)])
         first = game.tables[0].players[0]
         self.knows_law = isinstance(first, Single) and getattr(first.forecaster, "calibrated", False)
 
-    def first_round(self, calls: int) -> list[Pair]:
+    def first_round(self, calls: int) -> list[_Scored]:
         """Look at corner cases and at generated pairs, and return those that differ, the best first."""
         corners: Sequence[Pair] = getattr(self.adjacency, "corner_cases", list)()
-        known = {key(pair) for table in self.game.tables for pair in (table.pair, table.pair.swapped())}
+        listed = [table.pair for table in self.game.tables]
         seen: dict[Any, _Scored] = {}
-        spread = self._spread(FIRST)
+        spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, FIRST)])
 
         def total(pair: Pair) -> float:
             if (name := key(pair)) not in seen:
-                scored = self._scored(pair, FIRST, spread)
+                self.adjacency.check(pair)
+                scored = self._scored(pair, self._sides(pair, FIRST), spread)
                 seen[name] = seen[key(pair.swapped())] = scored
             return seen[name].total
 
-        for pair in corners[: max(min(MOST_CORNERS, (calls - self.spent) // FIRST), 0)]:
+        for pair in [*listed, *corners[: max(min(MOST_CORNERS, (calls - self.spent) // FIRST - len(listed)), 0)]]:
             with suppress(AuditError):
                 total(pair)
         self._generate(total, calls)
-        return _by_turns([scored for name, scored in seen.items() if name not in known and name == key(scored.pair)])
+        self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
+        return _by_turns([scored for name, scored in seen.items() if name == key(scored.pair)])
 
     def _generate(self, total: Callable[[Pair], float], calls: int) -> None:
         """Score generated pairs, two thirds of them drawn independently and the others made of the best of these.
@@ -164,35 +180,40 @@ class _Search:
         if refused and not scored:
             raise refused[0]
 
-    def again(self, pairs: Sequence[Pair], calls: int, *, least: int, judged: bool = False) -> list[Pair]:
+    def again(self, before: Sequence[_Scored], calls: int, *, least: int, judged: bool = False) -> list[_Scored]:
         """Look at pairs by more calls, and return those that differ, the best first; forecasts may be judged as well.
 
         Args:
-            pairs: The pairs, the best first.
+            before: The pairs, the best first.
             calls: Calls for all of them.
             least: Calls of each, at least: no more pairs are looked at than that leaves.
             judged: Whether to judge forecasts.
         """
-        if (most := min(calls // least - SAME, len(pairs))) < 1:
-            return list(pairs)
+        if (most := min(calls // least - SAME, len(before))) < 1:
+            return list(before)
         each = min(calls // (most + SAME), LONGER * least)
-        found, spread = [], self._spread(each)
-        for pair in pairs[:most]:
+        listed = [(pair, self._sides(pair, each)) for pair in self.listed]
+        spread = spread_of([as_rows(side) for _, sides in listed for side in sides])
+        found = [self._scored(pair, sides, spread, judged=judged) for pair, sides in listed]
+        known = {id(pair) for pair in self.listed}
+        for pair in (scored.pair for scored in before[:most] if id(scored.pair) not in known):
             with suppress(AuditError):
-                found.append(self._scored(pair, each, spread, judged=judged))
+                found.append(self._scored(pair, self._sides(pair, each), spread, judged=judged))
         return _by_turns(found)
 
-    def _spread(self, calls: int) -> Floats:
-        """Return the deviations that listed inputs have with the randomness of a round."""
-        return spread_of(
-            [as_rows(side) for table in self.game.tables[:SAME] for side in self._sides(table.pair, calls)]
-        )
+    def worth(self, found: Sequence[_Scored]) -> list[Pair]:
+        """Return the pairs that are worth playing beside the listed ones, the best first."""
+        known = {key(pair) for table in self.game.tables for pair in (table.pair, table.pair.swapped())}
+        listed = [scored for scored in found if key(scored.pair) in known]
+        others = [scored for scored in found if key(scored.pair) not in known]
+        better = [scored for scored in others if scored.exceeds(listed)]
+        alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored.pair for scored in reversed(better)}
+        return list(reversed(alike.values())) or [scored.pair for scored in others[:1]]
 
-    def _scored(self, pair: Pair, calls: int, spread: Floats, *, judged: bool = False) -> _Scored:
-        self.adjacency.check(pair)
-        ones, zeros = self._sides(pair, calls)
-        far, where = distance(as_rows(ones), as_rows(zeros), self.usual, spread)
-        return _Scored(pair, far, where, self._loss(pair, ones, zeros) if judged or self.knows_law else 0.0)
+    def _scored(self, pair: Pair, sides: tuple[Array, Array], spread: Floats, *, judged: bool = False) -> _Scored:
+        ones, zeros = (as_rows(side) for side in sides)
+        far, where = distance(ones, zeros, self.usual, spread)
+        return _Scored(pair, far, where, self._loss(pair, *sides) if judged or self.knows_law else 0.0)
 
     def _sides(self, pair: Pair, calls: int, stream: int = 0) -> tuple[Array, Array]:
         """Return half of the outputs of the data and half of the neighbour, with the same randomness."""
@@ -216,7 +237,7 @@ class _Search:
         return float(max(np.max(np.abs(odds[CAUTIOUS]), initial=0.0) for odds in cautious))
 
 
-def _by_turns(found: Sequence[_Scored]) -> list[Pair]:
+def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
     """Return the pairs that differ: by turns the best of every column, those with the largest loss, and the farthest.
 
     What differs in one column is often of one kind, and the deviation of one column may be taken for too small.
@@ -230,7 +251,7 @@ def _by_turns(found: Sequence[_Scored]) -> list[Pair]:
     ranks = [sorted(by_far, key=lambda scored: rank[id(scored)]), by_far]
     if any(scored.loss for scored in by_far):
         ranks.insert(1, sorted(by_far, key=lambda scored: -scored.loss))
-    return list({id(scored): scored.pair for scored in chain.from_iterable(zip(*ranks, strict=True))}.values())
+    return list({id(scored): scored for scored in chain.from_iterable(zip(*ranks, strict=True))}.values())
 
 
 def _generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
