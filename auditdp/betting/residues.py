@@ -13,7 +13,7 @@ import numpy as np
 from auditdp.dominating import Floats
 
 FINE = 2.0**-30
-"""Step, relative to the deviation, that noise of single precision has except in one call of some 200."""
+"""Step, relative to the spread, that noise of single precision has except in one call of some 200."""
 DECIMALS = 10.0 ** -np.arange(8)
 PARTS = 2.0**14
 """Residues are rounded to this part of a step: beyond are the last bits of doubles, which no noise of doubles hides
@@ -36,7 +36,7 @@ def residue_of(column: Floats) -> Callable[[Floats], Floats] | None:
     seen = column[np.isfinite(column)]
     if len(seen) < LEAST or len(np.unique(seen)) < DISTINCT * len(seen):
         return None
-    spread = float(np.median(np.abs(seen - np.median(seen))))
+    spread = len(seen) / 2 * float(np.median(np.diff(np.sort(seen))))  # of either input, however far apart the two are
     if not 0 < spread < np.inf:
         return None
     finest = 2.0 ** np.floor(np.log2(spread)) * FINE

@@ -24,7 +24,8 @@ def opened(width=1):
 
 def played(player, ones, zeros):
     """Forecasts of a batch, from which the player then learns."""
-    ones, zeros = (np.asarray(side, dtype=np.float64).reshape(len(side), -1) for side in (ones, zeros))
+    width = max(len(player.names) - 1, 1)
+    ones, zeros = (np.asarray(side, dtype=np.float64).reshape(-1, width) for side in (ones, zeros))
     said = player.forecast(Batch(ones, zeros, np.random.default_rng(0)))
     player.learn(Memory(), stalled=True)
     return said
@@ -46,7 +47,7 @@ def test_a_value_of_one_coin_is_expected_under_that_coin_again():
 def test_every_call_is_counted_and_no_coin_of_the_batch_is_known():
     rng, player = np.random.default_rng(1), opened(3)
     for size in (5, 30, 20):
-        values = rng.integers(0, 100, (size, 3)) + 0.5
+        values = rng.integers(0, 1_000, (size, 3)) + 0.5
         for said in played(player, values, values[::-1]):
             assert said.ones.sum() == said.zeros.sum() == size
             assert said.ones.tolist() == said.zeros.tolist()
