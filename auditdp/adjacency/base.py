@@ -13,6 +13,8 @@ from auditdp.mechanism import brief, identity_key
 
 MAX_EXHAUSTIVE = 20_000
 """Pairs that an adjacency enumerates at most."""
+EVERY = 24
+"""Places, of answers or rows, each of which changes in a corner case: code may treat any of them by itself."""
 
 
 @dataclass(frozen=True, eq=False)

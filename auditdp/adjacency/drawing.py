@@ -11,15 +11,18 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from random import Random
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, Verbosity, find, settings, target
 from hypothesis._settings import local_settings
-from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
+from hypothesis.control import BuildContext
+from hypothesis.errors import Flaky, NoSuchExample, StopTest, Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.conjecture.data import ConjectureData
 from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
 from auditdp.errors import AuditError
@@ -33,6 +36,52 @@ DRAWN_FOR_EACH = 10
 
 class _Stop(BaseException):
     """Ends a search at once; an ``Exception`` would be taken for one more failing example, and shrunk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(Generic[Value]):
+    """A value with the choices that Hypothesis made for it."""
+
+    value: Value
+    choices: tuple[Any, ...]
+
+
+def draws(strategy: SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
+    """Yield values that are drawn independently of each other, without end unless nearly all are refused.
+
+    What ``find`` generates is mostly simple, and much of it is like what came before: a place in a list is the first one in
+    a third of all values.
+    """
+    random = Random(seed)
+    refused = 0
+    while refused < DRAWN_FOR_EACH**2:
+        drawn = _draw(strategy, random, ())
+        refused = refused + 1 if drawn is None else 0
+        if drawn is not None:
+            yield drawn
+
+
+def changed(strategy: SearchStrategy[Value], drawn: Drawn[Value], *, seed: int) -> Drawn[Value] | None:
+    """Return what a strategy makes of the choices of a value of which one, chosen at random, is made anew."""
+    random = Random(seed)
+    if not drawn.choices:
+        return None
+    place = random.randrange(len(drawn.choices))
+    other = _draw(strategy, random, drawn.choices[:place])
+    if other is None or len(other.choices) <= place:
+        return None
+    return _draw(strategy, random, (*other.choices[: place + 1], *drawn.choices[place + 1 :]))
+
+
+def _draw(strategy: SearchStrategy[Value], random: Random, prefix: tuple[Any, ...]) -> Drawn[Value] | None:
+    """Return a value of which the first choices are given, or None where the strategy refuses it."""
+    data = ConjectureData(random=Random(random.getrandbits(64)), prefix=prefix)
+    try:
+        with _undisturbed(settings()), BuildContext(data, is_final=False, wrapped_test=_draw):
+            value = data.draw(strategy)
+    except (StopTest, UnsatisfiedAssumption):
+        return None
+    return Drawn(value, tuple(data.choices))
 
 
 def first_values(strategy: SearchStrategy[Value], count: int, *, seed: int = 0) -> list[Value]:

@@ -26,6 +26,9 @@ FAR = 2**31
 TINY = (5e-324, 2.2250738585072014e-308, 2**-149, 2**-53)
 """The smallest double, the smallest normal one, the smallest of single precision, and half of the spacing at one."""
 
+MOST_ELEMENTS = 8
+"""Of listed values, so many are tried although nothing is known of them: code may treat any by itself."""
+
 Leaf = Callable[[Any], st.SearchStrategy[Any]]
 
 
@@ -88,7 +91,8 @@ def values_of(leaf: Any) -> list[Any]:
             return [False, True]
         case "SampledFromStrategy":
             elements = list(leaf.elements)
-            return [elements[0], elements[-1], *at_limits(elements)]
+            listed = [elements[0], elements[-1], *at_limits(elements), *elements[:MOST_ELEMENTS]]
+            return list({identity_key(value): value for value in listed}.values())
         case "TextStrategy" if leaf.min_size == 0:
             return ["", *first_values(leaf.element_strategy, 4)]
     return []
@@ -102,11 +106,11 @@ def at_limits(values: Sequence[Any]) -> list[Any]:
 
 
 def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy that generates values at which code breaks as often as all others."""
+    """Return a strategy that generates any values, values at which code breaks, and the two ends, each as often."""
 
     def leaf(inner: Any) -> st.SearchStrategy[Any]:
         values = values_of(inner)
-        return st.one_of(inner, st.sampled_from(values)) if values else inner
+        return st.one_of(inner, st.sampled_from(values), st.sampled_from(values[:2])) if values else inner
 
     return rebuilt(strategy, leaf)
 

@@ -18,6 +18,8 @@ from auditdp.mechanism import brief, identity_key
 MOST_LISTED = 6
 SINGLE_VALUES = 16
 """Values of a field at which code may break, each tried by itself."""
+TOGETHER, MOST_TOGETHER = 6, 100
+"""Values of a field that are tried with a change of another one, and how often that is done in all."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,22 @@ class Fields:
         return
 
     def corner_cases(self) -> list[Pair]:
-        """Return, for every field, values at which code breaks against the end and the one before, others low or high."""
+        """Return, for every field, values at which code breaks against the end and the one before, others low or high.
+
+        And every field from end to end with each value of one other: code may treat some combinations by themselves.
+        """
         return list(self._corner_cases)
 
     @cached_property
     def _corner_cases(self) -> list[Pair]:
-        found = []
+        found = [
+            self._pair({**base, name: low, other: value}, {name: high}, f"corner case: {name}, {other}")
+            for (name, low), high in zip(self._ends[0].items(), self._ends[1].values(), strict=True)
+            for other, field in self.fields.items()
+            if other != name
+            for value in leaf_values(field, TOGETHER)
+            for base in self._ends
+        ][:MOST_TOGETHER]
         for name, field in self.fields.items():
             values = leaf_values(field, SINGLE_VALUES)
             for base in self._ends:

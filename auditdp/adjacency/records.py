@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, different, places, sides
+from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places, sides
 from auditdp.adjacency.extremes import Domain, at_limits
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
@@ -87,10 +87,11 @@ class Records:
         return found
 
     def corner_cases(self) -> list[Pair]:
-        """Return the last, first or middle record changed among extremes, ties, boundary numbers, and just below a limit."""
+        """Return every record changed, and one of three among extremes, ties, boundary numbers, and just below a limit."""
         values = self._domain
         found: list[tuple[Sequence[Any], int, Any]] = []
         low, high, wide = self.values[0], self.values[-1], self.users * self.dimension
+        found += [([low] * self.users, place, high) for place in range(min(self.users, EVERY))]
         alike = [low, high, *at_limits(self.values)]
         for place, _ in places(self.users):
             found += [([rest] * self.users, place, other) for rest in (low, high) for other in alike[:MOST_NAMED]]

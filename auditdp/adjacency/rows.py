@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from auditdp.adjacency.base import Pair, different, places, sides
+from auditdp.adjacency.base import EVERY, Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.extremes import Domain, ends, leaf_values, with_extremes
 from auditdp.errors import AdjacencyError
@@ -246,6 +246,11 @@ class Rows:
             rows[-1] = value
             yield rows, len(rows) - 1, before
         several = self._some(min(max(self._fewest, DISTINCT), self.most))
+        for place in range(min(len(several), EVERY)):
+            rows = [low] * len(several)
+            if self.change == "add/remove":
+                rows[place] = high
+            yield rows, place, high
         for place, _ in places(len(several)):
             for value in (low, high, several[0], several[-1]):
                 rows = list(several)

@@ -12,7 +12,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, different, places, sides
+from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places, sides
 from auditdp.adjacency.extremes import Domain, numbers
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
@@ -125,10 +125,10 @@ class QueryAnswers:
         return [self._pair(a, b, name) for name, a, b in patterns if max(a + b) <= most]
 
     def corner_cases(self) -> list[Pair]:
-        """Return steps at the ends of the domain and at the limits of integers, by themselves and in a sum, and of ties."""
+        """Return a step of every answer, and steps at the ends of the domain, at limits of integers, in sums, of ties."""
         k, most = self.length, self.largest
         steps = [x for x in numbers(None if most is None else 0, most, whole=True) if abs(x) <= MOST_EXACT]
-        found = []
+        found: list[tuple[list[Any], int]] = [([0] * k, place) for place in range(min(k, EVERY))]
         for count in (x for x in steps if most is None or x < most):
             found.append(([count] * k, k - 1))
             for place, _ in places(k):

@@ -24,6 +24,7 @@ from auditdp.betting.batch import Batch
 from auditdp.betting.caps import log_cap
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.memory import Memory
+from auditdp.betting.repeats import Repeating
 from auditdp.betting.watcher import Watching
 from auditdp.calls.inputs import Inputs
 from auditdp.dominating import Floats
@@ -88,7 +89,7 @@ def default_forecasters(mechanism: Any) -> list[Any]:
         chosen.append(LikelihoodRatio())
     elif hasattr(mechanism, "score"):
         chosen.append(Scored())
-    return [*chosen, Watching()]
+    return [*chosen, Watching(), Repeating()]
 
 
 class LikelihoodRatio:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.batch import Batch
-from auditdp.betting.forecasters import Player, player
+from auditdp.betting.forecasters import Player, Single, player
 from auditdp.betting.memory import Memory
+from auditdp.betting.repeats import Repeats
 from auditdp.betting.watcher import Watcher
 from auditdp.betting.wealth import Wealth
 from auditdp.calls import Calls
@@ -114,12 +115,18 @@ class Game:
 
     def add(self, pair: Pair) -> None:
         """Add a pair to those that are played."""
+        self.tables.append(self.seat(pair))
+
+    def seat(self, pair: Pair) -> Table:
+        """Return a pair with players of this game, which have seen nothing of it yet."""
         players = [player(f, self.calls.mechanism, pair) for f in self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for p in players:
             if isinstance(p, Watcher):
                 p.open(self.calls.like, self._first_pairs, self.calls.labels)
-        self.tables.append(Table(pair, players))
+            elif isinstance(p, Repeats):
+                p.open(self.calls.like, self.calls.labels)
+        return Table(pair, players)
 
     def play(
         self,
@@ -241,14 +248,16 @@ class Game:
         return self.tables[int(rng.choice(np.flatnonzero(draws == np.max(draws))))]
 
     def _plausible(self, table: Table, anchor: int, epsilon: float, believed: bool, rng: np.random.Generator) -> float:
-        """Draw what a call of a pair may earn: by the first player, who knows the law if any does, or by the others."""
+        """Draw what a call of a pair may earn: by the first player where it knows the law, or by the others."""
         draws, first, score = [], 0, table.score(anchor)
         for p in table.players:
             won = score[first : first + len(p.names)]
             first += len(p.names)
             leading = int(np.argmax(won)) if won.max() > 0 else None
             draws.append(p.plausible_growth(epsilon, rng, leading))
-        return draws[0] if believed else max(draws[1:], default=draws[0])
+        if not isinstance(table.players[0], Single) or len(draws) == 1:
+            return max(draws)
+        return draws[0] if believed else max(draws[1:])
 
     @property
     def _frontier(self) -> int:
@@ -277,10 +286,15 @@ class Game:
         """Name of the forecaster with the largest wealth against the claim."""
         return str(self.names[self.wealth.best])
 
-    def confirmation(self, streams: Streams) -> Game:
-        """Return a fresh game on the best pair alone: calls one by one, new randomness, no wealth, and what was learned."""
+    def confirmation(self, streams: Streams, *, singly: bool = True) -> Game:
+        """Return a fresh game on the best pair alone: new randomness, no wealth, and what was learned.
+
+        Args:
+            streams: Its randomness.
+            singly: Whether calls are made one by one, by untouched copies of the mechanism.
+        """
         fresh = copy.copy(self)
-        fresh.calls = self.calls.singly()
+        fresh.calls = self.calls.singly() if singly else self.calls
         table = copy.copy(self.best)
         if table.won is not None:
             table.won = table.won[:, [self._claim_anchor]]

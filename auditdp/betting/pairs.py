@@ -3,52 +3,68 @@
 Both run on Hypothesis (`search.py`) over what the adjacency generates, and judge a pair by frozen randomness, so that a
 pair has one value. That is no evidence: what they find is played, or confirmed, on randomness of its own.
 
-Where the adjacency lists corner cases, many pairs are *screened* before: the corner cases, and pairs that it generates, by
-so few calls that only a gross difference shows, such as that of an overflow. Those that differ most are judged like others.
+Many pairs are looked at by eight calls each: the corner cases of the adjacency, and pairs that it generates. Those that
+differ most are looked at again by more calls, and the best of these by so many that forecasts can be judged. Half of the
+calls go to the many, a quarter to each of the other rounds, as in successive halving:
+
+    Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS,
+    arXiv:1502.07943v1.
+
+Both inputs of a pair get the same randomness. Where noise is added to a query, each output then differs from its partner by
+the change of the query, and few calls show a change that independent noise would hide.
 """
 
 from __future__ import annotations
 
-import math
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
 from auditdp.adjacency import Adjacency, Neighbours, Pair
+from auditdp.adjacency.drawing import Drawn, changed, draws
+from auditdp.betting.batch import Batch
 from auditdp.betting.cells import VARIANTS
+from auditdp.betting.distance import Usual, distance, spread_of
 from auditdp.betting.forecasters import Single
 from auditdp.betting.game import Game
+from auditdp.betting.memory import Memory
 from auditdp.betting.views import as_rows
-from auditdp.calls import Calls
+from auditdp.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism import Array
 from auditdp.randomness import Streams
-from auditdp.search import key, maximise, smallest
+from auditdp.search import key, smallest
 
-CALLS_PER_PAIR = 128
-SCREENING_CALLS = 8
-SCREENING_SHARE = 2
-"""Half of the calls of a search may go into screening."""
-SPREAD_SHARE = 0.1
-AGAIN = 4
-NEVER_REPEATING = 0.9
-RATIO = 4.0
-"""Of eight outputs of normal noise, the deviations of the two halves are this many times each other in one case of 20."""
+FEWEST_CALLS = 1_024
+"""Calls that are worth a search."""
+FIRST, AGAIN, JUDGED = 8, 32, 128
+"""Calls of one pair in the three rounds, at least."""
+LONGER = 4
+"""Where there are more calls than pairs for them, a later round has up to so many times as many for each."""
+LISTED, SAME = 4, 2
+"""Listed pairs whose outputs show what is usual, and what is usual with the randomness of a round."""
 MOST_CORNERS = 200
-MOST_SCREENED = 100
-"""Generated pairs that are screened, beside the corner cases."""
-MOST_JUDGED = 8
-"""Screened pairs that are looked at once more, by four times the calls, and then judged like others."""
-GROSS = 3.0
-"""Distance from which a pair is played whatever the judgement: noise of ε = 1 moves by .7 of its deviation."""
-FEWEST_EXAMPLES = 8
-MOST_EXAMPLES = 200
+MOST_GENERATED = 240
+MOST_CHANGED = 8
+"""Best pairs of which further ones are made."""
+MOST_AGAIN = 64
+MOST_JUDGED = 16
 MOST_PROPOSED = 4
+BETTER, CLEARLY = 1.05, 1.25
+"""A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
+all show: between columns, deviations are known to some tenth."""
 CAUTIOUS = [k for k, variant in enumerate(VARIANTS) if variant.endswith("cautious")]
+FEWEST_EXAMPLES = 8
 SHRINK_EXAMPLES = 30
 SHRINK_FACTOR = 3
+FEWEST_TO_SHRINK = 128
+"""Calls that a smaller pair has to refute the claim, at least."""
 MOST_CALLS_TO_SHRINK = 200_000
 
 
@@ -63,122 +79,185 @@ def can_search(adjacency: Adjacency) -> bool:
 def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """Add the pairs whose outputs tell the inputs apart best to a game, and return how many calls that took.
 
-    A pair's score is the largest privacy loss that its law shows on a few outputs, or, without a law, the largest that
-    the counts of half of them leave plausible: enough to tell where to look.
+    A pair has two scores: how far apart its outputs are (`distance.py`), and the largest privacy loss that its law shows on
+    them or, without a law, that the counts of half of them leave plausible. The best by either go on, by turns. Listed
+    pairs take part: of those found, only they are added that show more than these do, or the best one if none does, and
+    none that shows just what another one shows, since every pair that is played has its share of the calls.
     """
-    if calls // CALLS_PER_PAIR < FEWEST_EXAMPLES:
+    if calls < FEWEST_CALLS:
         return 0
-    seed, listed = int(game.streams("proposals", 0).integers(2**32)), len(game.tables)
-    spent = 0
+    search = _Search(game, adjacency)
+    found = search.first_round(calls // 2)
+    found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN)
+    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED, judged=True)
+    for pair in search.worth(found)[:MOST_PROPOSED]:
+        game.add(replace(pair, name=pair.name or "found"))
+    return search.spent
 
-    def score(pair: Pair, calls: Calls | None = None) -> float:
-        nonlocal spent
-        adjacency.check(pair)
-        spent += CALLS_PER_PAIR
-        return _loss(game, pair, seed, calls or game.calls.anew())
 
-    corners: list[Pair] = getattr(adjacency, "corner_cases", list)()
-    judged: list[tuple[float, Pair]] = []
-    if corners:
-        screened, spent = _screened(game, adjacency, corners, calls // SCREENING_SHARE, seed)
-        for far, pair in screened:
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A pair with both of its scores and the column that differs most; the loss is 0 where nobody looked."""
+
+    pair: Pair
+    far: float
+    where: int
+    loss: float = 0.0
+
+    def exceeds(self, others: Sequence[_Scored]) -> bool:
+        """Return whether a score is more than those of others are, clearly so if they differ in other columns."""
+        alike = [other for other in others if other.where == self.where]
+        times, others = (BETTER, alike) if alike else (CLEARLY, others)
+        return self.far > times * max((other.far for other in others), default=0.0) or (
+            self.loss > times * max((other.loss for other in others), default=0.0)
+        )
+
+    @property
+    def total(self) -> float:
+        """What a climb makes large: the loss where a law tells it."""
+        return self.loss or self.far
+
+
+class _Search:
+    """Looks at pairs by a few calls each, and counts these calls."""
+
+    def __init__(self, game: Game, adjacency: Adjacency) -> None:
+        self.game, self.adjacency = game, adjacency
+        self.seed = int(game.streams("proposals", 0).integers(2**32))
+        self.spent = 0
+        self.listed = [table.pair for table in game.tables[:SAME]]
+        listed = [game.tables[k % len(game.tables)].pair for k in range(LISTED)]
+        some = [self._sides(pair, 2 * AGAIN, k + 1) for k, pair in enumerate(listed)]
+        self.usual = Usual.of([as_rows(side) for side in chain.from_iterable(some)])
+        first = game.tables[0].players[0]
+        self.knows_law = isinstance(first, Single) and getattr(first.forecaster, "calibrated", False)
+
+    def first_round(self, calls: int) -> list[_Scored]:
+        """Look at corner cases and at generated pairs, and return those that differ, the best first."""
+        corners: Sequence[Pair] = getattr(self.adjacency, "corner_cases", list)()
+        listed = [table.pair for table in self.game.tables]
+        seen: dict[Any, _Scored] = {}
+        spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, FIRST)])
+
+        def total(pair: Pair) -> float:
+            if (name := key(pair)) not in seen:
+                self.adjacency.check(pair)
+                scored = self._scored(pair, self._sides(pair, FIRST), spread)
+                seen[name] = seen[key(pair.swapped())] = scored
+            return seen[name].total
+
+        for pair in [*listed, *corners[: max(min(MOST_CORNERS, (calls - self.spent) // FIRST - len(listed)), 0)]]:
             with suppress(AuditError):
-                loss = score(pair, game.calls)
-                judged.append((math.inf if far > GROSS else loss, pair))
-    if (examples := min((calls - spent) // CALLS_PER_PAIR, MOST_EXAMPLES)) > 0:
-        judged += maximise(adjacency.strategy(), score, examples=examples, seed=seed)
-    known = {key(pair) for table in game.tables for pair in (table.pair, table.pair.swapped())}
-    for _, pair in sorted(judged, key=lambda entry: -entry[0]):
-        if key(pair) not in known and len(game.tables) < listed + MOST_PROPOSED:
-            known |= {key(pair), key(pair.swapped())}
-            game.add(replace(pair, name=pair.name or "found"))
-    return spent
+                total(pair)
+        self._generate(total, calls)
+        self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
+        return _by_turns([scored for name, scored in seen.items() if name == key(scored.pair)])
+
+    def _generate(self, total: Callable[[Pair], float], calls: int) -> None:
+        """Score generated pairs, two thirds of them drawn independently and the others made of the best of these.
+
+        Raises:
+            AuditError: The first that was raised, if no pair could be scored.
+        """
+        strategy = _generated(self.adjacency)
+        scored: list[tuple[float, Drawn[Pair]]] = []
+        refused: list[AuditError] = []
+        most = min((calls - self.spent) // FIRST, MOST_GENERATED)
+
+        def score(drawn: Drawn[Pair] | None) -> None:
+            if drawn is not None:
+                try:
+                    scored.append((total(drawn.value), drawn))
+                except AuditError as error:
+                    refused.append(error)
+
+        for drawn in islice(draws(strategy, seed=self.seed), most * 2 // 3):
+            score(drawn)
+        for k in range(most - most * 2 // 3):
+            best = sorted(scored, key=lambda entry: -entry[0])[:MOST_CHANGED]
+            if best:
+                score(changed(strategy, best[k % len(best)][1], seed=self.seed + k))
+        if refused and not scored:
+            raise refused[0]
+
+    def again(self, before: Sequence[_Scored], calls: int, *, least: int, judged: bool = False) -> list[_Scored]:
+        """Look at pairs by more calls, and return those that differ, the best first; forecasts may be judged as well.
+
+        Args:
+            before: The pairs, the best first.
+            calls: Calls for all of them.
+            least: Calls of each, at least: no more pairs are looked at than that leaves.
+            judged: Whether to judge forecasts.
+        """
+        if (most := min(calls // least - SAME, len(before))) < 1:
+            return list(before)
+        each = min(calls // (most + SAME), LONGER * least)
+        listed = [(pair, self._sides(pair, each)) for pair in self.listed]
+        spread = spread_of([as_rows(side) for _, sides in listed for side in sides])
+        found = [self._scored(pair, sides, spread, judged=judged) for pair, sides in listed]
+        known = {id(pair) for pair in self.listed}
+        for pair in (scored.pair for scored in before[:most] if id(scored.pair) not in known):
+            with suppress(AuditError):
+                found.append(self._scored(pair, self._sides(pair, each), spread, judged=judged))
+        return _by_turns(found)
+
+    def worth(self, found: Sequence[_Scored]) -> list[Pair]:
+        """Return the pairs that are worth playing beside the listed ones, the best first."""
+        known = {key(pair) for table in self.game.tables for pair in (table.pair, table.pair.swapped())}
+        listed = [scored for scored in found if key(scored.pair) in known]
+        others = [scored for scored in found if key(scored.pair) not in known]
+        better = [scored for scored in others if scored.exceeds(listed)]
+        alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored.pair for scored in reversed(better)}
+        return list(reversed(alike.values())) or [scored.pair for scored in others[:1]]
+
+    def _scored(self, pair: Pair, sides: tuple[Array, Array], spread: Floats, *, judged: bool = False) -> _Scored:
+        ones, zeros = (as_rows(side) for side in sides)
+        far, where = distance(ones, zeros, self.usual, spread)
+        return _Scored(pair, far, where, self._loss(pair, *sides) if judged or self.knows_law else 0.0)
+
+    def _sides(self, pair: Pair, calls: int, stream: int = 0) -> tuple[Array, Array]:
+        """Return half of the outputs of the data and half of the neighbour, with the same randomness."""
+        seed = [self.seed, calls, stream]
+        self.spent += 2 * (calls // 2)
+        ones, zeros = (
+            self.game.calls(data, calls // 2, np.random.default_rng(seed)) for data in (pair.data, pair.neighbour)
+        )
+        return ones, zeros
+
+    def _loss(self, pair: Pair, ones: Array, zeros: Array) -> float:
+        """Return how far apart outputs look to a forecaster that has learned from half of them, in nats of log-odds."""
+        first, memory, half = self.game.seat(pair).players[0], Memory(), 0 if self.knows_law else len(ones) // 2
+        if half:
+            memory.add(ones[:half], zeros[:half])
+            first.learn(memory, stalled=True)
+        said = first.forecast(Batch(ones[half:], zeros[half:], np.random.default_rng(self.seed)))
+        if isinstance(first, Single):
+            return float(np.max(np.abs(said[0].log_odds), initial=0.0))
+        cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in said]
+        return float(max(np.max(np.abs(odds[CAUTIOUS]), initial=0.0) for odds in cautious))
 
 
-def _screened(
-    game: Game, adjacency: Adjacency, corners: list[Pair], calls: int, seed: int
-) -> tuple[list[tuple[float, Pair]], int]:
-    """Return the pairs that differ most by a few calls each, the most different first, and the calls that this took."""
-    assert game.calls.like is not None  # calls were looked at
-    like = as_rows(game.calls.like)
-    spent, most = 0, calls // SCREENING_CALLS - AGAIN * MOST_JUDGED
+def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
+    """Return the pairs that differ: by turns the best of every column, those with the largest loss, and the farthest.
 
-    def apart(pair: Pair, factor: int = 1) -> float:
-        nonlocal spent
-        adjacency.check(pair)
-        size, rng = factor * SCREENING_CALLS // 2, np.random.default_rng([seed, factor])
-        spent += 2 * size
-        ones, zeros = (as_rows(game.calls(data, size, rng)) for data in (pair.data, pair.neighbour))
-        return distance(ones, zeros, like)
-
-    found: list[tuple[float, Pair]] = []
-    for pair in corners[: max(min(MOST_CORNERS, most), 0)]:
-        with suppress(AuditError):
-            found.append((apart(pair), pair))
-    if (examples := min(most - spent // SCREENING_CALLS, MOST_SCREENED)) > 0:
-        with suppress(AuditError):  # all of them are refused, which may not be so for more calls
-            found += maximise(_generated(adjacency), apart, examples=examples, seed=seed)
-    known = {key(table.pair) for table in game.tables}
-    distinct = {key(pair): (far, pair) for far, pair in found if far > 0 and key(pair) not in known}
-    best = sorted(distinct.values(), key=lambda entry: -entry[0])
-    again: list[tuple[float, Pair]] = []
-    for _, pair in best[:MOST_JUDGED]:
-        with suppress(AuditError):
-            again.append((apart(pair, AGAIN), pair))
-    return sorted(again, key=lambda entry: -entry[0]), spent
+    What differs in one column is often of one kind, and the deviation of one column may be taken for too small.
+    """
+    by_far = sorted((s for s in found if s.far > 0 or s.loss > 0), key=lambda scored: -scored.far)
+    place = Counter[int]()
+    rank: dict[int, int] = {}
+    for scored in by_far:
+        rank[id(scored)] = place[scored.where]
+        place[scored.where] += 1
+    ranks = [sorted(by_far, key=lambda scored: rank[id(scored)]), by_far]
+    if any(scored.loss for scored in by_far):
+        ranks.insert(1, sorted(by_far, key=lambda scored: -scored.loss))
+    return list({id(scored): scored for scored in chain.from_iterable(zip(*ranks, strict=True))}.values())
 
 
 def _generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
     """Return what an adjacency generates; where it lists corner cases, also pairs that are like them."""
     wide = getattr(adjacency, "wide", None) if hasattr(adjacency, "corner_cases") else None
     return adjacency.strategy() if wide is None else adjacency.strategy() | wide()
-
-
-def distance(ones: Array, zeros: Array, like: Array) -> float:
-    """Return how far apart two few outputs are, in standard deviations, where that is largest.
-
-    Looked at are the columns, their sum and their largest. Of each it is the gap between the means, or, if that is more, how
-    many times one side's deviation is that of the other, divided by ``RATIO``. Where outputs hardly ever repeat, as those of
-    continuous noise, a side that does not vary makes this infinite; elsewhere few outputs may be equal by chance, and a
-    deviation is at least ``SPREAD_SHARE`` of the usual one. It is infinite too where all numbers of one side alone are
-    missing.
-
-    Args:
-        ones: Outputs of one input, shape (n, d).
-        zeros: Outputs of the other.
-        like: What outputs look like.
-    """
-    if not ones.shape[1]:
-        return 0.0
-    with np.errstate(all="ignore"):
-        sides = [np.column_stack([rows, rows.sum(axis=1), rows.max(axis=1)]) for rows in (ones, zeros, like)]
-        finite = [np.isfinite(side) for side in sides]
-        one, zero, usual = (
-            np.where(here, side, 0.0).astype(np.float64) for here, side in zip(finite, sides, strict=True)
-        )
-        repeating = np.array([len(set(column)) < NEVER_REPEATING * len(column) for column in usual.T])
-        floor = np.where(repeating, SPREAD_SHARE * usual.std(axis=0), 0.0)
-        low, high = np.sort([np.maximum(side.std(axis=0), floor) for side in (one, zero)], axis=0)
-        gap = np.abs(one.mean(axis=0) - zero.mean(axis=0))
-        far = np.fmax(gap / high, high / low / RATIO)
-    missing = np.abs(finite[0].mean(axis=0) - finite[1].mean(axis=0)) == 1
-    return float(np.max(np.where(missing, np.inf, np.nan_to_num(far, nan=0.0, posinf=np.inf))))
-
-
-def _loss(game: Game, pair: Pair, seed: int, calls: Calls) -> float:
-    """Return how far apart a few outputs of a pair look, in nats of log-odds, with frozen randomness.
-
-    Minus infinity for a pair whose outputs are of another shape than those of the game, if these calls represent them so.
-    """
-    probe = Game(calls, game.claim, [pair], game.forecasters, lambda *_: np.random.default_rng(seed))
-    if probe.calls.row != game.calls.row:
-        return -math.inf
-    probe.play(CALLS_PER_PAIR // 2, alpha=game.alpha)
-    said = probe.tables[0].players[0].forecast(probe.draw(pair, CALLS_PER_PAIR // 2, np.random.default_rng(seed + 1)))
-    if isinstance(probe.tables[0].players[0], Single):
-        return float(np.max(np.abs(said[0].log_odds), initial=0.0))
-    cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in said]
-    return float(max(np.max(np.abs(odds[CAUTIOUS]), initial=0.0) for odds in cautious))
 
 
 def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None, int]:
@@ -188,7 +267,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
         A game on that pair that refuted the claim, to be confirmed, or None if there was no other; and the calls spent.
     """
     seed = int(game.streams("smaller pairs", 0).integers(2**32))
-    budget = SHRINK_FACTOR * max(game.refuted_at or game.wealth.calls, CALLS_PER_PAIR)
+    budget = SHRINK_FACTOR * max(game.refuted_at or game.wealth.calls, FEWEST_TO_SHRINK)
     examples = min(SHRINK_EXAMPLES, MOST_CALLS_TO_SHRINK // (2 * budget))
     if examples < FEWEST_EXAMPLES:
         return None, 0

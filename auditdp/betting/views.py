@@ -2,9 +2,9 @@
 
 A scalar is looked at as it is. A vector is looked at coordinate by coordinate, by differences of neighbouring
 coordinates, by its sum, its extremes and where they are, and as a whole (its *fingerprint*, which tells equal rows from
-different ones). Where inputs are as long as outputs, it is also looked at by which of them it, or its steps, are nearer to,
-and along the change from one to the other. NaN means "no number here" (a query that was not answered, the padding of a short
-trace).
+different ones). Where the noise on a number has steps, it is also looked at by what is left beyond them (`residues.py`).
+Where inputs are as long as outputs, it is also looked at by which of them it, or its steps, are nearer to, and along the
+change from one to the other. NaN means "no number here" (a query that was not answered, the padding of a short trace).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
+from auditdp.betting.residues import residue_of
 from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 
@@ -66,7 +67,7 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
     if width == 0:
         return []
     if width == 1:
-        return [View("value", lambda rows: _floats(rows[:, 0]))]
+        return [View("value", lambda rows: _floats(rows[:, 0])), *_residues(outputs, ["value"])]
     seen = min(width, MOST_COORDINATES)
     called = labels if len(labels) == width else [f"[{j}]" for j in range(width)]
     views = [View(called[j], _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)]
@@ -80,6 +81,7 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
         View("place of the largest", lambda rows: _floats(rows.argmax(axis=1))),
         View("place of the smallest", lambda rows: _floats(rows.argmin(axis=1))),
     ]
+    views += _residues(outputs, called[:seen])
     if outputs.dtype.kind == "f" and np.isnan(outputs).any():
         views += [View("numbers", lambda rows: (~np.isnan(rows)).sum(axis=1).astype(np.float64))]
     if with_inputs:
@@ -128,8 +130,8 @@ def _total(seen: Floats, terms: Callable[[Floats], Floats]) -> Floats:
     """Return the sum of a term of every number of a row, shape (n,), rounded well above the last bits of the numbers.
 
     Beyond both inputs the distances to them differ by a constant, and in the last bits of what is computed for it one sees
-    to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``). Where terms cancel, those
-    bits are all that is left; so the sum is a multiple of ``GRID`` times the largest number, and then of single precision.
+    to which input noise was added, a leak of floating-point sampling (see ``evidence/support.py``). Where terms cancel,
+    those bits are all that is left; so the sum is a multiple of ``GRID`` times the largest number, too.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.abs(seen, where=np.isfinite(seen), out=np.zeros_like(seen)).max(axis=1, initial=0.0)
@@ -150,6 +152,19 @@ def _steps_at(rows: Array, places: NDArray[np.intp]) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         steps[:, later] -= rows[:, places[later] - 1]
     return steps
+
+
+def _residues(outputs: Array, called: Sequence[str]) -> list[View]:
+    """Return a view of each number whose noise has steps."""
+    if outputs.dtype != np.float64:
+        return []
+    found = {name: (j, of) for j, name in enumerate(called) if (of := residue_of(outputs[:, j])) is not None}
+    weight = min(1.0, TOGETHER / max(len(found), 1))
+    return [View(f"{name} beyond the steps of its noise", _residue(j, of), weight) for name, (j, of) in found.items()]
+
+
+def _residue(j: int, of: Callable[[Floats], Floats]) -> Callable[[Array], Floats]:
+    return lambda rows: of(_floats(rows[:, j]))
 
 
 def _coordinate(j: int) -> Callable[[Array], Floats]:

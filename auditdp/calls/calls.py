@@ -156,6 +156,11 @@ class Calls:
         found.__cause__ = error
         return found
 
+    def changed(self) -> str | None:
+        """Return which part of the mechanism calls have changed, such as '._count', or None."""
+        untouched, used = (getattr(m, "function", m) for m in (self._untouched, self.mechanism))
+        return difference(untouched, used) if self.seeded else None
+
     def anew(self) -> Calls:
         """Return the same calls, with nothing decided about how outputs are represented."""
         fresh = copy.copy(self)

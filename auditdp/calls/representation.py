@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,10 @@ from auditdp.errors import MechanismError
 Array = NDArray[Any]
 Outputs = Array | list[Any]
 """Outputs of one call: an array with one row each, or a list of what a function of one output a call returned."""
+MOST_SEEN = 4096
+"""Outputs whose rows are remembered: answers, flags and short lists of them come again and again."""
+SIMPLE = (str, bytes, int, bool, type(None))
+LONGEST = 16
 NOT_A_NUMBER = 0x7FF8 << 48
 """The bits of a quiet NaN of IEEE 754, whose lower 48 bits may hold anything."""
 
@@ -46,6 +50,7 @@ class Representation:
     flat: bool
     typed: bool = False
     kind: str = ""
+    _seen: dict[Any, Array] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @classmethod
     def of(cls, samples: Iterable[Outputs]) -> Representation:
@@ -103,7 +108,14 @@ class Representation:
         rows = np.full((len(outputs), *self.shape), np.nan, self.dtype)
         place = self._flat if self.flat else self._plain
         for row, output in zip(rows.reshape(len(outputs), math.prod(self.shape)), outputs, strict=True):
-            place(row, output)
+            if (name := _name(output)) is None:
+                place(row, output)
+            elif (known := self._seen.get(name)) is not None:
+                row[:] = known
+            else:
+                place(row, output)
+                if len(self._seen) < MOST_SEEN:
+                    self._seen[name] = row.copy()
         return rows
 
     def _holds(self, array: Array, outputs: Outputs) -> bool:
@@ -188,6 +200,16 @@ def _array(output: Any) -> Array | None:
         return np.asarray(output)
     except ValueError:  # ragged
         return None
+
+
+def _name(output: Any) -> Any:
+    """Return what only equal outputs of one type share, where such an output is likely to come again; else None."""
+    if type(output) in SIMPLE:
+        return type(output), output
+    if type(output) in (list, tuple) and len(output) <= LONGEST:
+        types = tuple(map(type, output))
+        return (type(output), types, tuple(output)) if all(of in SIMPLE for of in types) else None
+    return None
 
 
 def _text(numbers: Iterable[float]) -> str:

@@ -22,6 +22,7 @@ from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.power import growths
+from auditdp.betting.state import check_state
 from auditdp.budgets import Fault, Goal
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding, check_share
@@ -172,6 +173,7 @@ def play_game(
         details["confirmation"]["outputs"] = fresh.calls.recorded()
     seen = f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show {bound}"
     if not fresh.wealth.refuted(own):
+        used += check_state(game, streams, own)
         checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
         details["independence_calls"] += checked
         used += checked

@@ -208,9 +208,9 @@ def test_what_is_played_unless_an_audit_says_otherwise():
         def score(self, outputs, pair):
             return outputs
 
-    assert names(Response(1.0)) == names(LaplaceMechanism(1.0)) == ["likelihood ratio", "watcher"]
-    assert names(Score()) == ["score", "watcher"]
-    assert names(lambda: 0) == ["watcher"]
+    assert names(Response(1.0)) == names(LaplaceMechanism(1.0)) == ["likelihood ratio", "watcher", "repeats"]
+    assert names(Score()) == ["score", "watcher", "repeats"]
+    assert names(lambda: 0) == ["watcher", "repeats"]
 
 
 def test_probabilities_are_the_logistic_function_without_rounding_away_the_small_one():

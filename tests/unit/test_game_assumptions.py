@@ -94,9 +94,40 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch)
     """Where the tests of independence see nothing: the verdict rests on calls that were made one by one."""
     for check in ("check_seeded", "check_batch", "check_independence"):
         monkeypatch.setattr(f"auditdp.calls.independence.{check}", lambda *args, **options: None)
+    with pytest.raises(MechanismError, match=r"keeps state between calls \(\.answers changes\)"):
+        play(Remembering())
+    monkeypatch.setattr("auditdp.evidence.game.check_state", lambda *args: 0)
     found = play(Remembering())
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
+
+
+class Counting:
+    """Laplace noise, which every hundredth call leaves out: the first run is 1-DP."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, data, rng):
+        self.calls += 1
+        return data if self.calls % 100 == 0 else data + rng.laplace()
+
+
+def test_a_finding_that_rests_on_a_counter_names_it():
+    with pytest.raises(MechanismError, match=r"keeps state between calls \(\.calls changes\)"):
+        play(Counting(), calls=8_000)
+
+
+class Harmless(Counting):
+    """Counts its calls, and does nothing with that."""
+
+    def __call__(self, data, rng):
+        self.calls += 1
+        return data + rng.laplace(scale=0.4)
+
+
+def test_a_counter_that_nothing_depends_on_is_no_error():
+    assert play(Harmless(), alpha=0.01).verdict is Verdict.VIOLATED
 
 
 def test_a_finding_is_confirmed_at_the_level_of_the_audit():

@@ -165,3 +165,13 @@ def test_a_word_that_tells_is_found_and_a_fair_one_is_not():
     with pytest.raises(PrivacyViolation):
         assert_private(telling, PureDP(0.5), AnyValues((0, 1)), calls=3_000)
     assert assert_private(fair, PureDP(0.5), AnyValues((0, 1)), calls=500).counterexample is None
+
+
+def test_outputs_that_come_again_have_the_same_row_and_none_has_that_of_another_type():
+    first = ["yes", "no", None, [1, True], (1, True), ["a", 1]]
+    representation = Representation.of([first])
+    rows = representation.rows(first)
+    assert representation.rows(first[::-1])[::-1].tobytes() == rows.tobytes()
+    later = [1, True, 1.0, [1, 1], [True, True], (1, 1), 0.0, -0.0, "1"]
+    fresh = Representation.of([first]).rows(later)
+    assert representation.rows(later * 2).tobytes() == np.concatenate([fresh, fresh]).tobytes()
