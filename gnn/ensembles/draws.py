@@ -40,8 +40,6 @@ def draws_of(
 ) -> Draws:
     """Return the draws of some trainings, each a function of its own key and of nothing else.
 
-    The noise is drawn before the batches, so that two worlds with different numbers of records share it under equal keys.
-
     Args:
         keys: One for each training.
         settings: How batches are drawn: Poisson batches with its ``rate``, all records if that is 1, and batches of exactly
@@ -58,13 +56,16 @@ def draws_of(
     if rate is None and size > min(records, default=size):
         raise DataError(f"draws_of: expected batches of at most {min(records)} records, got batch={settings.batch!r}")
     noise = np.empty((len(keys), steps, weights), dtype=np.float32 if dtype == torch.float32 else np.float64)
-    taken = None if rate == 1 else np.zeros((len(keys), steps, places), dtype=bool)
+    uniform = None if rate == 1 else np.ones((len(keys), steps, places))
     for row, (key, count) in enumerate(zip(keys, records, strict=True)):
         rng = np.random.Generator(np.random.Philox(key=key))
         rng.standard_normal(out=noise[row], dtype=noise.dtype.type)
-        if taken is not None and rate is not None:
-            np.less(rng.random((steps, places)), rate, out=taken[row])
-        elif taken is not None:
-            order = rng.random((steps, count)).argsort(axis=1)
-            np.put_along_axis(taken[row], order[:, :size], True, axis=1)
-    return Draws(torch.from_numpy(noise), None if taken is None else torch.from_numpy(taken))
+        if uniform is not None:
+            uniform[row, :, :count] = rng.random((steps, count))
+    if uniform is None:
+        return Draws(torch.from_numpy(noise), None)
+    if rate is not None:
+        return Draws(torch.from_numpy(noise), torch.from_numpy(uniform < rate))
+    taken = np.zeros(uniform.shape, dtype=bool)
+    np.put_along_axis(taken, uniform.argpartition(size - 1, axis=2)[:, :, :size], True, axis=2)
+    return Draws(torch.from_numpy(noise), torch.from_numpy(taken))

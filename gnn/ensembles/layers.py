@@ -104,7 +104,8 @@ def totals_by_layers(
         weight, bias = layer.split("+")
         delta, row = (part.reshape(*part.shape[:2], -1, part.shape[-1]) for part in (deltas[weight], rows[weight]))
         if delta.shape[2] == 1:
-            squares = squares + delta.square().sum(dim=(2, 3)) * (row.square().sum(dim=(2, 3)) + bool(bias))
+            of_delta, of_row = (torch.linalg.vector_norm(part, dim=(2, 3)).square() for part in (delta, row))
+            squares = squares + of_delta * (of_row + bool(bias))
         else:
             products = (row @ row.mT) + bool(bias)
             squares = squares + ((delta @ delta.mT) * products).sum(dim=(2, 3))

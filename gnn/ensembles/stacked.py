@@ -68,5 +68,5 @@ class Stacked:
             ids: Numbers of examples in their worlds, int64, shape (trainings, batch).
             world_of: World of each training, shape (trainings,).
         """
-        at = ids + self.offsets[world_of, None]
-        return tuple(each[at.clamp(max=len(each) - 1)] for each in self.inputs)
+        at = (ids + self.offsets[world_of, None]).clamp(max=len(self.inputs[0]) - 1).flatten()
+        return tuple(each.index_select(0, at).view(*ids.shape, *each.shape[1:]) for each in self.inputs)

@@ -93,7 +93,8 @@ class Sums:
             rows = (counts > first).nonzero().squeeze(1)
             ids = order[rows, first : first + width]
             used = torch.arange(first, first + ids.shape[1], device=ids.device) < counts[rows, None]
-            found[rows] += self._totals(weights[rows], worlds.rows(ids, world_of[rows]), used)
+            totals = self._totals(weights[rows], worlds.rows(ids, world_of[rows]), used)
+            found.index_add_(0, rows, totals)
         if worlds.canary is not None:
             canary = worlds.canary[world_of, steps].to(weights)
             norms = torch.linalg.vector_norm(canary, dim=1, keepdim=True)
