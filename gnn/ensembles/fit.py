@@ -124,22 +124,21 @@ def _fitted(sums: Sums, keys: Keys, world_of: Tensor, keep: bool) -> Trainings:
 
 
 def trajectories(trainer: Trainer, sums: Tensor) -> Tensor:
-    """Return the weights before every step of trainings that released these sums, which determine them.
+    """Return the weights of trainings that released these sums, which determine them.
 
     Args:
         trainer: The trainer.
         sums: Noised sums, shape (trainings, steps, weights).
 
     Returns:
-        Shape (trainings, steps, weights).
+        Before the first step and after every step, shape (trainings, steps + 1, weights).
     """
     settings = trainer.settings
     weights = nn.Parameter(trainer.start.repeat(len(sums), 1))
     optimiser = settings.as_settings().optimiser_of(nn.ParameterList([weights]))
-    found = torch.empty_like(sums)
+    found = [weights.detach().clone()]
     for number in range(settings.steps):
-        found[:, number] = weights.detach()
         weights.grad = sums[:, number] / settings.batch
         optimiser.step()
-    return found
-
+        found.append(weights.detach().clone())
+    return torch.stack(found, dim=1)

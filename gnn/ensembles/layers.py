@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.func import grad, vmap
+from torch.func import vmap
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -88,21 +88,27 @@ def totals_by_layers(
         scales: Of the gradients' norms, shape (count, batch), what they are multiplied by.
         outputs: What ``check_layers`` returned.
     """
-    like = inputs[0].new_zeros((), dtype=next(iter(weights.values())).dtype)
-    zeros = {layer.split("+")[0]: like.expand(shape) for layer, shape in outputs.items()}
+    count, like = inputs[0].shape[:2], next(iter(weights.values()))
+    names = [layer.split("+")[0] for layer in outputs]
+    zeros = {
+        name: like.new_zeros(*count, *shape, requires_grad=True)
+        for name, shape in zip(names, outputs.values(), strict=True)
+    }
 
     def tapped(added: Gradients, given: Gradients, *example: Tensor) -> tuple[Tensor, Gradients]:
         with _Tap(given, added) as tap:
             return loss_of(given, *example), tap.seen
 
-    axes: Any = (None, None, *[0] * len(inputs))
-    each = vmap(grad(tapped, has_aux=True), in_dims=axes)
-    deltas, rows = vmap(each, in_dims=(None, 0, *axes[2:]))(zeros, weights, *inputs)
-    squares = torch.zeros(()).to(like)
+    axes: Any = (0, None, *[0] * len(inputs))
+    with torch.enable_grad():
+        losses, rows = vmap(vmap(tapped, in_dims=axes))(zeros, weights, *inputs)
+        found = torch.autograd.grad(losses.sum(), list(zeros.values()))
+    deltas = dict(zip(names, found, strict=True))
+    squares = like.new_zeros(())
     flat: list[tuple[str, str, Tensor, Tensor]] = []
     for layer in outputs:
         weight, bias = layer.split("+")
-        delta, row = (part.reshape(*part.shape[:2], -1, part.shape[-1]) for part in (deltas[weight], rows[weight]))
+        delta, row = (part.reshape(*part.shape[:2], -1, part.shape[-1]) for part in (deltas[weight], rows[weight].detach()))
         if delta.shape[2] == 1:
             of_delta, of_row = (torch.linalg.vector_norm(part, dim=(2, 3)).square() for part in (delta, row))
             squares = squares + of_delta * (of_row + bool(bias))

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from auditdp.adjacency import Pair
 from auditdp.errors import ConfigurationError
@@ -92,25 +91,6 @@ class FinalModel(Released):
         """Return the final weights of ``size`` trainings, shape (size, weights)."""
         return np.asarray(self.trainings(data, size, rng=rng, sums=False).weights.numpy())
 
-    def score(self, outputs: Array, pair: Pair) -> Array:
-        """Return how far each output lies in the direction from one world's model to the other's, trained without noise."""
-        quiet = [self._quiet(data) for data in (pair.data, pair.neighbour)]
-        return np.asarray(outputs @ (quiet[0] - quiet[1]))
-
-    def _quiet(self, data: Any) -> Array:
-        """Return the weights after steps without noise, each on the expected sum of its batch."""
-        trainer, stacked = self.trainer, Stacked.of([self.world(data)], CPU)
-        settings = trainer.settings
-        share = settings.batch / int(stacked.records[0]) if settings.rate is None else settings.rate
-        totals = Sums(trainer, stacked)
-        every, first = torch.ones(1, stacked.places, dtype=torch.bool), torch.zeros(1, dtype=torch.long)
-        sums = torch.zeros(1, settings.steps, trainer.start.numel(), dtype=trainer.start.dtype)
-        for number in range(settings.steps):
-            weights = trajectories(trainer, sums)[:, number]
-            sums[:, number] = share * totals(weights, first, first + number, every)
-        last = trajectories(trainer, torch.cat([sums, sums[:, :1]], dim=1))
-        return np.asarray(last[0, -1].numpy())
-
 
 @dataclass(frozen=True, eq=False)
 class NoisedSums(Released):
@@ -149,38 +129,36 @@ class NoisedSums(Released):
         Given the weights, a step's sum is N(S, σ²C² I) where the canary is not in the batch, and N(S + g, σ²C² I) with
         probability q, g its clipped gradient.
         """
-        claimed = Trainer(self.trainer.model, self.trainer.loss, self.trainer.settings, clipped, as_summed, as_drawn)
-        settings, weights = claimed.settings, claimed.start.numel()
-        assert settings.rate is not None  # checked when it was made
-        stacked = Stacked.of([self.world(data)], CPU)
-        given = torch.from_numpy(np.array(outputs)).reshape(len(outputs), settings.steps, -1)
-        released = given[:, :, :weights]
-        steps = torch.arange(settings.steps).repeat(len(given))
-        taken = torch.ones(len(steps), stacked.places, dtype=torch.bool)
-        if settings.rate < 1:
-            taken[:, :-1] = given[:, :, weights:].reshape(len(steps), -1) > 0
-        taken[:, -1] = False
-        expected = _at(Sums(claimed, stacked), trajectories(claimed, released).flatten(0, 1), steps, taken)
-        rest = released.flatten(0, 1) - expected
-        variance = claimed.deviation**2
-        found = -rest.square().sum(dim=1) / (2 * variance)
-        if stacked.canary is not None:
-            norms = torch.linalg.vector_norm(stacked.canary[0], dim=1, keepdim=True)
-            canary = (clipped(norms, settings.clipping_norm) * stacked.canary[0]).to(rest)[steps]
-            ratio = ((rest - canary / 2) * canary).sum(dim=1) / variance
-            absent = torch.tensor(math.log1p(-settings.rate) if settings.rate < 1 else -math.inf).to(ratio)
-            found = found + torch.logaddexp(absent, math.log(settings.rate) + ratio)
-        return np.asarray(found.reshape(len(given), -1).sum(dim=1).numpy())
+        return self._log_probs(outputs, [self.world(data)])[0]
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the log likelihood ratio of the claimed trainer, which tells twins apart as well, shape (size,)."""
-        return np.asarray(self.log_prob(outputs, pair.data) - self.log_prob(outputs, pair.neighbour))
+        first, second = self._log_probs(outputs, [self.world(data) for data in (pair.data, pair.neighbour)])
+        return np.asarray(first - second)
 
-
-def _at(sums: Sums, weights: Tensor, steps: Tensor, taken: Tensor) -> Tensor:
-    """Return the sums of one world at some weights, a chunk at a time."""
-    size, found = sums.chunk, torch.empty_like(weights)
-    for first in range(0, len(weights), size):
-        part = slice(first, first + size)
-        found[part] = sums(weights[part], torch.zeros_like(steps[part]), steps[part], taken[part])
-    return found
+    def _log_probs(self, outputs: Array, worlds: list[World]) -> Array:
+        """Return ``log_prob`` of each output in each world, shape (worlds, size); sums of all steps are taken at once."""
+        claimed = replace(self.trainer, scales=clipped, finish=as_summed, noise=as_drawn)
+        settings, weights, stacked = claimed.settings, claimed.start.numel(), Stacked.of(worlds, CPU)
+        assert settings.rate is not None  # checked when it was made
+        given = torch.from_numpy(np.array(outputs)).reshape(len(outputs), settings.steps, -1)
+        released = given[:, :, :weights].contiguous()
+        at = trajectories(claimed, released)[:, :-1].flatten(0, 1).repeat(len(worlds), 1)
+        steps = torch.arange(settings.steps).repeat(len(worlds) * len(given))
+        world_of = torch.arange(len(worlds)).repeat_interleave(released.shape[:2].numel())
+        taken = torch.ones(len(steps), stacked.places, dtype=torch.bool)
+        if settings.rate < 1:
+            taken[:, :-1] = given[:, :, weights:].flatten(0, 1).repeat(len(worlds), 1) > 0
+        taken[:, -1] = False
+        sums, rest = Sums(claimed, stacked), released.flatten(0, 1).repeat(len(worlds), 1)
+        for part in torch.arange(len(steps)).split(sums.chunk):
+            rest[part] -= sums(at[part], world_of[part], steps[part], taken[part])
+        variance = claimed.deviation**2
+        found = -rest.square().sum(dim=1) / (2 * variance)
+        if stacked.canary is not None:
+            canary = stacked.canary[world_of, steps].to(rest)
+            canary = clipped(torch.linalg.vector_norm(canary, dim=1, keepdim=True), settings.clipping_norm) * canary
+            ratio = ((rest - canary / 2) * canary).sum(dim=1) / variance
+            absent = torch.tensor(math.log1p(-settings.rate) if settings.rate < 1 else -math.inf).to(ratio)
+            found = found + torch.logaddexp(absent, math.log(settings.rate) + ratio)
+        return np.asarray(found.reshape(len(worlds), len(given), settings.steps).sum(dim=2).numpy())
