@@ -72,10 +72,13 @@ def fit_ensemble(
     members = torch.zeros(len(keys), dtype=torch.long) if world_of is None else torch.as_tensor(world_of)
     if members.shape != (len(keys),) or (len(keys) and not 0 <= int(members.min()) <= int(members.max()) < len(worlds)):
         raise DataError(
-            f"fit_ensemble: expected world_of, one of {len(worlds)} worlds for each of {len(keys)} keys, got {world_of!r:.80}"
+            f"fit_ensemble: expected world_of, one of {len(worlds)} worlds for each of {len(keys)} keys, got "
+            f"{world_of!r:.80}"
         )
     if trainer.settings.rate is None and not bool(stacked.present.all()):
-        raise DataError("fit_ensemble: batches of fixed size need worlds of one length of which every example is present")
+        raise DataError(
+            "fit_ensemble: batches of fixed size need worlds of one length of which every example is present"
+        )
     totals = Sums(trainer, stacked)
     size = chunk or totals.chunk
     parts = [
@@ -97,9 +100,7 @@ def _fitted(sums: Sums, keys: Keys, world_of: Tensor, keep: bool) -> Trainings:
     settings, place = trainer.settings, world_of.device
     start = trainer.start
     records = worlds.records[world_of.cpu()].tolist()
-    draws = draws_of(
-        keys, settings, records=records, places=worlds.places, weights=start.numel(), dtype=start.dtype
-    )
+    draws = draws_of(keys, settings, records=records, places=worlds.places, weights=start.numel(), dtype=start.dtype)
     noise = trainer.noise(draws.noise)
     every = torch.ones(len(keys), worlds.places, dtype=torch.bool, device=place)
     weights = nn.Parameter(start.to(place).repeat(len(keys), 1))

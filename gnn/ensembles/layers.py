@@ -108,7 +108,9 @@ def totals_by_layers(
     flat: list[tuple[str, str, Tensor, Tensor]] = []
     for layer in outputs:
         weight, bias = layer.split("+")
-        delta, row = (part.reshape(*part.shape[:2], -1, part.shape[-1]) for part in (deltas[weight], rows[weight].detach()))
+        delta, row = (
+            part.reshape(*part.shape[:2], -1, part.shape[-1]) for part in (deltas[weight], rows[weight].detach())
+        )
         if delta.shape[2] == 1:
             of_delta, of_row = (torch.linalg.vector_norm(part, dim=(2, 3)).square() for part in (delta, row))
             squares = squares + of_delta * (of_row + bool(bias))

@@ -151,7 +151,7 @@ class NoisedSums(Released):
             taken[:, :-1] = given[:, :, weights:].flatten(0, 1).repeat(len(worlds), 1) > 0
         taken[:, -1] = False
         sums, rest = Sums(claimed, stacked), released.flatten(0, 1).repeat(len(worlds), 1)
-        for part in torch.arange(len(steps)).split(sums.chunk):
+        for part in torch.split(torch.arange(len(steps)), sums.chunk):
             rest[part] -= sums(at[part], world_of[part], steps[part], taken[part])
         variance = claimed.deviation**2
         found = -rest.square().sum(dim=1) / (2 * variance)
@@ -159,6 +159,6 @@ class NoisedSums(Released):
             canary = stacked.canary[world_of, steps].to(rest)
             canary = clipped(torch.linalg.vector_norm(canary, dim=1, keepdim=True), settings.clipping_norm) * canary
             ratio = ((rest - canary / 2) * canary).sum(dim=1) / variance
-            absent = torch.tensor(math.log1p(-settings.rate) if settings.rate < 1 else -math.inf).to(ratio)
+            absent = ratio.new_full((), math.log1p(-settings.rate) if settings.rate < 1 else -math.inf)
             found = found + torch.logaddexp(absent, math.log(settings.rate) + ratio)
         return np.asarray(found.reshape(len(worlds), len(given), settings.steps).sum(dim=2).numpy())

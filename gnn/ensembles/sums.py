@@ -46,7 +46,8 @@ class Sums:
         expected = (trainer.settings.steps, self.weights)
         if worlds.canary is not None and worlds.canary.shape[1:] != expected:
             raise DataError(
-                f"Sums: expected canaries of shape {expected}, a gradient for each step, got {tuple(worlds.canary.shape[1:])}"
+                f"Sums: expected canaries of shape {expected}, a gradient for each step, got "
+                f"{tuple(worlds.canary.shape[1:])}"
             )
         if trainer.settings.gradients == "layers" and worlds.present.shape[1]:
             start = self._by_name(trainer.start.to(worlds.inputs[0].device))
@@ -129,7 +130,7 @@ class Sums:
 
     def _by_name(self, weights: Tensor) -> Gradients:
         """Return weights by their names, each shape (..., *weight)."""
-        parts = weights.split([shape.numel() for shape in self.shapes.values()], dim=-1)
+        parts = torch.split(weights, [shape.numel() for shape in self.shapes.values()], dim=-1)
         lead = weights.shape[:-1]
         return {name: part.view(*lead, *shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 

@@ -44,8 +44,8 @@ class Trainer:
         model: Any module that ``torch.func.functional_call`` takes. Its weights are the first ones of every training, and
             public. It is called as it is, in training or not.
         loss: ``loss(call, *inputs)``, of one example.
-        settings: As of ``fit_private``, with ``gradients`` "functorch" for any model, or "layers" where all weights are those
-            of linear layers, which is many times as fast; ``chunk`` is not read.
+        settings: As of ``fit_private``, with ``gradients`` "functorch" for any model, or "layers" where all weights are
+            those of linear layers, which is many times as fast; ``chunk`` is not read.
         scales: What each gradient is multiplied by, of the norms and the clipping norm.
         finish: What becomes of the sums before the noise, shape (trainings, weights).
         noise: What becomes of standard normal noise, shape (trainings, steps, weights), before it is multiplied by σC.

@@ -20,7 +20,8 @@ def mean_clipped(sums: Tensor, settings: PrivateSettings) -> Tensor:
     """Clip the mean gradient of a batch to norm C, in place of each gradient."""
     most = settings.batch * settings.clipping_norm
     norms = torch.linalg.vector_norm(sums, dim=1, keepdim=True)
-    return sums * (most / norms.clamp(min=torch.finfo(sums.dtype).tiny)).clamp(max=1.0)
+    scales: Tensor = (most / norms.clamp(min=torch.finfo(sums.dtype).tiny)).clamp(max=1.0)
+    return sums * scales
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,12 @@ def looped(trainer, world, key, *, finish=None):
     model.load_state_dict(trainer.model.state_dict())
     records = len(world) + (world.canary is not None)
     draws = draws_of(
-        key[None], settings, records=[records], places=len(world) + 1, weights=trainer.start.numel(), dtype=torch.float64
+        key[None],
+        settings,
+        records=[records],
+        places=len(world) + 1,
+        weights=trainer.start.numel(),
+        dtype=torch.float64,
     )
     released = []
     for step in range(settings.steps):
@@ -129,7 +134,9 @@ def test_without_noise_it_is_the_trainer_of_one_model(optimiser):
 
 def test_mixed_rows_by_layers_are_those_by_examples():
     """A layer through which each example puts three rows."""
-    examples = PageRankRows(world().inputs[0], torch.randint(10, (8, 3), generator=generator()), torch.rand(8, 3).double())
+    examples = PageRankRows(
+        world().inputs[0], torch.randint(10, (8, 3), generator=generator()), torch.rand(8, 3).double()
+    )
     given = World.of(examples, torch.arange(8) % 2)
 
     def mixed(call, rows, weights, target):
@@ -186,7 +193,10 @@ def test_twins_are_wrong_in_the_way_that_they_say():
     correct = Trainer(mlp(), loss, replace(SETTINGS, rate=1.0))
     made = {"correct": correct, **twins(correct)}
     sums = {name: fit_ensemble(each, [none], keys=KEYS, sums=True).sums for name, each in made.items()}
-    quiet = {name: fit_ensemble(replace(each, noise=torch.zeros_like), [none], keys=KEYS, sums=True).sums for name, each in made.items()}
+    quiet = {
+        name: fit_ensemble(replace(each, noise=torch.zeros_like), [none], keys=KEYS, sums=True).sums
+        for name, each in made.items()
+    }
     norms = {name: round(float(each[0, 0].norm()), 9) for name, each in quiet.items()}
     assert norms.pop("no clipping") == 4.0
     assert norms.pop("clipping after averaging") == 2.0
