@@ -48,7 +48,7 @@ TWINS = (
 )
 ONE_STEP = ("no clipping", "no noise", "half the noise")
 """Twins of which each step is a game of its own, the canary in its batch or not by a coin: calls are steps of a run."""
-TWIN_GAMES, CORRECT_GAMES, CORRECT_TRAININGS = 10, 20, 5_000
+TWIN_GAMES, CORRECT_GAMES, CORRECT_TRAININGS = 10, 20, 2_000
 CORRECT, SPEED = "correct trainer", "throughput"
 PLAIN, LAYERS, EXAMPLES = (
     "plain loop, one model at a time",

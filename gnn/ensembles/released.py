@@ -129,7 +129,7 @@ class NoisedSums(Released):
         Given the weights, a step's sum is N(S, σ²C² I) where the canary is not in the batch, and N(S + g, σ²C² I) with
         probability q, g its clipped gradient.
         """
-        return self._log_probs(outputs, [self.world(data)])[0]
+        return np.asarray(self._log_probs(outputs, [self.world(data)])[0])
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the log likelihood ratio of the claimed trainer, which tells twins apart as well, shape (size,)."""
