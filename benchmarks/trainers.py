@@ -163,12 +163,12 @@ def _decided(groups: Mapping[str, list[Result]]) -> list[Bar]:
     return [
         Bar(
             f"Every broken twin is refuted within {MOST_TWIN:,} trainings",
-            missed == 0 if games else None,
+            missed == 0 if missed or len(games) == len(TWINS) * TWIN_GAMES else None,
             f"{len(games) - missed} of {len(games)} games" if games else "not measured",
         ),
         Bar(
             f"The correct trainer is refuted in no game of {CORRECT_TRAININGS:,} trainings",
-            false == 0 if correct else None,
+            false == 0 if false or len(correct) == CORRECT_GAMES else None,
             f"{false} of {len(correct)} games" if correct else "not measured",
         ),
     ]
