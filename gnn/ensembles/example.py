@@ -71,4 +71,8 @@ def canary_pair(steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = 
     inputs = (rows, (rows[:, 0] > 0).long())
     canary = gradient_canary(WEIGHTS, steps, norm=norm, alternating=alternating)
     name = f"{EXAMPLES} examples"
-    return Pair(World(inputs, canary=canary, name=f"{name} and a canary"), World(inputs, name=name), "gradient canary")
+    worlds = (
+        World(inputs, canary=canary, common=True, name=f"{name} and a canary"),
+        World(inputs, common=True, name=name),
+    )
+    return Pair(*worlds, "gradient canary")

@@ -97,11 +97,12 @@ class NoisedSums(Released):
     """Releases the noised sum of every step, and which of the examples that both worlds have were in its batch.
 
     An output has shape (steps, weights), or with Poisson batches (steps, weights + examples): a one for each example in the
-    batch, but for the canary's, which is what the batches hide. The coins of the others are independent of the canary's, so
-    that an accountant's curve for one record holds given any of them. The law of the sums is known by them: ``log_prob`` is
-    that of the trainer that is claimed, with clipping and full noise, also where the code is a twin that has neither.
+    batch. The canary's coin is hidden. The coins of the others are independent of it, so that an accountant's curve for one
+    record holds given any of them; they would be no part of what is claimed if neighbours differed in these examples, which
+    is why worlds have to say that they do not (``common``). The law of the sums is known by them: ``log_prob`` is that of
+    the trainer that is claimed, with clipping and full noise, also where the code is a twin that has neither.
 
-    Arguments as of ``Released``. With Poisson batches neighbours differ in the canary.
+    Arguments as of ``Released``.
 
     Raises:
         ConfigurationError: If batches have a fixed size, or there is no noise: then nothing is known of the law.
@@ -116,7 +117,17 @@ class NoisedSums(Released):
             )
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
-        """Return what ``size`` trainings release, shape (size, steps, ...)."""
+        """Return what ``size`` trainings release, shape (size, steps, ...).
+
+        Raises:
+            ConfigurationError: If batches are Poisson, and the world does not say that its examples are common.
+        """
+        if self.trainer.settings.rate != 1 and not (world := self.world(data)).common:
+            raise ConfigurationError(
+                f"NoisedSums: with Poisson batches it is seen which examples are in which, and {world!r} does not say that "
+                "neighbours have the same ones; give World(..., common=True) if they differ in the canary alone, else "
+                "use FinalModel, or rate=1"
+            )
         found = self.trainings(data, size, rng=rng, sums=True)
         assert found.sums is not None  # they were asked for
         if found.taken is None:

@@ -41,7 +41,7 @@ class Sums:
         self.trainer, self.worlds = trainer, worlds
         self.shapes = {name: weight.shape for name, weight in weights_of(trainer.model).items()}
         self.weights = sum(shape.numel() for shape in self.shapes.values())
-        self._buffers = dict(trainer.model.named_buffers())
+        self._buffers = {name: each.to(worlds.present.device) for name, each in trainer.model.named_buffers()}
         self._outputs: dict[str, torch.Size] = {}
         expected = (trainer.settings.steps, self.weights)
         if worlds.canary is not None and worlds.canary.shape[1:] != expected:

@@ -21,6 +21,7 @@ class World:
             ids, such as graphs on the same ids, keep their shapes by it.
         canary: The gradient of one more record in every step, whatever the weights are, shape (steps, weights): a gradient
             canary. None where that record is not in the data.
+        common: Whether neighbours have the same examples, and differ in the canary alone.
         name: What reports call it.
 
     Raises:
@@ -30,6 +31,7 @@ class World:
     inputs: tuple[Tensor, ...]
     present: Tensor | None = None
     canary: Tensor | None = None
+    common: bool = False
     name: str = "world"
 
     def __post_init__(self) -> None:
@@ -61,11 +63,6 @@ class World:
         """
         everything = torch.arange(len(examples))
         return cls((*examples.batch(everything, torch.device("cpu")), targets), name=name)
-
-    def to(self, device: torch.device) -> World:
-        """Return the world on a device."""
-        present, canary = (None if each is None else each.to(device) for each in (self.present, self.canary))
-        return World(tuple(each.to(device) for each in self.inputs), present, canary, self.name)
 
 
 def gradient_canary(weights: int, steps: int, *, norm: float, alternating: bool = True) -> Tensor:

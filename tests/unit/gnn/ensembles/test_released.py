@@ -168,6 +168,12 @@ def test_refusals(call, error, message):
         call()
 
 
+def test_batches_are_seen_only_where_they_tell_nothing_that_is_claimed():
+    mechanism = NoisedSums(trainer(noise_multiplier=1.0, rate=0.5, steps=2))
+    with pytest.raises(ConfigurationError, match=r"world does not say.*common=True"):
+        mechanism(replace(canary_pair(2).data, common=False, name="world"), 3, rng=np.random.default_rng(0))
+
+
 def retold(**changed):
     correct = full_batch(1.0, 2)
     return replace(correct, settings=replace(correct.settings, **changed))
