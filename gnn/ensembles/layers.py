@@ -32,6 +32,7 @@ class _Tap(TorchFunctionMode):
         self.calls: list[tuple[str, str]] = []
         self.seen: Gradients = {}
         self.outputs: dict[str, torch.Size] = {}
+        self.elsewhere: set[str] = set()
 
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -39,6 +40,8 @@ class _Tap(TorchFunctionMode):
         given = kwargs or {}
         found = function(*args, **given)
         if function is not functional.linear:
+            if self.added is None:
+                self.elsewhere |= {self.names[id(each)] for each in (*args, *given.values()) if id(each) in self.names}
             return found
         row, weight, bias = (*args, *given.values(), None)[:3]
         name = self.names.get(id(weight), "")
@@ -58,12 +61,12 @@ def check_layers(
         example: One example.
 
     Raises:
-        ConfigurationError: If a weight is none of a linear layer that is called once.
+        ConfigurationError: If a weight is none of a linear layer that is called once, or is used elsewhere as well.
     """
     with _Tap(weights, None) as tap:
         loss_of(weights, *example)
     called = [name for call in tap.calls for name in call if name]
-    other = sorted(name for name in weights if called.count(name) != 1)
+    other = sorted({name for name in weights if called.count(name) != 1} | tap.elsewhere)
     if other or any(not weight for weight, _ in tap.calls):
         raise ConfigurationError(
             f"gradients by layers are for models whose weights are those of linear layers, each called once, not for "

@@ -176,7 +176,8 @@ def test_draws_are_those_that_the_settings_ask_for():
     keys = keys_of(400, rng=np.random.default_rng(0))
     given = {"records": [9] * 400, "places": 10, "weights": 6, "dtype": torch.float64}
     poisson = draws_of(keys, SETTINGS, **given)
-    assert abs(float(poisson.taken.double().mean()) - 0.4) < 5 * (0.24 / poisson.taken.numel()) ** 0.5
+    assert abs(float(poisson.taken[:, :, :9].double().mean()) - 0.4) < 5 * (0.24 / (400 * 3 * 9)) ** 0.5
+    assert not poisson.taken[:, :, 9].any()
     assert abs(float(poisson.noise.std()) - 1) < 5 / (2 * poisson.noise.numel()) ** 0.5
     fixed = draws_of(keys, replace(SETTINGS, rate=None), **given)
     assert (fixed.taken.sum(dim=2) == 4).all()
@@ -217,6 +218,11 @@ class Tied(nn.Module):
         return self.layer(self.layer(row))
 
 
+class Scaled(Tied):
+    def forward(self, row):
+        return self.layer(row) * self.layer.weight.sum()
+
+
 def fitted(model=None, worlds=None, world_of=None, **changed):
     trainer = Trainer(model or mlp(), loss, replace(SETTINGS, **changed))
     return fit_ensemble(trainer, worlds or [world()], keys=KEYS, world_of=world_of)
@@ -230,6 +236,7 @@ def fitted(model=None, worlds=None, world_of=None, **changed):
         (lambda: fitted(nn.ReLU()), ConfigurationError, "got none"),
         (lambda: fitted(gradients="opacus"), ConfigurationError, "use gradients='functorch'"),
         (lambda: fitted(Tied()), ConfigurationError, r"not for layer\.bias, layer\.weight"),
+        (lambda: fitted(Scaled()), ConfigurationError, r"not for layer\.weight"),
         (lambda: fitted(nn.Sequential(mlp(), nn.Dropout(0.5))), ConfigurationError, r"call model\.eval\(\)"),
         (lambda: fitted(world_of=[0, 1]), DataError, "one of 1 worlds for each of 7 keys"),
         (lambda: fitted(world_of=[1] * 7), DataError, "one of 1 worlds"),
