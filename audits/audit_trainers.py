@@ -139,6 +139,7 @@ def gcn_accounted_for_records(sigma=1.0, steps=1, nodes=2):
         claim=GaussianDP(math.sqrt(steps) / sigma),
         pairs=NodeDP(nodes, "removed", loops=True),
         forecasters=forecasters(),
+        calls=2_000,
     )
 
 
