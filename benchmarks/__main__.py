@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from threadpoolctl import threadpool_limits
 
-from benchmarks import alarms, calls, curves, gnn, ordinary, peers, speed, tightness
+from benchmarks import alarms, calls, curves, gnn, ordinary, peers, speed, tightness, trainers
 from benchmarks.page import Section, page
 from benchmarks.parts import Options, Part, Result, View, row_of
 from benchmarks.record import Fragment, Fragments, is_current, results_of, stamp
@@ -36,6 +36,7 @@ PARTS = {
         peers.PART,
         speed.PART,
         gnn.PART,
+        trainers.PART,
     )
 }
 FAILED = 1

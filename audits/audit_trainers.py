@@ -1,0 +1,173 @@
+"""Trainers by DP-SGD: thousands of trainings of a small model in one batch, with the worst record that a record can be.
+
+What DP-SGD's proof lets everybody see is released, the noised sum of every step, or the final model alone. A gradient
+canary is ten times as long as the clipping norm and changes its sign from step to step, so that missing clipping and noise
+that steps share show as well. For graphs, a record is a node with its edges, which are in the losses of its neighbours.
+"""
+
+import math
+
+from auditdp import AccountedDP, Audit, GaussianDP, NodeDP, Skip, audit
+from auditdp.accountants.dp_sgd import PLDUpper
+from auditdp.betting.forecasters import LikelihoodRatio, Scored
+
+ABADI = "Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1"
+CANARY = 10.0
+"""Norm of a canary before clipping, over the clipping norm."""
+
+
+def ensembles():
+    """Return the room that trains many models at once, or skip where torch is missing."""
+    try:
+        from gnn import ensembles
+        from gnn.ensembles import example, graphs
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torch_geometric"):
+            raise
+        raise Skip("needs torch; install it with: pip install 'auditdp[torch]'") from None
+    return ensembles, example, graphs
+
+
+def forecasters():
+    """Return who knows the law that is claimed, and who learns how a twin's likelihood ratio differs from it."""
+    return [LikelihoodRatio(), Scored()]
+
+
+@audit(source=f"{ABADI}; Dong, Roth & Su 2022, arXiv:1905.02383v3, Corollary 3.3")
+def dp_sgd_full_batch(mu=1.0, steps=2):
+    """The noised sums of DP-SGD on all examples, with noise √steps/μ, are μ-Gaussian DP for one record there or not."""
+    room, example, _ = ensembles()
+    trainer = example.full_batch(mu, steps)
+    return Audit(
+        mechanism=room.NoisedSums(trainer),
+        claim=GaussianDP(mu),
+        pairs=example.canary_pair(steps, norm=CANARY),
+        controls=[room.NoisedSums(twin, label=name) for name, twin in room.twins(trainer).items()],
+        forecasters=forecasters(),
+        calls=20_000,
+        exhaustive=False,
+    )
+
+
+@audit(source=f"{ABADI}; its accountant: Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11")
+def dp_sgd_poisson(noise_multiplier=1.0, rate=0.5, steps=3):
+    """The noised sums of DP-SGD on Poisson batches have the accountant's curve, even if all other coins are seen."""
+    room, example, _ = ensembles()
+    trainer = example.trainer(noise_multiplier=noise_multiplier, rate=rate, steps=steps)
+    twins = room.twins(trainer)
+
+    def curve(factor):
+        return PLDUpper(noise_multiplier * factor, rate, steps)
+
+    return Audit(
+        mechanism=room.NoisedSums(trainer),
+        claim=AccountedDP(curve(1.0), family=curve),
+        pairs=example.canary_pair(steps, norm=CANARY),
+        controls=[room.NoisedSums(twins[name], label=name) for name in ("no clipping", "no noise")],
+        forecasters=forecasters(),
+        calls=20_000,
+        exhaustive=False,
+    )
+
+
+@audit(source=ABADI)
+def dp_sgd_final_model(mu=1.0, steps=2):
+    """The final model of DP-SGD on all examples, with noise √steps/μ, is μ-Gaussian DP for a record that is there or not."""
+    room, example, _ = ensembles()
+    trainer = example.full_batch(mu, steps)
+    twins = room.twins(trainer)
+    return Audit(
+        mechanism=room.FinalModel(trainer),
+        claim=GaussianDP(mu),
+        pairs=example.canary_pair(steps, norm=CANARY, alternating=False),
+        controls=[room.FinalModel(twins[name], label=name) for name in ("no clipping", "half the noise")],
+        calls=20_000,
+        exhaustive=False,
+    )
+
+
+HUB = -5.0
+"""Feature of the last id; all others have 1, so that they are on its side where they are its neighbours."""
+SCALE = 1e7
+"""Gradients are that many times as long as features of 1 have, so that all are clipped."""
+
+
+def graph_trainer(nodes, sigma, steps):
+    """Return what makes the released sums of a layer of GCN on public ids, of how many clipping norms they may change."""
+    import torch
+
+    from gnn.models import GCN
+    from gnn.training import PrivateSettings
+
+    room, _, graphs = ensembles()
+    model = GCN(1, 2, hidden=1, layers=1, dropout=0.0, generator=torch.Generator().manual_seed(0)).double()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.fill_(0.0)
+    settings = PrivateSettings(
+        steps=steps,
+        noise_multiplier=sigma,
+        clipping_norm=1.0,
+        batch=float(nodes),
+        rate=1.0,
+        learning_rate=1e-6,
+        optimiser="sgd",
+    )
+    x = torch.ones(nodes, 1, dtype=torch.float64)
+    x[-1] = HUB
+    world = graphs.GraphWorlds(SCALE * x, torch.zeros(nodes, dtype=torch.long))
+
+    def released(reach, label="", twin=None):
+        trainer = room.Trainer(model, graphs.node_loss, settings)
+        return room.NoisedSums(room.twins(trainer)[twin] if twin else trainer, world=world, reach=reach, label=label)
+
+    return released
+
+
+NODES = {"nodes": range(1, 5)}
+
+
+@audit(source=f"{ABADI}, applied to the nodes of a graph", expect="violation", smallest=NODES)
+def gcn_accounted_for_records(sigma=1.0, steps=1, nodes=2):
+    """DP-SGD on the nodes of a graph, by a layer of GCN, is √steps/σ-Gaussian DP for a node that is there or not.
+
+    False: a node is in its neighbours' losses, whose clipped gradients turn around.
+    """
+    released = graph_trainer(nodes, sigma, steps)
+    return Audit(
+        mechanism=released(1.0),
+        claim=GaussianDP(math.sqrt(steps) / sigma),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        forecasters=forecasters(),
+        calls=2_000,
+    )
+
+
+@audit(
+    source=f"{ABADI}, applied to the nodes of a graph",
+    expect="miscalibration",
+    smallest=NODES,
+)
+def gcn_sensitivity_of_a_record(nodes=2):
+    """The sum of the nodes' clipped gradients changes by C at most where a node is there or not. False, as above."""
+    return Audit(
+        mechanism=graph_trainer(nodes, 1.0, 1)(1.0),
+        claim=GaussianDP(1.0),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        evidence=("sensitivity",),
+    )
+
+
+@audit(source="derived here: all other nodes' gradients turn around, and that of the node itself appears")
+def gcn_accounted_for_nodes(noise=1.0, steps=1, nodes=2):
+    """The same with noise λ(2n − 1)C on n ids is √steps/λ-Gaussian DP for a node that is there or not."""
+    reach = 2 * nodes - 1
+    released = graph_trainer(nodes, noise * reach, steps)
+    return Audit(
+        mechanism=released(reach),
+        claim=GaussianDP(math.sqrt(steps) / noise),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        controls=[released(reach, name, name) for name in ("no clipping", "half the noise")],
+        forecasters=forecasters(),
+        calls=20_000,
+    )
