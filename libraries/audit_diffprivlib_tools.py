@@ -220,13 +220,12 @@ def quantile_of_ties(epsilon=1.0):
 
 @audit(source=SOURCE + "sum; Casacuberta et al. 2022, arXiv:2207.10635, Section 5", reading="sum, rounding", expect="violation")
 def rounded_sum(epsilon=1.0):
-    """The sum of 20,000 numbers of [0, 1] in half precision; 16,393 of them are 1 and the others 0, and one is replaced.
+    """The sum of four numbers of [2⁵², 2⁵² + 1], of which one is replaced.
 
-    False: sums beyond 16,384 are rounded to multiples of 16, half to even: 16,392 becomes 16,384, and 16,393 becomes
-    16,400. So a sum whose sensitivity is said to be 1 moves by 16.
+    False: doubles beyond 2⁵⁴ are multiples of 4, so that 2⁵⁴ + 2 and 2⁵⁴ + 3, whose distance is the sensitivity, are
+    rounded to 2⁵⁴ and 2⁵⁴ + 4.
     """
-    numbers = np.zeros(20_000, np.float16)
-    numbers[:16_393] = 1
-    other = numbers.copy()
-    other[0] = 0
-    return Audit(Statistic("sum", epsilon=epsilon, bounds=(0, 1)), PureDP(epsilon), [(numbers, other)], calls=2_000)
+    low = 2.0**52
+    numbers, other = low + np.array([1.0, 1.0, 1.0, 0.0]), low + np.array([1.0, 1.0, 0.0, 0.0])
+    made = Statistic("sum", epsilon=epsilon, bounds=(low, low + 1))
+    return Audit(made, PureDP(epsilon), [(numbers, other)], calls=10_000)

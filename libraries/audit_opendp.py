@@ -215,4 +215,4 @@ def eigenvector(epsilon=1.0):
         _sscp_domain(num_features=2, norm=1.0, p=2, size=9, T=float), dp.symmetric_distance(), epsilon
     )
     pairs = [(np.diag([5.0, 4.0]), np.diag([4.0, 5.0])), (np.diag([6.0, 3.0]), np.diag([5.0, 4.0]))]
-    return Audit(each(made), PureDP(made.map(2)), pairs, calls=2_000)
+    return Audit(each(made), PureDP(made.map(2)), pairs, calls=200)
