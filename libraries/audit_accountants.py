@@ -136,14 +136,14 @@ def microsoft_prv():
 def budget(epsilon=0.1, count=50, slack=1e-5):
     """50 releases at ε = .1 are (ε, 1e-5)-DP by diffprivlib's accountant with that slack."""
     total = BudgetAccountant(slack=slack, spent_budget=[(epsilon, 0)] * count).total()
-    return Audit(None, ApproxDP(total.epsilon, total.delta), accountants=[OptimalComposition(epsilon, 0.0, count)])
+    return Audit(None, ApproxDP(*map(float, total)), accountants=[OptimalComposition(epsilon, 0.0, count)])
 
 
 @DIFFPRIVLIB(source="diffprivlib 0.6.6, BudgetAccountant with slack", reading="accountant: BudgetAccountant, 20 of (.5, 1e-6)")
 def budget_approximate(epsilon=0.5, delta=1e-6, count=20, slack=1e-4):
     """20 releases at (.5, 1e-6) by diffprivlib's accountant with a slack of 1e-4."""
     total = BudgetAccountant(slack=slack, spent_budget=[(epsilon, delta)] * count).total()
-    return Audit(None, ApproxDP(total.epsilon, total.delta), accountants=[OptimalComposition(epsilon, delta, count)])
+    return Audit(None, ApproxDP(*map(float, total)), accountants=[OptimalComposition(epsilon, delta, count)])
 
 
 @DIFFPRIVLIB(source="diffprivlib 0.6.6, mechanisms.GaussianAnalytic", reading="noise: GaussianAnalytic")
