@@ -68,9 +68,7 @@ def of_prv_accountant(noise, rate, steps, delta):
     from prv_accountant.privacy_random_variables import PoissonSubsampledGaussianMechanism
 
     variable = PoissonSubsampledGaussianMechanism(noise_multiplier=noise, sampling_probability=rate)
-    made = PRVAccountant(
-        prvs=variable, max_self_compositions=steps, eps_error=0.01, delta_error=delta / 1000
-    )
+    made = PRVAccountant(prvs=variable, max_self_compositions=steps, eps_error=0.01, delta_error=delta / 1000)
     return made.compute_epsilon(delta=delta, num_self_compositions=steps)[2]
 
 
@@ -96,13 +94,21 @@ def opacus_rdp():
     return dp_sgd(of_opacus("rdp"), "usual")
 
 
-@OPACUS(source="Opacus 1.6.0, GaussianAccountant, which warns that it may underestimate", reading="accountant: GDP, 1,000 steps", expect="violation")
+@OPACUS(
+    source="Opacus 1.6.0, GaussianAccountant, which warns that it may underestimate",
+    reading="accountant: GDP, 1,000 steps",
+    expect="violation",
+)
 def opacus_gdp():
     """The same by its central limit, which is no bound, as it says itself. False."""
     return dp_sgd(of_opacus("gdp"), "usual")
 
 
-@OPACUS(source="Opacus 1.6.0, GaussianAccountant, which warns that it may underestimate", reading="accountant: GDP, 20 steps", expect="violation")
+@OPACUS(
+    source="Opacus 1.6.0, GaussianAccountant, which warns that it may underestimate",
+    reading="accountant: GDP, 20 steps",
+    expect="violation",
+)
 def opacus_gdp_few():
     """The same for few steps, where the limit is far away. False."""
     return dp_sgd(of_opacus("gdp"), "few steps")
@@ -139,7 +145,9 @@ def budget(epsilon=0.1, count=50, slack=1e-5):
     return Audit(None, ApproxDP(*map(float, total)), accountants=[OptimalComposition(epsilon, 0.0, count)])
 
 
-@DIFFPRIVLIB(source="diffprivlib 0.6.6, BudgetAccountant with slack", reading="accountant: BudgetAccountant, 20 of (.5, 1e-6)")
+@DIFFPRIVLIB(
+    source="diffprivlib 0.6.6, BudgetAccountant with slack", reading="accountant: BudgetAccountant, 20 of (.5, 1e-6)"
+)
 def budget_approximate(epsilon=0.5, delta=1e-6, count=20, slack=1e-4):
     """20 releases at (.5, 1e-6) by diffprivlib's accountant with a slack of 1e-4."""
     total = BudgetAccountant(slack=slack, spent_budget=[(epsilon, delta)] * count).total()

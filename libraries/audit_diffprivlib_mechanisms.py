@@ -129,7 +129,9 @@ def geometric_truncated(epsilon=1.0):
 @audit(source=SOURCE + "GeometricFolded", reading="GeometricFolded")
 def geometric_folded(epsilon=1.0):
     """Geometric noise; what falls out of the domain is folded back into it."""
-    return Audit(Randomised("GeometricFolded", epsilon=epsilon, lower=0.5, upper=5.5), PureDP(epsilon), [(1, 2), (5, 4)])
+    return Audit(
+        Randomised("GeometricFolded", epsilon=epsilon, lower=0.5, upper=5.5), PureDP(epsilon), [(1, 2), (5, 4)]
+    )
 
 
 @audit(source=SOURCE + "Binary", reading="Binary")
@@ -143,7 +145,9 @@ def binary(epsilon=1.0):
 def exponential_categorical(epsilon=1.0):
     """The exponential mechanism that answers a value with one that is near."""
     near = [("child", "adult", 1), ("adult", "senior", 1), ("child", "senior", 2)]
-    return Audit(Randomised("ExponentialCategorical", epsilon=epsilon, utility_list=near), PureDP(epsilon), AnyValues(AGES))
+    return Audit(
+        Randomised("ExponentialCategorical", epsilon=epsilon, utility_list=near), PureDP(epsilon), AnyValues(AGES)
+    )
 
 
 def selected(name, **parameters):

@@ -1,6 +1,6 @@
 """IBM's diffprivlib: its models, at the ε that they are made with; what is released are the attributes that predict.
 
-The documentation of 0.6.6 does not say what neighbours are. Where the code settles it (n enters a sensitivity, so it is
+The docstrings of 0.6.6 do not say what neighbours are. Where the code settles it (n enters a sensitivity, so it is
 public), one record is replaced; where a sensitivity of 1 is that of counts, one is added or removed; where a claim fails
 under both, both are audited. Bounds, norms and classes are always given where there is a parameter for them.
 """
@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 from diffprivlib import models
 
-from auditdp import Audit, Pair, PureDP
+from auditdp import Audit, PureDP
 from libraries.stated import of, state
 
 audit = of("diffprivlib")
@@ -114,13 +114,15 @@ def linear(epsilon=1.0):
     False: the noise on the sum of x² is calibrated to the square of the lower bound alone, which is 0, so that the sum is
     used as it is (issues 104 and 105 of the library, open in 0.6.6).
     """
-    made = Fitted(
-        "LinearRegression", "coef_", epsilon=epsilon, bounds_X=(0, 100), bounds_y=(0, 1), fit_intercept=False
-    )
+    made = Fitted("LinearRegression", "coef_", epsilon=epsilon, bounds_X=(0, 100), bounds_y=(0, 1), fit_intercept=False)
     return Audit(made, PureDP(epsilon), [(table([1, 0.5], [100, 0.5]), table([1, 0.5], [0, 0.5]))], calls=800)
 
 
-@audit(source=SOURCE + "LogisticRegression, parameter data_norm", reading="LogisticRegression, norm 1,000", expect="violation")
+@audit(
+    source=SOURCE + "LogisticRegression, parameter data_norm",
+    reading="LogisticRegression, norm 1,000",
+    expect="violation",
+)
 def logistic_of_large_norm(epsilon=1.0, norm=1000.0):
     """Whether the coefficient is near 0, for points of norm at most 1,000 without an intercept; one record is replaced.
 

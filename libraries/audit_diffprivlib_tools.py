@@ -1,6 +1,6 @@
 """IBM's diffprivlib: its statistics of arrays, at the ε that they are asked for.
 
-The documentation of 0.6.6 does not say what neighbours are; the sensitivities do. A mean, a variance and a sum are calibrated
+The docstrings of 0.6.6 do not say what neighbours are; the sensitivities do. A mean, a variance and a sum are calibrated
 to (upper − lower)/n and the like, which holds where one entry is replaced and n is public; a histogram to 1, which holds
 where one entry is added or removed. Each is audited with the neighbours for which its calibration is meant, so that a
 finding does not depend on the reading. ``bounds`` and ``range`` are always given, as the warnings of the library ask for.
@@ -218,7 +218,11 @@ def quantile_of_ties(epsilon=1.0):
     return Audit(call, PureDP(epsilon), [(ties, other)], calls=1_000)
 
 
-@audit(source=SOURCE + "sum; Casacuberta et al. 2022, arXiv:2207.10635, Section 5", reading="sum, rounding", expect="violation")
+@audit(
+    source=SOURCE + "sum; Casacuberta et al. 2022, arXiv:2207.10635, Section 5",
+    reading="sum, rounding",
+    expect="violation",
+)
 def rounded_sum(epsilon=1.0):
     """The sum of four numbers of [2⁵², 2⁵² + 1], of which one is replaced.
 

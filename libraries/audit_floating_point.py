@@ -36,10 +36,14 @@ def diffprivlib_laplace(epsilon=1.0):
 @DIFFPRIVLIB(source="diffprivlib 0.6.6, LaplaceTruncated", reading="bits of LaplaceTruncated", expect="violation")
 def diffprivlib_truncated(epsilon=1.0):
     """Truncated Laplace noise of diffprivlib, by which its means and sums are released. False."""
-    return bits(Randomised("LaplaceTruncated", epsilon=epsilon, sensitivity=1, lower=0, upper=3), PureDP(epsilon), INSIDE)
+    return bits(
+        Randomised("LaplaceTruncated", epsilon=epsilon, sensitivity=1, lower=0, upper=3), PureDP(epsilon), INSIDE
+    )
 
 
-@DIFFPRIVLIB(source="diffprivlib 0.6.6, LaplaceBoundedDomain", reading="bits of LaplaceBoundedDomain", expect="violation")
+@DIFFPRIVLIB(
+    source="diffprivlib 0.6.6, LaplaceBoundedDomain", reading="bits of LaplaceBoundedDomain", expect="violation"
+)
 def diffprivlib_bounded(epsilon=1.0):
     """Laplace noise on a bounded domain. False."""
     made = Randomised("LaplaceBoundedDomain", epsilon=epsilon, sensitivity=1, lower=0, upper=3)
@@ -89,7 +93,7 @@ def pydp_laplace(epsilon=1.0):
 def pydp_gaussian(epsilon=1.0, delta=1e-5):
     """Gaussian noise of Google's library hides its input in all bits.
 
-    False: the noise is a multiple of a granularity of about σ/2⁵⁶, which a double of more than about σ/16 does not resolve.
+    False: the noise is a multiple of a granularity of about σ/2⁵⁶, which doubles beyond about σ/8 do not resolve.
     """
     return bits(each(GaussianMechanism(epsilon, delta, 1.0).add_noise), ApproxDP(epsilon, delta))
 

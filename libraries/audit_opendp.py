@@ -7,7 +7,6 @@ repeat the test and not its numbers. Vectors have noise of their own for each en
 
 import numpy as np
 import opendp.prelude as dp
-
 from hypothesis import strategies as st
 
 from auditdp import AnyValues, ApproxDP, Audit, PureDP, Records, Rows, ZeroConcentratedDP, unseeded
@@ -93,7 +92,9 @@ def categorical_response(probability=0.6):
 def noisy_max(scale=2.0):
     """The place of the largest of three scores under exponential noise; all scores may move by 1 in either direction."""
     made = dp.m.make_noisy_max(FLOATS, dp.linf_distance(T=float), dp.max_divergence(), scale)
-    return Audit(each(lambda scores: made(list(scores))), stated(made), [((3.0, 2.0, 2.0), (2.0, 3.0, 3.0))], calls=10_000)
+    return Audit(
+        each(lambda scores: made(list(scores))), stated(made), [((3.0, 2.0, 2.0), (2.0, 3.0, 3.0))], calls=10_000
+    )
 
 
 @audit(source=SOURCE + "measurements.make_noisy_top_k", reading="make_noisy_top_k")
@@ -104,7 +105,9 @@ def noisy_top(scale=2.0):
     return Audit(each(lambda scores: made(list(scores))), stated(made), [pair], calls=20_000)
 
 
-@audit(source=SOURCE + "measurements.make_noisy_max with zero_concentrated_divergence", reading="make_noisy_max, Gumbel")
+@audit(
+    source=SOURCE + "measurements.make_noisy_max with zero_concentrated_divergence", reading="make_noisy_max, Gumbel"
+)
 def noisy_max_gumbel(scale=2.0):
     """The same under Gumbel noise, as zCDP."""
     made = dp.m.make_noisy_max(FLOATS, dp.linf_distance(T=float), dp.zero_concentrated_divergence(), scale)

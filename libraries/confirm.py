@@ -19,7 +19,9 @@ FOUND = 1
 
 def drawn(record):
     """Return the violations of a record that rest on calls."""
-    return [result for result in record.results if result.verdict is Verdict.VIOLATED and result.log_e_value is not None]
+    return [
+        result for result in record.results if result.verdict is Verdict.VIOLATED and result.log_e_value is not None
+    ]
 
 
 def confirm(path, result, alpha, seed):

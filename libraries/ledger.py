@@ -122,7 +122,16 @@ def ledger(record, confirmed):
         (
             [cell(library(r)), cell(r.claim.source), *row(r, confirmed)[:2], *row(r, confirmed)[3:]]
             if r.evidence[0].kind != "accounting"
-            else [cell(library(r)), cell(r.claim.source), name(r), cell(r.claim.text), *accountant_row(r, {})[4:], "–", "–", "–"]
+            else [
+                cell(library(r)),
+                cell(r.claim.source),
+                name(r),
+                cell(r.claim.text),
+                *accountant_row(r, {})[4:],
+                "–",
+                "–",
+                "–",
+            ]
             for r in old
         ),
     )
@@ -140,7 +149,9 @@ def main():
     given = parser.parse_args()
     record = RunRecord.from_json(given.record.read_text(encoding="utf-8"))
     if record.status != "complete" or record.missing:
-        sys.exit(f"the record is {record.status}, and {len(record.missing)} of its audits have no result; finish the run first")
+        sys.exit(
+            f"the record is {record.status}, and {len(record.missing)} of its audits have no result; finish the run first"
+        )
     lines = given.confirmed.read_text(encoding="utf-8").splitlines() if given.confirmed else []
     confirmed = {entry["audit"]: entry["confirmed"] for entry in map(json.loads, lines)}
     (given.out / "libraries.md").write_text(ledger(record, confirmed), encoding="utf-8")

@@ -29,9 +29,9 @@ LEFT_OUT = {
     "smartnoise-synth 1.0.8": "needs opacus below 0.15; the pinned one is 1.6.0",
     "smartnoise-sql 1.0.10": "needs pandas below 3; the pinned one is 3.1.1",
     "tmlt-core 0.20.0": "needs numpy below 2, and auditdp numpy 2",
-    "tensorflow-privacy 0.9.0": "pip resolves to 0.7.3 with the pinned versions, with tensorflow-datasets and tensorflow-probability; not installed",
+    "tensorflow-privacy 0.9.0": "pip resolves to 0.7.3, which brings tensorflow-probability and data sets; not installed",
     "autodp 0.2.3.1": "installs; its accountants were not compared",
-    "dpmm 0.1.9, mbi 2.0.0": "dpmm needs networkx below 3, the pinned one is 3.6.1; mbi, which is inference after noise, brings jax",
+    "dpmm 0.1.9, mbi 2.0.0": "dpmm needs networkx below 3; mbi, which infers after noise was added, brings jax",
     "Opacus 1.6.0, training": "its accountants are above; a training loop is too slow a mechanism for this set",
 }
 """Why there is no audit of a library."""

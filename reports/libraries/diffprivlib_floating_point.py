@@ -1,7 +1,6 @@
 """Laplace noise of four uniform numbers lies on another lattice of doubles from another input. Needs diffprivlib alone."""
 
 import math
-from collections import Counter
 
 from diffprivlib.mechanisms import Gaussian, Laplace
 

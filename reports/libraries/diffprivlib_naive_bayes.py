@@ -13,7 +13,9 @@ def fitted(x, y, bounds):
     return GaussianNB(epsilon=1, bounds=bounds).fit(np.array(x, float)[:, None], y)
 
 
-sums = [{fitted([0] * n, [0, 1] * (n // 2) + [0] * (n % 2), (0, 1)).class_count_.sum() for _ in range(50)} for n in (4, 5)]
+sums = [
+    {fitted([0] * n, [0, 1] * (n // 2) + [0] * (n % 2), (0, 1)).class_count_.sum() for _ in range(50)} for n in (4, 5)
+]
 print("the counts of the classes add up to", sums[0], "for 4 records, and to", sums[1], "for 5")
 
 

@@ -1,4 +1,4 @@
-"""The median of long arrays raises an exception for one of two neighbours and never for the other. Needs diffprivlib alone."""
+"""The median of a long array raises for one of two neighbours and never for the other. Needs diffprivlib alone."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""RandomForestClassifier: a row more moves other rows to other trees; a replaced label counts twice. Needs diffprivlib alone."""
+"""RandomForestClassifier: a row more moves others to other trees; a new label counts twice. Needs diffprivlib alone."""
 
 import warnings
 from collections import Counter

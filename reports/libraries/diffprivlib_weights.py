@@ -11,4 +11,6 @@ def frequency(numbers, weights, n=20_000):
 
 
 p, q = frequency([0.2, 0.3], [1, 5]), frequency([0.2], [1])
-print(f"P(first bin >= 5) = {p:.4f} with a number of weight 5, {q:.4f} without: a factor of {p / q:.1f}; ε = 1 allows 2.718")
+print(
+    f"P(first bin >= 5) = {p:.4f} with a number of weight 5, {q:.4f} without: a factor of {p / q:.1f}; ε = 1 allows 2.718"
+)
