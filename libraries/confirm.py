@@ -1,6 +1,6 @@
 """Every violation of a recorded run once more, on fresh randomness, at a thousandth of the run's α.
 
-Run as ``python -m libraries.confirm RECORD -o FILE``: each finding becomes a line of JSON with the audit, α, the seed and
+Run as ``python -m libraries.confirm RECORD ... -o FILE``: a finding becomes a line of JSON with the audit, α, the seed and
 whether ``auditdp confirm`` found it again. What is computed and not drawn needs no confirmation and is left out.
 """
 
@@ -32,20 +32,21 @@ def confirm(path, result, alpha, seed):
 
 
 def main():
-    """Read a record, confirm its violations one by one, and write a line for each."""
+    """Read records, confirm their violations one by one, and write a line for each."""
     parser = argparse.ArgumentParser(prog="python -m libraries.confirm", description=main.__doc__)
-    parser.add_argument("record", type=Path, help="record written by auditdp run --report json=PATH")
+    parser.add_argument("records", nargs="+", type=Path, help="records written by auditdp run --report json=PATH")
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
-    record = RunRecord.from_json(given.record.read_text(encoding="utf-8"))
-    alpha = sum(entry.alpha for entry in record.alpha_ledger) / 1000
     with given.out.open("w", encoding="utf-8") as file:
-        for result in drawn(record):
-            seed = secrets.randbelow(2**32)
-            found = confirm(given.record, result, alpha, seed)
-            line = {"audit": result.id, "alpha": alpha, "seed": seed, "confirmed": found}
-            file.write(json.dumps(line) + "\n")
-            print(f"{result.id}: {'found again' if found else 'not found again'}", flush=True)
+        for path in given.records:
+            record = RunRecord.from_json(path.read_text(encoding="utf-8"))
+            alpha = sum(entry.alpha for entry in record.alpha_ledger) / 1000
+            for result in drawn(record):
+                seed = secrets.randbelow(2**32)
+                found = confirm(path, result, alpha, seed)
+                line = {"audit": result.id, "alpha": alpha, "seed": seed, "confirmed": found}
+                file.write(json.dumps(line) + "\n")
+                print(f"{result.id}: {'found again' if found else 'not found again'}", flush=True)
 
 
 if __name__ == "__main__":

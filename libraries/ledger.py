@@ -1,6 +1,7 @@
 """The ledger of libraries: per mechanism its verdict, ε_L/ε, calls and seconds, from the record of a run.
 
-Run as ``python -m libraries.ledger RECORD --confirmed FILE -o reports``; ``make libraries`` does.
+Run as ``python -m libraries.ledger RECORD ... --confirmed FILE -o reports``, as ``make libraries`` does: of several records,
+each audit counts as it was run last.
 """
 
 import argparse
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from auditdp.report.ledger_markdown import cell, table
 from auditdp.report.numbers import number
-from auditdp.results import RunRecord, Verdict
+from auditdp.results import Verdict
+from audits.ledger import merged
 from libraries.written import LEFT_OUT, WRITTEN
 
 SHOWN = (Verdict.VIOLATED, Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.ERROR)
@@ -91,15 +93,14 @@ def ledger(record, confirmed):
     """
     mechanisms = [result for result in record.results if kind(result) == "mechanism"]
     names = sorted({library(result) for result in mechanisms})
-    alpha = sum(entry.alpha for entry in record.alpha_ledger)
     lines = [
         "# Other people's libraries",
         "",
         f"{len(mechanisms)} mechanisms of {len(names)} libraries, each at the ε (δ, ρ) that the library claims and with the "
-        f"neighbours for which it is calibrated; root seed `{record.root_seed}`, budget "
-        f"{record.arguments.get('budget', '')}, α = {alpha:g} for the whole run. NOT\\_REFUTED is no evidence of privacy. "
-        "VIOLATED is about the listed neighbours and parameters; `confirmed` means found again on a fresh seed with "
-        "α/1000. A linked name leads to what the maintainers would be told, with a script that needs the library alone.",
+        f"neighbours for which it is calibrated; root seed `{record.root_seed}`. A run refutes any true claim by chance "
+        "with probability at most α, .05 by default. NOT\\_REFUTED is no evidence of privacy. VIOLATED is about the listed "
+        "neighbours and parameters; `confirmed` means found again on a fresh seed with α/1000. A linked name leads to what "
+        "the maintainers would be told, with a script that needs the library alone.",
         "",
         *table(
             ("library", "mechanisms", "ended"),
@@ -143,11 +144,11 @@ def ledger(record, confirmed):
 def main():
     """Read a record and write the ledger, libraries.md."""
     parser = argparse.ArgumentParser(prog="python -m libraries.ledger", description=main.__doc__)
-    parser.add_argument("record", type=Path, help="record written by auditdp run libraries --report json=PATH")
+    parser.add_argument("records", nargs="+", type=Path, help="records written by auditdp run --report json=PATH")
     parser.add_argument("--confirmed", type=Path, help="file written by python -m libraries.confirm")
     parser.add_argument("-o", "--out", type=Path, default=Path("reports"))
     given = parser.parse_args()
-    record = RunRecord.from_json(given.record.read_text(encoding="utf-8"))
+    record = merged(given.records)
     if record.status != "complete" or record.missing:
         sys.exit(
             f"the record is {record.status}, and {len(record.missing)} of its audits have no result; finish the run first"
