@@ -197,7 +197,7 @@ def forest_replaced(epsilon=1.0):
     False: two counts of a leaf change, and the selection is calibrated to one that changes in one direction.
     """
     made = Labels(n_estimators=1, epsilon=epsilon, bounds=(0, 1), classes=[0, 1])
-    return Audit(made, PureDP(epsilon), [(table([0.5, 1]), table([0.5, 0]))], calls=700)
+    return Audit(made, PureDP(epsilon), [(table([0.5, 1]), table([0.5, 0]))], calls=2_000)
 
 
 @audit(source=SOURCE + "KMeans, attribute inertia_", reading="KMeans, inertia_", expect="violation")

@@ -12,12 +12,16 @@ from collections import Counter
 from pathlib import Path
 
 from auditdp.report.ledger_markdown import cell, table
-from auditdp.report.numbers import number
+from auditdp.report.numbers import bound, number
 from auditdp.results import Verdict
 from audits.ledger import merged
 from libraries.written import LEFT_OUT, WRITTEN
 
 SHOWN = (Verdict.VIOLATED, Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.ERROR)
+LISTED = "pairs as given"
+"""What the adjacency of listed pairs is called."""
+SHORT = 40
+"""Characters of a pair that is shown."""
 COLUMNS = ("mechanism", "claim", "neighbours", "verdict", "ε\\_L/ε", "calls", "CPU s")
 
 
@@ -50,9 +54,15 @@ def name(result):
 
 
 def neighbours(result):
-    """Return the neighbours in few words."""
-    text = result.claim.adjacency if result.claim else "–"
-    return cell(re.sub(r" \((?:.(?! \())*\)$", "", text))
+    """Return the neighbours in few words: of listed pairs, what the audit's description says, or else the first pair."""
+    adjacency = result.claim.adjacency if result.claim else "–"
+    if not adjacency.startswith(LISTED):
+        return cell(re.sub(r" \(.*\)$", "", adjacency))
+    said = re.search(r"; ([^;]+)\.$", result.description.partition("\n")[0])
+    played = next(
+        (evidence.details["pairs"][0]["pair"] for evidence in result.evidence if "pairs" in evidence.details), ""
+    )
+    return cell(said.group(1) if said else played if 0 < len(played) <= SHORT else adjacency)
 
 
 def verdict(result, confirmed):
@@ -72,7 +82,7 @@ def row(result, confirmed):
 def accountant_row(result, confirmed):
     """Return the cells of an accountant: its claim, and what is proved of the truth."""
     del confirmed
-    proved = f"{number(result.epsilon_lower)} ≤ ε ≤ {number(result.epsilon_upper)}"
+    proved = f"{bound(result.epsilon_lower, up=False)} ≤ ε ≤ {bound(result.epsilon_upper, up=True)}"
     findings = "; ".join(text for evidence in result.evidence for text in evidence.details.get("findings", ()))
     shown = result.published.reading.removeprefix("accountant: ").removeprefix("noise: ")
     return [cell(f"{library(result)}, {shown}"), cell(result.claim.text), str(result.verdict), proved, cell(findings)]

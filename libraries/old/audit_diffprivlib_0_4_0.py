@@ -1,4 +1,4 @@
-"""diffprivlib 0.4.0: Laplace noise from one uniform number, and the Wishart mechanism, both mended since.
+"""diffprivlib 0.4.0: Laplace noise from one uniform number, and the Wishart mechanism; both are gone in 0.6.6.
 
 Its models need a scikit-learn of its time; its mechanisms alone are imported here.
 """
@@ -34,7 +34,7 @@ def randomised(made):
 @audit(
     row=ROW,
     reading="Laplace, bits",
-    source="diffprivlib issue 19; Mironov 2012; mended in 0.5.0 (pull request 47)",
+    source="diffprivlib issue 19; Mironov 2012; pull request 47",
     expect="violation",
 )
 def laplace_bits(epsilon=1.0):
@@ -46,7 +46,7 @@ def laplace_bits(epsilon=1.0):
 @audit(
     row=ROW,
     reading="Wishart",
-    source="diffprivlib issues 23 and 42; Sheffet 2019, footnote 4; removed in 0.5.0",
+    source="diffprivlib issues 23 and 42; Sheffet 2019, footnote 4",
     expect="violation",
 )
 def wishart(epsilon=1.0):

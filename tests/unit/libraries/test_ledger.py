@@ -40,6 +40,18 @@ def test_a_mechanism_has_its_verdict_ratio_calls_and_seconds():
     assert shown == ["Laplace", "1-DP", "pairs given by hand", "NOT_REFUTED", "0.67", "2,000", "1.3"]
 
 
+def test_listed_pairs_are_told_in_the_words_of_the_audit_or_shown():
+    listed = ClaimRecord("PureDP", "1-DP", "pairs as given (1)", epsilon=1.0)
+    assert (
+        ledger.neighbours(result(claim=listed, description="A sum; one row is replaced.\n\nFalse."))
+        == "one row is replaced"
+    )
+    shown = [Evidence("game", Verdict.NOT_REFUTED, "", details={"pairs": [{"pair": "0.0 | 1.0"}]})]
+    assert ledger.neighbours(result(claim=listed, description="A number.", evidence=shown)) == "0.0 \\| 1.0"
+    searched = ClaimRecord("PureDP", "1-DP", "one row added or removed (0 to 4 rows, list)", epsilon=1.0)
+    assert ledger.neighbours(result(claim=searched)) == "one row added or removed"
+
+
 def test_a_lower_bound_is_set_against_the_level_that_was_claimed():
     claim = ClaimRecord("ZeroConcentratedDP", "0.5-zCDP", "", parameter="rho", rho=0.5)
     assert ledger.ratio(result(lower=1.0, claim=claim)) == "2.00"
