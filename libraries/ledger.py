@@ -58,7 +58,10 @@ def neighbours(result):
     adjacency = result.claim.adjacency if result.claim else "–"
     if not adjacency.startswith(LISTED):
         return cell(re.sub(r" \(.*\)$", "", adjacency))
-    said = re.search(r"; ([^;]+)\.$", result.description.partition("\n")[0])
+    said = re.search(
+        r"[;,] (?:of which )?([^;,]*\b(?:replaced|removed|apart|neighbours|move)\b[^;,]*)\.$",
+        result.description.partition("\n")[0],
+    )
     played = next(
         (evidence.details["pairs"][0]["pair"] for evidence in result.evidence if "pairs" in evidence.details), ""
     )
