@@ -175,7 +175,7 @@ def naive_bayes_replaced(epsilon=1.0):
         return model(data, size, rng=rng)[:, [1, 3]]  # of the second class
 
     rest = [[100, 0]] * 3 + [[100, 1]] * 3
-    return Audit(released, PureDP(epsilon), [(table(*rest, [100, 1]), table(*rest, [100, 0]))], calls=1_000)
+    return Audit(released, PureDP(epsilon), [(table(*rest, [100, 1]), table(*rest, [100, 0]))], calls=2_000)
 
 
 @audit(source=SOURCE + "RandomForestClassifier", reading="RandomForestClassifier, three trees", expect="violation")

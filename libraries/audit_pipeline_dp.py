@@ -9,6 +9,7 @@ import pipeline_dp as dp
 from pipeline_dp.dp_computations import ExponentialMechanism
 
 from auditdp import ApproxDP, Audit, PureDP, unseeded
+from auditdp.adjacency import Neighbours
 from libraries.stated import each, of
 
 audit = of("pipeline-dp")
@@ -20,7 +21,7 @@ EXTRACTORS = dp.DataExtractors(
 )
 REST = [(unit, "a", 0.5) for unit in range(3)]
 MANY = [("new", "a", 1.0), ("new", "a", 1.0), ("new", "b", 1.0)]
-ADDED = [([*REST, *MANY], REST)]
+ADDED = Neighbours([([*REST, *MANY], REST)], label="one unit with three rows added or removed")
 
 
 def aggregated(*metrics, epsilon=1.0, delta=0.0, noise=dp.NoiseKind.LAPLACE, calls=1_000, **parameters):

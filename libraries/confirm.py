@@ -1,4 +1,4 @@
-"""Every violation of a recorded run once more, on fresh randomness, at a thousandth of the run's α.
+"""Every violation of a recorded run once more, on fresh randomness, at a thousandth of the run's α and the standard budget.
 
 Run as ``python -m libraries.confirm RECORD ... -o FILE``: a finding becomes a line of JSON with the audit, α, the seed and
 whether ``auditdp confirm`` found it again. What is computed and not drawn needs no confirmation and is left out.
@@ -26,7 +26,7 @@ def drawn(record):
 
 def confirm(path, result, alpha, seed):
     """Return whether a finding of a record is found again at a level, on the randomness of a seed."""
-    command = [sys.executable, "-m", "auditdp", "confirm", result.id, "--run", str(path)]
+    command = [sys.executable, "-m", "auditdp", "confirm", result.id, "--run", str(path), "--budget", "standard"]
     ended = subprocess.run([*command, "--alpha", repr(alpha), "--seed", str(seed)], check=False, capture_output=True)
     return ended.returncode == FOUND
 

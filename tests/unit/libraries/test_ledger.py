@@ -129,5 +129,18 @@ def test_what_confirm_says_is_read_from_its_exit_code(monkeypatch, code, found):
     monkeypatch.setattr(confirm.subprocess, "run", run)
     assert confirm.confirm(Path("run.json"), result(), 5e-5, 7) is found
     assert calls[0][1:] == (
-        ["-m", "auditdp", "confirm", result().id, "--run", "run.json", "--alpha", "5e-05", "--seed", "7"]
+        [
+            "-m",
+            "auditdp",
+            "confirm",
+            result().id,
+            "--run",
+            "run.json",
+            "--budget",
+            "standard",
+            "--alpha",
+            "5e-05",
+            "--seed",
+            "7",
+        ]
     )
