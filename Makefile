@@ -5,8 +5,11 @@ BENCH ?= all
 WORKERS ?= auto
 DATA ?= $(or $(AUDITDP_DATA),$(wildcard ../shared/data))
 BIN := .venv/bin
+LIBRARIES := .venv/libraries
+LONG := $(addprefix libraries/audit_floating_point.py::,diffprivlib_gaussian pydp_gaussian)
+OLD := diffprivlib==0.4.0 opendp==0.6.1 smartnoise-synth==1.0.5
 
-.PHONY: help audit report mutate test statistics lint format bench selftest wheel clean
+.PHONY: help audit report libraries mutate test statistics lint format bench selftest wheel clean
 
 help:  ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -18,6 +21,16 @@ audit: .venv/ready  ## audit every mechanism; leaves the report and the record i
 
 report:  ## audit every mechanism, and write the ledger of published claims anew
 	$(MAKE) audit; found=$$?; $(BIN)/python -m audits.ledger reports/run.json -o reports && exit $$found
+
+libraries: $(LIBRARIES)/ready  ## audit other people's libraries; writes reports/libraries.md
+	$(LIBRARIES)/bin/python -m auditdp run libraries -n $(WORKERS) --seed $(SEED) --budget quick \
+		--report json=reports/libraries.json; found=$$?; \
+		$(LIBRARIES)/bin/python -m auditdp run $(LONG) -n $(WORKERS) --seed $(SEED) \
+		--report json=reports/libraries-long.json && \
+		$(LIBRARIES)/bin/python -m libraries.confirm reports/libraries.json reports/libraries-long.json \
+		-o reports/libraries/confirmed.jsonl && \
+		$(LIBRARIES)/bin/python -m libraries.ledger reports/libraries.json reports/libraries-long.json \
+		--confirmed reports/libraries/confirmed.jsonl -o reports && exit $$found
 
 mutate: .venv/ready  ## would the audits notice if their mechanisms were broken? leaves reports/mutation.html and .json
 	$(BIN)/auditdp mutate audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
@@ -55,6 +68,14 @@ wheel: .venv/ready  ## build the wheel, and check its contents and that it impor
 	$(PYTHON) -c 'import sys; sys.exit("auditdp needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(LIBRARIES)/ready: pyproject.toml constraints.txt
+	test -x $(LIBRARIES)/bin/python || $(PYTHON) -m venv $(LIBRARIES)
+	grep -v '^scikit-learn==' constraints.txt > $(LIBRARIES)/constraints.txt
+	$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LIBRARIES)/constraints.txt -e '.[libraries]'
+	for old in $(OLD); do $(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+		--target $(LIBRARIES)/old/$$(echo $$old | sed 's/==/-/') $$old || exit 1; done
 	touch $@
 
 clean:

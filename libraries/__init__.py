@@ -1,0 +1,5 @@
+"""Other people's libraries of differential privacy, audited at what they claim (`make libraries`).
+
+Each ``audit_*.py`` is about one library, or one of its parts. The versions are those of the extra ``libraries``; old
+versions whose defects are known are in ``old/``.
+"""

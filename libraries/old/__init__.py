@@ -1,0 +1,1 @@
+"""Old versions of libraries with defects that are known: does the tool find them? Each file imports one version."""
