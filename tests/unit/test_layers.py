@@ -10,7 +10,7 @@ import pytest
 import auditdp
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("auditdp", "mechanisms", "gnn", "audits", "benchmarks")
+PACKAGES = ("auditdp", "mechanisms", "gnn", "audits", "libraries", "benchmarks")
 
 # Opacus has accountants beside its trainers; they are imported when they are asked.
 ALLOWED = {("auditdp/accountants/opacus_sgd.py", "opacus")}
@@ -20,7 +20,8 @@ FORBIDDEN = {
     "auditdp": ("mechanisms", "gnn", "audits", "benchmarks", "tests", "torch", "torch_geometric", "opacus"),
     "mechanisms": ("gnn", "audits", "benchmarks", "tests", "torch", "torch_geometric", "opacus"),
     "gnn": ("audits", "benchmarks", "tests"),
-    "audits": ("benchmarks", "tests"),
+    "audits": ("libraries", "benchmarks", "tests"),
+    "libraries": ("mechanisms", "gnn", "benchmarks", "tests"),
     "benchmarks": ("tests",),
 }
 NOT_FOR_MECHANISMS = {
