@@ -6,6 +6,7 @@ been made with the same randomness where that is possible, so that each differs 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ NEVER_REPEATING = 0.9
 LEAST_SPREAD = 0.5
 """Share of the usual deviation that few outputs of numbers which repeat are taken to have: some are equal by chance."""
 ERRORS = 2.0
+KURTOSIS = 6.0
+"""Of Laplace noise: logarithms of two deviations, each of n outputs, differ with variance (6 - 1)/(2n); of normal ones, less."""
 SPREAD_WEIGHT = 3.0
 MISSING_WEIGHT = 3.0
 
@@ -80,9 +83,8 @@ def distance(ones: Array, zeros: Array, usual: Usual, spread: Floats) -> tuple[f
         gap = np.abs(one.mean(axis=0) - zero.mean(axis=0))
         z = np.where(gap > 0, gap / own, 0.0)
         low, high = np.sort(np.maximum(spreads, np.where(usual.repeating, LEAST_SPREAD * usual.spread, 0.0)), axis=0)
-        wider = np.where(high > 0, np.log(high / low), 0.0) - ERRORS * np.sqrt(
-            2.5 / n
-        )  # of Laplace noise; of normal, less
+        error = math.sqrt((KURTOSIS - 1) / (2 * n))
+        wider = np.where(high > 0, np.log(high / low), 0.0) - ERRORS * error
         silent = (spreads.min(axis=0) == 0) & ~usual.repeating & ((spreads.max(axis=0) > 0) | (gap > 0))
         together = max(float(np.sqrt(np.square(z[:-2]).sum())), *z[-2:].tolist())
         missing = float(np.abs(here.mean(axis=0) - there.mean(axis=0)).max(initial=0.0))
