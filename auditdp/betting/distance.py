@@ -23,7 +23,7 @@ LEAST_SPREAD = 0.5
 """Share of the usual deviation that few outputs of numbers which repeat are taken to have: some are equal by chance."""
 ERRORS = 2.0
 KURTOSIS = 6.0
-"""Of Laplace noise: logarithms of two deviations, each of n outputs, differ with variance (6 - 1)/(2n); of normal ones, less."""
+"""Of Laplace noise: logarithms of two deviations, each of n outputs, differ with variance (6 - 1)/(2n); of normal, less."""
 SPREAD_WEIGHT = 3.0
 MISSING_WEIGHT = 3.0
 
