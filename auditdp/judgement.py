@@ -192,8 +192,9 @@ def gather(
         "stop_when_refuted": control or settings.brief,
     }
     if "game" in kinds:
-        played = betting if settings.find is None else betting | {"calls": built.calls or 1, "find": settings.find}
-        played |= {"further": settings.further, "recorded": None if control else settings.recorded}
+        played = betting | {"further": settings.further, "recorded": None if control else settings.recorded}
+        if settings.find is not None:
+            played |= {"calls": built.calls or 1, "find": settings.find}
         found.append(play_game(adapted, claim, adjacency, forecasters=built.forecasters, bounded=bounded, **played))
     if counted is not None:
         found.append(counted)
