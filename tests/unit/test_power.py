@@ -23,7 +23,7 @@ CASES = {
     "approximate": (ApproxDP(0.5, 0.01), 150, 0.05, False),
 }
 SHARE, SHARED = 1.0, 16 / 18.03
-"""What the likelihood ratio begins with: everything alone; 16 beside leaders and a watcher of weight 1 and `repeats` of .03."""
+"""What the likelihood ratio begins with: everything alone; 16 beside leaders and a watcher of 1 each, and repeats of .03."""
 
 
 def refutations(mechanism, claim, calls, alpha, key, games, *, watched=False):
