@@ -167,6 +167,7 @@ def privhrg_dendrogram_uniform_start(epsilon=1.0, nodes=4, steps=1):
         pairs=EdgeDP(nodes),
         controls=[DendrogramStep(20 * epsilon, nodes, steps=steps, start="uniform")],
         play=[telling(nodes)[0], Pair(graph(nodes, (2, 3)), graph(nodes), "an edge | none")],
+        calls=50_000,  # the control needs some 2,000, as many as the quick budget has
         equivalent_mutants={
             "noise halved: draw 3, random in ExactChain.run*": (
                 "squared odds of acceptance: by enumeration of all pairs of 4 nodes the exact ε is then .211"
