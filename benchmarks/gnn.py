@@ -6,17 +6,14 @@ that AUDITDP_DATA names; without these the part has none.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View, median, spread
+from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View, median, printed, spread
 
 DATA_VARIABLE = "AUDITDP_DATA"
 PLAIN = "plain loop, dense features"
@@ -62,12 +59,7 @@ def measure(name: str, *, quick: bool) -> Result:
         RuntimeError: If its process fails, with the end of what it says.
     """
     given = MEASUREMENTS[name]
-    command = [sys.executable, "-m", given.module, *(given.quick if quick else given.arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command[1:])} failed: {done.stderr.strip()[-500:]}")
-    found: Result = json.loads(done.stdout)
-    return found
+    return printed(given.module, *(given.quick if quick else given.arguments))
 
 
 def units(options: Options) -> Mapping[str, partial[Result]]:

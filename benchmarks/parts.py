@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,6 +121,20 @@ def grouped(results: Results) -> dict[str, list[Result]]:
     for key, result in results.items():
         groups.setdefault(row_of(key), []).append(result)
     return groups
+
+
+def printed(module: str, *arguments: str) -> Result:
+    """Return what a module prints as JSON, in a process of its own.
+
+    Raises:
+        RuntimeError: If its process fails, with the end of what it says.
+    """
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])} failed: {done.stderr.strip()[-500:]}")
+    found: Result = json.loads(done.stdout)
+    return found
 
 
 def row_of(key: str) -> str:

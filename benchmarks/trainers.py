@@ -6,10 +6,7 @@ Units need the extra ``torch``; without it the part has none.
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -25,7 +22,7 @@ from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
 from auditdp.betting.watcher import Watching
 from auditdp.randomness import stream
-from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread
+from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, printed, spread
 
 TRAININGS = 20_000
 FULL, FINAL = "full batch, μ = ", "final model, μ = "
@@ -102,12 +99,7 @@ def _refuted(name: str, steps: int, most: int, seed: int) -> Result:
 
 def _speed(arguments: list[str]) -> Result:
     """Return the seconds per training of each loop and round, measured in a process of its own."""
-    command = [sys.executable, "-m", "gnn.ensembles.speed", "--json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command[1:])} failed: {done.stderr.strip()[-500:]}")
-    found: Result = json.loads(done.stdout)
-    return found
+    return printed("gnn.ensembles.speed", "--json", *arguments)
 
 
 def units(options: Options) -> Mapping[str, partial[Result]]:
