@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from auditdp.adjacency import (
         AnyValues,
         Box,
+        Canaries,
         EdgeDP,
         EdgeLDP,
         Fields,
@@ -45,6 +46,7 @@ __all__ = [
     "Audit",
     "AuditError",
     "Box",
+    "Canaries",
     "Checked",
     "EdgeDP",
     "EdgeLDP",
@@ -86,6 +88,7 @@ _HOMES = {
     "Audit": "auditdp.declaration",
     "AuditError": "auditdp.errors",
     "Box": "auditdp.adjacency",
+    "Canaries": "auditdp.adjacency",
     "Checked": "auditdp.checking",
     "EdgeDP": "auditdp.adjacency",
     "EdgeLDP": "auditdp.adjacency",

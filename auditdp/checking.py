@@ -132,9 +132,21 @@ def check(
     built = Audit(mechanism, claim, pairs, controls=list(controls), evidence=evidence, forecasters=forecasters)
     fault = Fault.read(find) if find else None
     settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
+    return Checked(*carried_out(built, settings, progress))
+
+
+def carried_out(
+    built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None
+) -> tuple[AuditResult, bool]:
+    """Return the result of an audit that can be watched and stopped, and whether it was stopped.
+
+    Args:
+        built: The audit.
+        settings: Its level, budget and randomness.
+        progress: As of ``check``.
+    """
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
-        result = run_audit(built, settings)
-    return Checked(result, interrupted=watcher.stopped)
+        return run_audit(built, settings), watcher.stopped
 
 
 def _bar() -> Callable[[int, int], None] | None:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
 from auditdp.budgets import Fault, Goal
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError
@@ -23,16 +23,17 @@ from auditdp.evidence.coverage import EXAMPLES as PAIRS_GENERATED
 from auditdp.evidence.estimation import estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_again, play_game
+from auditdp.evidence.one_run import one_run_evidence
 from auditdp.evidence.promises import Unbiased, VarianceAtMost
 from auditdp.evidence.query import declared_norm, has_query
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
 from auditdp.evidence.support import support_evidence
 from auditdp.mechanism import as_mechanism, name_of
 from auditdp.randomness import Streams, stream
-from auditdp.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, Evidence
+from auditdp.results import REFUTATIONS, SAMPLED, AuditResult, ClaimRecord, ControlResult, Evidence
 from auditdp.verdict import bounds, conclude, leading, without_fallen_certificates
 
-PLAYED = ("game", "support", "sensitivity")
+PLAYED = ("game", "one_run", "support", "sensitivity")
 COUNTING_CALLS = 4
 """Counting has a quarter of the calls of the game, beside them."""
 BRIEF_SEARCH = 4
@@ -157,7 +158,7 @@ def gather(
     kinds = built.evidence if built.evidence is not None else DEFAULT_KINDS
     if not isinstance(claim, PureDP | ApproxDP | GaussianDP):  # a curve, for which nothing but bets is built
         kinds = [kind for kind in kinds if kind in PLAYED]
-    bets = [kind for kind in kinds if kind in ("game", "support")]
+    bets = [kind for kind in kinds if kind in SAMPLED]
     counted, share = None, COUNTING_ALPHA if bets else 1.0
     if "counting" in kinds and not control:
         counted = counting_evidence(
@@ -171,7 +172,7 @@ def gather(
             law=getattr(mechanism, "distribution", None) if "exact" in kinds else None,
         )
     left = settings.alpha if counted is None else settings.alpha * (1 - share)
-    alpha = left / max(len(bets), 1)  # each kind that bets has its own share of the audit's alpha
+    alpha = left / max(len(bets), 1)  # each kind that may err has its own share of the audit's alpha
     found: list[Evidence] = []
     if "exact" in kinds and has_exact_law(mechanism, adjacency, refuting=control):
         limited = None if built.exhaustive else (built.play or adjacency.pairs())
@@ -198,6 +199,9 @@ def gather(
         found.append(play_game(adapted, claim, adjacency, forecasters=built.forecasters, bounded=bounded, **played))
     if counted is not None:
         found.append(counted)
+    if "one_run" in kinds:
+        trainings = calls if built.calls is not None else 1
+        found.append(one_run_evidence(adapted, claim, adjacency, alpha=alpha, trainings=trainings, streams=streams))
     if "support" in kinds:
         found.append(support_evidence(adapted, claim, adjacency, **betting))
     if "sensitivity" in kinds and has_query(mechanism):
@@ -250,10 +254,16 @@ def _claim_record(built: Audit) -> ClaimRecord:
             source=claim.source,
             parameter="sensitivity",
         )
+    described = _described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name
+    return claim_of_privacy(claim, described)
+
+
+def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:
+    """Return a claim of privacy as records have it, with what its neighbours are called."""
     return ClaimRecord(
         kind=type(claim).__name__,
         text=str(claim),
-        adjacency=_described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name,
+        adjacency=adjacency,
         source=claim.source,
         parameter=claim.parameter,
         epsilon=claim.level if claim.parameter == "epsilon" else None,

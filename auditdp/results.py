@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
 REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
 """Verdicts that come with a counterexample: to the claim, or to the calibration that is its argument."""
-SAMPLED = {"game", "support"}
+SAMPLED = {"game", "one_run", "support"}
 """Kinds of evidence that see more with more calls."""
 PRECEDENCE = (*REFUTATIONS, Verdict.INCONCLUSIVE, Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
 """Which verdict of several kinds of evidence is that of the audit: the first of these that occurs."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
+from auditdp.adjacency.canaries import Canaries
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
 from auditdp.adjacency.fields import Fields
 from auditdp.adjacency.nodes import NodeDP
@@ -25,6 +26,7 @@ __all__ = [
     "Adjacency",
     "AnyValues",
     "Box",
+    "Canaries",
     "EdgeDP",
     "EdgeLDP",
     "Fields",

@@ -111,6 +111,7 @@ class Game:
         self.wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
         self._prior = np.log(np.asarray(shares))[:, None]
         self.path: list[tuple[int, float]] = [(0, 0.0)]
+        self.bounds: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
 
     def add(self, pair: Pair) -> None:
@@ -169,6 +170,8 @@ class Game:
         if table.calls >= table.ranked:
             self._rank(table)
         self.path.append((self.wealth.calls, self.wealth.log_wealth))
+        if (bound := self.wealth.lower_bound(self.alpha)) > self.bounds[-1][1]:
+            self.bounds.append((self.wealth.calls, bound))
 
     def _ranked(self, table: Table) -> NDArray[np.intp]:
         """Return who is to lead on a pair at every anchor, the first one first: who has lately earned most."""
@@ -301,7 +304,7 @@ class Game:
         fresh.tables = [table]
         fresh.streams, fresh._batch = streams, 0
         fresh.wealth = self.wealth.fresh()
-        fresh.path, fresh.refuted_at = [(0, 0.0)], None
+        fresh.path, fresh.bounds, fresh.refuted_at = [(0, 0.0)], [(0, 0.0)], None
         return fresh
 
 

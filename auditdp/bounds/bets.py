@@ -20,6 +20,7 @@ from auditdp.adjacency import Pair
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
 from auditdp.betting.watcher import Watching
+from auditdp.bounds.curves import OfClaim
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Answer, Question
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
@@ -78,6 +79,8 @@ def played(first: Floats, second: Floats, question: Question, seed: int) -> tupl
 
 def _claim(question: Question) -> Claim:
     curve, level = question.curve, UNCLAIMED if question.claim is None else question.claim
+    if isinstance(curve, OfClaim):
+        return curve.claim
     if curve.parameter == "mu":
         return GaussianDP(level)
     return ApproxDP(level, curve.delta) if curve.delta else PureDP(level)

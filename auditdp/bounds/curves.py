@@ -8,16 +8,24 @@ F(x) = 1 - f(x) for the trade-off function f of Dong, Roth & Su (2022), "Gaussia
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.curve_claims import AccountedDP
+from auditdp.dominating import DominatingPair
 from auditdp.errors import ConfigurationError, did_you_mean
 
 Floats = NDArray[np.float64]
+
+HIGHEST, HALVINGS = 64.0, 60
+"""The highest level that is looked at, and steps of a bisection."""
+LEAST_LEVEL = 1e-6
+"""Lower levels of a claim's curve are taken for this one, which allows more."""
 
 
 class Curve(Protocol):
@@ -103,6 +111,105 @@ class Gaussian:
     def describe(self, level: float) -> str:
         """Return such as '1-GDP'."""
         return f"{level:.6g}-GDP"
+
+
+@dataclass(frozen=True)
+class OfClaim:
+    """The family of a claim of a whole curve: F is that of the dominating pair at each level.
+
+    F joins the points (P(A_k), Q(A_k)) of the k atoms that are surest, of which ``auditdp.dominating`` proves that no pair
+    which keeps the claim is above. Where a claim has some levels only, those of its family, any other stands for the next
+    one above, which allows more; above the highest everything is allowed.
+
+    Args:
+        claim: The claim.
+    """
+
+    claim: Claim
+    _corners: dict[bytes, tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def parameter(self) -> str:
+        """What the level is called: 'epsilon' or 'rho'."""
+        return self.claim.parameter
+
+    @property
+    def delta(self) -> float:
+        """The delta at which an accountant's epsilon is quoted; 0 where there is none."""
+        return self.claim.quoted if isinstance(self.claim, AccountedDP) else 0.0
+
+    def most(self, q: Any, level: Any) -> Floats:
+        """Return F(q)."""
+        return self._joined(q, level, 0)
+
+    def least(self, p: Any, level: Any) -> Floats:
+        """Return the smallest q with F(q) >= p."""
+        return self._joined(p, level, 1)
+
+    def level(self, p: Any, q: Any) -> Floats:
+        """Return the infimum of the levels that allow P(A) = p and Q(A) = q, by bisection; 0 and infinity included."""
+
+        def lowest(p: float, q: float) -> float:
+            low, high = 0.0, HIGHEST
+            if self.most(q, high) < p:
+                return math.inf
+            for _ in range(HALVINGS):
+                middle = (low + high) / 2
+                low, high = (low, middle) if self.most(q, middle) >= p else (middle, high)
+            return low
+
+        return np.asarray(np.vectorize(lowest, otypes=[float])(p, q))
+
+    def describe(self, level: float) -> str:
+        """Name the claim at this level, or the next one above that its family has."""
+        at = self._of_family(level)
+        return str(self.claim if at is None else self.claim.at(at))
+
+    def _joined(self, values: Any, level: Any, axis: int) -> Floats:
+        """Return where the line through the corners is, on the other axis, that has these values on one axis first."""
+        at, levels = np.broadcast_arrays(np.asarray(values, dtype=float), np.asarray(level, dtype=float))
+        corners = self._stacked(levels.ravel())
+        known, sought = corners[axis], corners[1 - axis]
+        rows, value = np.arange(len(known)), at.ravel()
+        end = np.clip((known < value[:, None]).sum(axis=1), 1, known.shape[1] - 1)
+        low, high = known[rows, end - 1], known[rows, end]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(value > low, (value - low) / (high - low), 0.0)
+        found = sought[rows, end - 1] + np.clip(part, 0.0, 1.0) * (sought[rows, end] - sought[rows, end - 1])
+        return np.asarray(found.reshape(at.shape))
+
+    def _stacked(self, levels: Floats) -> tuple[Floats, Floats]:
+        """Return the corners of F at some levels, each shape (levels, corners); the last one as often as needed."""
+        key = levels.tobytes()
+        if key not in self._corners:
+            corners = [self._at(float(level)) for level in levels]
+            most = max(len(p) for p, _ in corners)
+            p, q = (
+                np.array([np.pad(each[k], (0, most - len(each[k])), mode="edge") for each in corners]) for k in (0, 1)
+            )
+            self._corners[key] = p, q
+        return self._corners[key]
+
+    def _at(self, level: float) -> tuple[Floats, Floats]:
+        """Return the corners of F at a level."""
+        at = self._of_family(level)
+        if at is None:
+            return np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
+        pair = DominatingPair.of(self.claim.at(at).statements())
+        return np.append(0.0, pair.p.cumsum()), np.append(0.0, pair.q.cumsum())
+
+    def _of_family(self, level: float) -> float | None:
+        """Return the level of the claim that stands for a level; None where everything is allowed."""
+        if isinstance(self.claim, AccountedDP):
+            return next((member for member in self.claim.members if member >= level), None)
+        return max(level, LEAST_LEVEL)
+
+
+def curve_of_claim(claim: Claim) -> Curve:
+    """Return the family of claims that a claim is one of."""
+    if isinstance(claim, GaussianDP):
+        return Gaussian()
+    return EpsilonDelta(claim.delta) if isinstance(claim, PureDP | ApproxDP) else OfClaim(claim)
 
 
 def curve_of(parameter: str, delta: float) -> Curve:

@@ -28,7 +28,8 @@ from auditdp.bounds.answers import (
     split_and_tested,
     two_arms,
 )
-from auditdp.bounds.inputs import question_of
+from auditdp.bounds.curves import EpsilonDelta
+from auditdp.bounds.inputs import Floats, Labels, question_of
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.result import Bound, Question
 from auditdp.errors import ConfigurationError, did_you_mean
@@ -195,20 +196,51 @@ def from_scores(
     question = question_of(parameter, delta, alpha, claim)
     method = _chosen(design, question, method)
     values, truth = inputs.scores_and_labels(scores, labels)
+    if design == "one-run":
+        rng = np.random.default_rng(seed)
+        return in_one_run(values, truth, question, rng=rng, method=method, guess=guess, guesses=guesses)
     if method == "scan":
-        return scanned(scan.nested_sets(values, truth, guess), question, ONE_RUN if design == "one-run" else RUNS)
-    if method in ("one-run", "one-run-curve"):
-        shares = [max(1, round(share * len(values))) for share in GUESS_SHARES]
-        numbers = {inputs.increasing("guesses <= canaries", n, len(values))[0] for n in guesses or shares}
-        order = scan.descending(values, np.random.default_rng(seed))
-        pairs = [(scan.right_guesses(truth[order], number, guess), number) for number in sorted(numbers)]
-        return guessed(pairs, len(values), question, method, [COIN, ONE_RUN, BLIND])
+        return scanned(scan.nested_sets(values, truth, guess), question, RUNS)
     if method == "dkw":
         return banded(values, truth, question, [RUNS, ROW_BY_ROW])
     if method == "bets":
         return played(values[truth == 1], values[truth == 0], question, seed, [RUNS, ROW_BY_ROW])
     learning = split.learning_part(truth, SCORE_SHARE, np.random.default_rng(seed))
     return split_and_tested(values[learning], values[~learning], truth, learning, question, method, [RUNS, ROW_BY_ROW])
+
+
+def in_one_run(
+    scores: Floats,
+    labels: Labels,
+    question: Question,
+    *,
+    rng: np.random.Generator,
+    method: str = "auto",
+    guess: str = "both",
+    guesses: Sequence[int] | None = None,
+) -> Bound:
+    """Bound the level from the scores and the labels of the canaries of one training run.
+
+    Args:
+        scores: Shape (canaries,), finite; larger is more like 'in'.
+        labels: Shape (canaries,): 1 for in, 0 for out, each by its own fair coin.
+        question: What is asked, of any family of claims.
+        rng: What the order of equal scores is made from.
+        method: 'scan' (pure epsilon), 'one-run-curve', 'one-run' (epsilon and delta), or the first of them that fits.
+        guess: As of ``from_scores``.
+        guesses: As of ``from_scores``.
+
+    Raises:
+        ConfigurationError: If a number of guesses is out of range.
+    """
+    if method == "scan" or (method == "auto" and question.curve == EpsilonDelta()):
+        return scanned(scan.nested_sets(scores, labels, guess), question, ONE_RUN)
+    shares = [max(1, round(share * len(scores))) for share in GUESS_SHARES]
+    numbers = {inputs.increasing("guesses <= canaries", n, len(scores))[0] for n in guesses or shares}
+    truth = labels[scan.descending(scores, rng)]
+    pairs = [(scan.right_guesses(truth, number, guess), number) for number in sorted(numbers)]
+    chosen = "one-run-curve" if method == "auto" else method
+    return guessed(pairs, len(scores), question, chosen, [COIN, ONE_RUN, BLIND])
 
 
 def from_outputs(

@@ -287,6 +287,7 @@ def _details(game: Game, alpha: float) -> dict[str, Any]:
     wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)
     return {
         "wealth_path": [[n, w] for n, w in game.path],
+        "bound_path": [[n, bound] for n, bound in game.bounds],
         "threshold": math.log(1 / alpha),
         "refuted_at": game.refuted_at,
         "forecasters": [{"name": name, "log_wealth": w} for w, name in wealth[:MOST_LISTED]],

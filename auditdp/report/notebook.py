@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from auditdp.report.html import environment
@@ -10,7 +11,7 @@ from auditdp.report.numbers import MISSING, bounds, count, duration
 from auditdp.report.svg import COLOURS
 from auditdp.report.text import printable
 from auditdp.report.views import audit_view
-from auditdp.results import AuditResult
+from auditdp.results import SYMBOLS, AuditResult, ClaimRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,4 +67,37 @@ def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
             axes.plot([interval.detectable], [0], "|", color=shade, markersize=16, markeredgewidth=2)
     text = f"{result.verdict}: {interval.text if interval else 'no bounds'}, claimed {claim.text if claim else MISSING}"
     axes.set_title(printable(text), color=shade, fontsize=10, loc="left", parse_math=False)
+    return axes
+
+
+def plot_levels(
+    points: Sequence[tuple[int, float]],
+    claim: ClaimRecord | None,
+    label: str,
+    axes: Axes | None = None,
+    *,
+    stepwise: bool = False,
+) -> Axes:
+    """Draw certified levels against what they were certified from, with the claim as a dashed line.
+
+    Args:
+        points: (how much, level), increasing.
+        claim: The claim, whose level is drawn.
+        label: What there is how much of.
+        axes: Where to draw; Matplotlib's own new axes unless given.
+        stepwise: Whether a level stands until the next one is reached.
+    """
+    if axes is None:
+        from matplotlib import pyplot
+
+        _, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
+    across, up = zip(*points, strict=True)
+    level = next((x for x in (claim.epsilon, claim.mu, claim.rho) if x is not None), None) if claim else None
+    style = {"drawstyle": "steps-post"} if stepwise else {"marker": "o"}
+    axes.plot(across, up, color=COLOURS["ink"], **style)  # type: ignore[arg-type]
+    if level is not None and claim is not None:
+        axes.axhline(level, color=COLOURS["soft"], linestyle="--", label=f"claimed: {printable(claim.text)}")
+        axes.legend(frameon=False, loc="lower right")
+    symbol = SYMBOLS.get(claim.parameter, "level") if claim else "level"
+    axes.set(xlabel=label, ylabel=f"{symbol} at least", ylim=(0, None))
     return axes

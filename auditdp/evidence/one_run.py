@@ -1,0 +1,125 @@
+"""One-run evidence: many canaries, each in the training data by its own coin, guessed from what one training releases.
+
+Null hypothesis: adding or removing any one canary changes the law of what is released as the claim allows. Guarantee: the
+verdict is VIOLATED, or the lower bound exceeds the truth, with probability at most alpha. Assumes that a canary more or
+less is a step between neighbours, whatever the other canaries are, and that scores are computed from what is released and
+not from the coins. For pure ε every number of guesses is tried at once, and the law of the maximum is known
+(``auditdp.bounds.scan``); for any other claim all canaries, a quarter and a sixteenth of them are guessed, which is fixed
+beforehand, with a third of alpha each (``auditdp.bounds.guesses``: the recursion of Mahloujifar, Melis & Chaudhuri 2024,
+arXiv:2410.22235v1, for the trade-off curve of the claim).
+
+Several trainings, each with canaries and coins of its own, are one: jointly they are a mechanism of all the coins, in which
+each coin is as protected as in its own training.
+
+A finding is not confirmed by a second training, which would cost as much again: alpha is the probability of a false one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import Adjacency
+from auditdp.adjacency.canaries import Canaries
+from auditdp.bounds.curves import curve_of_claim
+from auditdp.bounds.entry import in_one_run
+from auditdp.bounds.inputs import Floats
+from auditdp.bounds.result import Bound, Question
+from auditdp.calls import Calls
+from auditdp.claims import Claim
+from auditdp.errors import AdjacencyError, MechanismError
+from auditdp.mechanism import Mechanism
+from auditdp.randomness import Streams, prefixed
+from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
+
+
+def one_run_evidence(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    *,
+    alpha: float,
+    trainings: int,
+    streams: Streams,
+) -> Evidence:
+    """Audit a claim by guessing which canaries were in.
+
+    Args:
+        mechanism: Of which canaries are in, bool, shape (canaries,): returns a score of each, larger for those that look
+            more like being in, each output of shape (canaries,).
+        claim: What it promises.
+        adjacency: ``Canaries``.
+        alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
+        trainings: Calls of the mechanism, each with fresh coins.
+        streams: Randomness by (purpose, batch).
+
+    Raises:
+        AdjacencyError: If inputs are not canaries, or fewer than two coins are thrown.
+        MechanismError: If the mechanism raises, or does not return a finite score for each canary.
+    """
+    if not isinstance(adjacency, Canaries):
+        raise AdjacencyError(
+            f"evidence 'one_run' needs pairs=Canaries(count), whose inputs say which are in, got {adjacency.name}"
+        )
+    if trainings * adjacency.count < 2:
+        raise AdjacencyError(f"evidence 'one_run' needs two canaries or trainings at least, got {adjacency.name}")
+    made, streams = Calls(mechanism), prefixed(streams, "one_run:")
+    coins = [streams("coins", k).random(adjacency.count) < 0.5 for k in range(trainings)]
+    scores = [_scores(made, included, streams("training", k)) for k, included in enumerate(coins)]
+    question = Question(curve_of_claim(claim), alpha, claim.level)
+    labels = np.concatenate(coins).astype(np.int8)
+    bound = in_one_run(np.concatenate(scores), labels, question, rng=streams("order", 0))
+    return _evidence(bound, claim, adjacency, trainings)
+
+
+def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
+    """Return the scores of one training's canaries."""
+    (output,) = calls.outputs(included, 1, rng)
+    try:
+        scores = np.asarray(output, dtype=float)
+    except (TypeError, ValueError):
+        raise MechanismError(f"{calls.name}: expected a score for each canary, numbers, got {output!r:.60}") from None
+    if scores.shape != included.shape or not np.isfinite(scores).all():
+        wrong = f"shape {scores.shape}" if scores.shape != included.shape else f"{scores[~np.isfinite(scores)][0]}"
+        raise MechanismError(
+            f"{calls.name}: expected a finite score for each of {len(included):,} canaries, shape ({len(included)},), got "
+            f"{wrong}; larger is more like 'in', and where nothing is known any one number will do"
+        )
+    return scores
+
+
+def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
+    runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
+    shown = f"{SYMBOLS[claim.parameter]} ≥ {bound.lower:.4g} with confidence {1 - bound.alpha:.6g}"
+    seen = f"{bound.n:,} coins of {runs}: {bound.statistic}"
+    common: dict[str, Any] = {
+        "kind": "one_run",
+        "assumptions": [
+            *bound.assumptions,
+            f"neighbours: {adjacency.name}",
+            f"source: {bound.source}",
+        ],
+        "epsilon_lower": bound.lower,
+        "calls": trainings,
+        "details": {
+            "canaries": adjacency.count,
+            "trainings": trainings,
+            "method": bound.method,
+            "p_value": bound.p_value,
+        },
+    }
+    if not bound.refuted:
+        return Evidence(
+            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim ({shown})", **common
+        )
+    assert bound.p_value is not None  # a claim was given
+    explanation = (
+        f"{seen}; where the claim is true, guesses are right so often with probability at most {bound.p_value:.3g}"
+    )
+    return Evidence(
+        verdict=Verdict.VIOLATED,
+        statement=f"{seen}, which refutes the claim and shows {shown}",
+        counterexample=Counterexample(pair=f"{adjacency.name}, whichever others are there", explanation=explanation),
+        **common,
+    )

@@ -1,0 +1,49 @@
+"""Which of some canaries are in the training data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from auditdp import Canaries, Pair
+from auditdp.errors import AdjacencyError
+
+
+@pytest.mark.parametrize("canaries", [Canaries(1), Canaries(2), Canaries(7)], ids=lambda canaries: canaries.name)
+def test_listed_enumerated_and_generated_pairs_belong(canaries):
+    for pair in [*canaries.pairs(), *canaries.exhaustive()]:
+        canaries.check(pair)
+
+    @settings(max_examples=60)
+    @given(canaries.strategy())
+    def generated(pair):
+        canaries.check(pair)
+
+    generated()
+
+
+def test_every_pair_is_enumerated_once():
+    """Each of 3 canaries, with the 2² sets of the others."""
+    pairs = Canaries(3).exhaustive()
+    assert len({(p.data.tobytes(), p.neighbour.tobytes()) for p in pairs}) == len(pairs) == 12
+    assert all(pair.data.sum() == pair.neighbour.sum() + 1 for pair in pairs)
+    assert Canaries(1_000).exhaustive() is None
+
+
+@pytest.mark.parametrize(
+    ("data", "neighbour", "shown"),
+    [
+        ([True, False], [True, False], "differ in 0 canaries"),
+        ([True, True], [False, False], "differ in 2 canaries"),
+        ([1.0, 0.0], [1.0, 1.0], "bool of shape"),
+        ([True], [False], "bool of shape"),
+    ],
+)
+def test_what_is_no_pair_is_refused(data, neighbour, shown):
+    with pytest.raises(AdjacencyError, match=shown):
+        Canaries(2).check(Pair(np.array(data), np.array(neighbour)))
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.0, True, "3"])
+def test_a_count_that_is_none_is_refused(count):
+    with pytest.raises(AdjacencyError, match="expected count, an integer >= 1"):
+        Canaries(count)

@@ -1,0 +1,169 @@
+"""The audit of anybody's trainer."""
+
+import random
+
+import numpy as np
+import pytest
+
+from auditdp import GaussianDP, Pair, PureDP
+from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
+from auditdp.results import Verdict
+from auditdp.training import Training, audit_training, level_by_step
+
+WORLDS = (np.array([1.0, 0.2]), np.array([0.2]))
+
+
+def trained(data, rng):
+    return np.clip(data, -1, 1).sum() + rng.normal()
+
+
+def broken(data, rng):
+    return np.clip(data, -1, 1).sum() + 0.3 * rng.normal()
+
+
+def stepwise(data, rng):
+    for _ in range(4):
+        yield [np.clip(data, -1, 1).sum() + 2 * rng.normal()]
+
+
+def test_a_true_claim_is_kept_and_a_false_one_refuted_with_the_history_of_the_bound():
+    kept, refuted = (audit_training(f, GaussianDP(1.0), worlds=WORLDS, trainings=400) for f in (trained, broken))
+    assert (kept.verdict, refuted.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
+    assert kept.evidence[0].kind == "game"
+    assert kept.result.calls <= 400
+    trainings, bounds = zip(*kept.history, strict=True)
+    assert list(trainings) == sorted(trainings)
+    assert list(bounds) == sorted(bounds)
+    assert bounds[-1] == kept.epsilon_lower < 1
+
+
+def test_a_control_has_to_be_refuted():
+    result = audit_training(trained, GaussianDP(1.0), worlds=WORLDS, controls=[broken, trained], trainings=250)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert [control.survived for control in result.result.controls] == [False, True]
+
+
+@pytest.mark.parametrize("draw", [lambda: random.gauss(0, 1), lambda: np.random.normal()])  # noqa: NPY002
+def test_a_trainer_that_draws_from_global_generators_is_repeated_and_leaves_them_as_they_were(draw):
+    def train(data):
+        return data.sum() + draw()
+
+    before = random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    found = [
+        audit_training(train, GaussianDP(1.0), worlds=WORLDS, trainings=40, seed=s).result.log_e_value for s in (5, 5)
+    ]
+    assert found[0] == found[1]
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
+    outputs = {Training(train)(WORLDS[0], np.random.default_rng(seed)) for seed in range(20)}
+    assert len(outputs) == 20
+
+
+def test_worlds_that_are_tuples_themselves_are_one_pair():
+    """Features and labels: each world is a tuple of two, which alone could be read as two pairs."""
+
+    def train(data, rng):
+        features, labels = data
+        return features.sum() * labels[0] + rng.normal()
+
+    worlds = ((np.ones(2), np.ones(2)), (np.ones(1), np.ones(1)))
+    assert audit_training(train, GaussianDP(1.0), worlds=worlds, trainings=50).verdict is Verdict.NOT_REFUTED
+    again = audit_training(train, GaussianDP(1.0), worlds=[Pair(*worlds)], trainings=50)
+    assert again.verdict is Verdict.NOT_REFUTED
+
+
+def test_an_attack_is_bet_on_in_place_of_the_released():
+    def sign(released):
+        return released > 0.6
+
+    result = audit_training(broken, PureDP(0.5), worlds=WORLDS, attack=sign)
+    assert result.verdict is Verdict.VIOLATED
+    assert result.result.mechanism == "sign on broken"
+
+
+def test_a_trainer_of_many_models_at_once_is_a_mechanism_with_its_own_likelihood():
+    class Batch:
+        name = "many at once"
+        calls = 0
+
+        def __call__(self, data, size, *, rng):
+            Batch.calls += 1
+            return data.sum() + rng.normal(size=size)
+
+        def log_prob(self, outputs, data):
+            return -((np.asarray(outputs) - data.sum()) ** 2) / 2
+
+    result = audit_training(Batch(), GaussianDP(1.0), worlds=WORLDS, trainings=1_000)
+    assert result.epsilon_lower > 0.6
+    assert Batch.calls < 500
+    attacked = audit_training(
+        Batch(), GaussianDP(0.2), worlds=WORLDS, attack=lambda released: released > 0.7, trainings=600
+    )
+    assert attacked.verdict is Verdict.VIOLATED
+
+
+def test_canaries_are_guessed_from_what_one_training_releases():
+    def train(included, rng):
+        return included + rng.normal(size=len(included)) / 3
+
+    result = audit_training(train, GaussianDP(1.0), canaries=500, attack=lambda released: released)
+    assert result.verdict is Verdict.VIOLATED
+    assert (result.result.calls, result.history) == (1, [])
+    with pytest.raises(ConfigurationError, match="no history"):
+        result.plot_history()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "shown"),
+    [
+        ({}, ConfigurationError, "neither"),
+        ({"worlds": WORLDS, "canaries": 4}, ConfigurationError, "both"),
+        ({"canaries": 4}, ConfigurationError, "needs attack="),
+        ({"worlds": WORLDS, "trainings": 0}, ConfigurationError, "trainings=0"),
+        ({"worlds": WORLDS, "alpha": 1.5}, ConfigurationError, "alpha=1.5"),
+        ({"canaries": 0, "attack": abs}, AdjacencyError, "count"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(options, error, shown):
+    with pytest.raises(error, match=shown):
+        audit_training(trained, GaussianDP(1.0), **options)
+
+
+@pytest.mark.parametrize(
+    ("train", "shown"), [(3, "callable"), (lambda: 0, "takes nothing"), (lambda a, b, c: 0, "takes a, b, c")]
+)
+def test_what_is_no_trainer_is_refused(train, shown):
+    with pytest.raises(MechanismError, match=shown):
+        audit_training(train, GaussianDP(1.0), worlds=WORLDS)
+
+
+def test_bounds_grow_with_the_steps_that_are_released_and_stay_below_the_truth():
+    """Each step is ½-Gaussian DP, so k of them are √k/2."""
+    found = level_by_step(stepwise, GaussianDP(1.0), WORLDS, trainings=1_000, steps=[1, 4])
+    assert found.steps == [1, 4]
+    assert 0 <= found.bounds[0] < 0.5
+    assert max(found.bounds[0], 0.3) < found.bounds[1] < 1
+
+
+def test_steps_are_chosen_up_to_all_of_them_and_drawn_with_the_claim():
+    found = level_by_step(stepwise, GaussianDP(1.0), WORLDS, trainings=20)
+    assert found.steps == [1, 2, 3, 4]
+    axes = found.plot()
+    assert axes.get_xlabel() == "steps released"
+    assert "1-GDP" in axes.get_legend().get_texts()[0].get_text()
+    axes = audit_training(trained, GaussianDP(1.0), worlds=WORLDS, trainings=100).plot_history()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("trainings", "μ at least")
+
+
+@pytest.mark.parametrize(
+    ("train", "options", "error", "shown"),
+    [
+        (stepwise, {"steps": [5]}, ConfigurationError, r"1\.\.4"),
+        (stepwise, {"trainings": 5}, ConfigurationError, "trainings=5"),
+        (trained, {}, MechanismError, "yield it after each"),
+        (lambda data, rng: [[0.0]] * rng.integers(1, 5), {}, MechanismError, "the same numbers"),
+        (lambda data, rng: [[0.0]] * len(data), {}, MechanismError, "on one input"),
+    ],
+)
+def test_what_has_no_such_steps_is_refused(train, options, error, shown):
+    with pytest.raises(error, match=shown):
+        level_by_step(train, GaussianDP(1.0), WORLDS, **({"trainings": 20} | options))
