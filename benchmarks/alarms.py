@@ -33,6 +33,7 @@ from benchmarks import (
     false_alarms_estimation,
     false_alarms_exact,
     false_alarms_game,
+    false_alarms_one_run,
     false_alarms_verdicts,
 )
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped
@@ -40,7 +41,7 @@ from benchmarks.tight_pairs import PAIRS, TightPairs
 from mechanisms.classic import Gaussian, NoisyHistogram1
 
 REPEATS = 10_000
-WHOLE_AUDITS = ("order and dependence", "whole audits", "verdict")
+WHOLE_AUDITS = ("order and dependence", "whole audits", "verdict", "one run")
 """Kinds whose repeats are audits from beginning to end, of up to 30,000 calls: they are fewer."""
 REPEATS_OF_WHOLE_AUDITS = 2_000
 CHUNK = 500
@@ -183,6 +184,7 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
         "accounting": dict(false_alarms_accounting.FALSE_ALARMS),
         "counting": dict(false_alarms_counting.FALSE_ALARMS),
         "exact": dict(false_alarms_exact.FALSE_ALARMS),
+        "one run": dict(false_alarms_one_run.FALSE_ALARMS),
     }
 
 

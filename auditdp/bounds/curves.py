@@ -126,7 +126,8 @@ class OfClaim:
     """
 
     claim: Claim
-    _corners: dict[bytes, tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _corners: dict[float, tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _stacks: dict[bytes, tuple[Floats, Floats]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def parameter(self) -> str:
@@ -162,7 +163,7 @@ class OfClaim:
 
     def describe(self, level: float) -> str:
         """Name the claim at this level, or the next one above that its family has."""
-        at = self._of_family(level)
+        at = self.of_family(level)
         return str(self.claim if at is None else self.claim.at(at))
 
     def _joined(self, values: Any, level: Any, axis: int) -> Floats:
@@ -181,25 +182,27 @@ class OfClaim:
     def _stacked(self, levels: Floats) -> tuple[Floats, Floats]:
         """Return the corners of F at some levels, each shape (levels, corners); the last one as often as needed."""
         key = levels.tobytes()
-        if key not in self._corners:
+        if key not in self._stacks:
             corners = [self._at(float(level)) for level in levels]
             most = max(len(p) for p, _ in corners)
             p, q = (
                 np.array([np.pad(each[k], (0, most - len(each[k])), mode="edge") for each in corners]) for k in (0, 1)
             )
-            self._corners[key] = p, q
-        return self._corners[key]
+            self._stacks[key] = p, q
+        return self._stacks[key]
 
     def _at(self, level: float) -> tuple[Floats, Floats]:
         """Return the corners of F at a level."""
-        at = self._of_family(level)
+        at = self.of_family(level)
         if at is None:
             return np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
-        pair = DominatingPair.of(self.claim.at(at).statements())
-        return np.append(0.0, pair.p.cumsum()), np.append(0.0, pair.q.cumsum())
+        if at not in self._corners:
+            pair = DominatingPair.of(self.claim.at(at).statements())
+            self._corners[at] = np.append(0.0, pair.p.cumsum()), np.append(0.0, pair.q.cumsum())
+        return self._corners[at]
 
-    def _of_family(self, level: float) -> float | None:
-        """Return the level of the claim that stands for a level; None where everything is allowed."""
+    def of_family(self, level: float) -> float | None:
+        """Return the level of the claim that stands for a level, which is refuted with it; None where all is allowed."""
         if isinstance(self.claim, AccountedDP):
             return next((member for member in self.claim.members if member >= level), None)
         return max(level, LEAST_LEVEL)

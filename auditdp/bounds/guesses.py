@@ -12,7 +12,7 @@ from scipy.special import bdtrc, expit, logit
 from scipy.stats import binom
 
 from auditdp.binomial import lower_limit
-from auditdp.bounds.curves import Curve
+from auditdp.bounds.curves import Curve, OfClaim
 from auditdp.bounds.levels import highest_rejected, smallest_alpha
 from auditdp.bounds.result import Answer, Question
 
@@ -151,8 +151,9 @@ def curve_refuted(
 
 
 def one_run_curve(correct: int, guesses: int, canaries: int, curve: Curve, alpha: float) -> float:
-    """Return the level refuted by ``curve_refuted``."""
-    return highest_rejected(lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha))
+    """Return the level refuted by ``curve_refuted``, one of the family's where that has some levels only."""
+    level = highest_rejected(lambda levels: curve_refuted(correct, guesses, canaries, curve, levels, alpha))
+    return (curve.of_family(level) or level) if level and isinstance(curve, OfClaim) else level
 
 
 def one_run_curve_p_value(correct: int, guesses: int, canaries: int, curve: Curve, level: float) -> float:
