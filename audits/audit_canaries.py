@@ -9,12 +9,12 @@ import math
 from auditdp import Audit, Canaries, GaussianDP, Skip, audit
 
 CONTROLS = ("no clipping", "no noise", "noise of the mean divided by the batch once more")
-"""Twins that a thousand coins refute at a small share of α; half the noise takes some ten thousand."""
+"""Twins that two thousand coins refute at a small share of α; half the noise takes some ten thousand."""
 STEINKE = "Steinke, Nasr & Jagielski 2023, arXiv:2305.08846v1"
 
 
 @audit(source=f"{STEINKE}; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1")
-def gcn_disjoint_receptive_fields(mu=1.0, steps=2, canaries=100, trainings=10):
+def gcn_disjoint_receptive_fields(mu=1.0, steps=2, canaries=100, trainings=20):
     """DP-SGD on nodes whose receptive fields are disjoint, with noise √steps/μ, is μ-Gaussian DP for each of them."""
     try:
         from gnn.ensembles import twins
