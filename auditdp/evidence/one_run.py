@@ -27,6 +27,7 @@ from auditdp.bounds.entry import in_one_run
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Bound, Question
 from auditdp.calls import Calls
+from auditdp.calls.leaves import Raised
 from auditdp.claims import Claim
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.mechanism import Mechanism
@@ -76,6 +77,11 @@ def one_run_evidence(
 def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     """Return the scores of one training's canaries."""
     (output,) = calls.outputs(included, 1, rng)
+    if isinstance(output, Raised):
+        raise MechanismError(
+            f"{calls.name} raised {type(output.error).__name__}: {output.error} (on a training with {included.sum():,} of "
+            f"{len(included):,} canaries)"
+        ) from output.error
     try:
         scores = np.asarray(output, dtype=float)
     except (TypeError, ValueError):

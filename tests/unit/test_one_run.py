@@ -98,6 +98,7 @@ def test_a_broken_control_has_to_be_refuted():
         (lambda included, rng: rng.random(), "shape"),
         (lambda included, rng: np.full(len(included), np.nan), "nan"),
         (lambda included, rng: "many", "numbers"),
+        (lambda included, rng: 1 // 0, r"ZeroDivisionError.*of 4 canaries"),
     ],
 )
 def test_scores_that_are_none_are_refused(release, shown):
