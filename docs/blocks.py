@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def play(text: str, folder: Path, run: Runner) -> Iterator[Command]:
 
 
 def rewritten(text: str, played: list[Command]) -> str:
-    """Return a page with what its commands printed, as much of it as was shown."""
+    """Return a page with what its commands printed: where a part is shown, up to the summary of a run, or as many lines."""
     results = iter(played)
 
     def replace(found: re.Match[str]) -> str:
@@ -114,8 +115,10 @@ def rewritten(text: str, played: list[Command]) -> str:
         lines = []
         for line, shown in commands(found[3]):
             printed = next(results).printed.rstrip().splitlines()
-            count = len(shown.splitlines()) - 1
-            part = [*printed[:count], REST] if shown.endswith(f"{REST}\n") else printed
+            part = printed
+            if shown.endswith(f"{REST}\n"):
+                rule = [n for n, text in enumerate(printed) if text.startswith("──")]
+                part = [*printed[: rule[0] if rule else len(shown.splitlines()) - 1], REST]
             lines += [f"$ {line}", *part]
         return "```console\n" + "\n".join(lines) + "\n```"
 
@@ -141,9 +144,10 @@ def as_process(folder: Path) -> Runner:
 
 
 if __name__ == "__main__":
-    for page in map(Path, sys.argv[1:]):
-        with tempfile.TemporaryDirectory() as name:
+    for page in [Path(name).resolve() for name in sys.argv[1:]]:
+        source = page.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as name, chdir(name):
             sys.path.insert(0, name)
-            source = page.read_text(encoding="utf-8")
-            page.write_text(rewritten(source, list(play(source, Path(name), as_process(Path(name))))), encoding="utf-8")
+            printed = list(play(source, Path(name), as_process(Path(name))))
             sys.path.remove(name)
+        page.write_text(rewritten(source, printed), encoding="utf-8")
