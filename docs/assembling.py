@@ -31,6 +31,9 @@ LEFT_OUT = {"reports/README.md"}
 LINK = re.compile(r"\]\(([^)#\s:]+)(?=[)#])")
 SECTION = re.compile(r"^<!-- from ([\w./-]+?)(?:: (.+?))? -->$", flags=re.M)
 VERDICTS = "<!-- verdicts -->"
+WIDE = "---\nhide: [toc]\n---\n\n"
+"""Before documents whose tables and outputs need the whole width: all but those that are mostly prose."""
+PROSE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
 def documents() -> list[str]:
@@ -84,7 +87,8 @@ def assemble(folder: Path) -> None:
     own = {path: (ROOT / path).read_text(encoding="utf-8") for path in documents()}
     for path in linked(own.items()) - set(own):
         _put(folder, _shown(path), (ROOT / path).read_bytes())
-    texts |= {path: LINK.sub(lambda link: f"]({_shown(link[1])}", text) for path, text in own.items()}
+    for path, text in own.items():
+        texts[path] = ("" if path in PROSE else WIDE) + LINK.sub(lambda link: f"]({_shown(link[1])}", text)
     for path, text in {**texts, **commands.pages()}.items():
         _put(folder, path, text.encode())
     for name, svg in pictures.all_pictures().items():

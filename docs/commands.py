@@ -8,6 +8,7 @@ from typing import Any
 from typer.main import get_command
 
 INDEX = "commands/index.md"
+BAR = "\\|"
 
 
 def pages() -> dict[str, str]:
@@ -52,7 +53,7 @@ def _body(command: Any, context: Any) -> str:
     records = [(p.param_type_name, p.get_help_record(context)) for p in command.get_params(context)]
     parts = [_escaped(command.help or ""), f"```text\n{usage}\n```"]
     for kind in ("argument", "option"):
-        rows = [f"| `{_cell(names)}` | {_escaped(_cell(text))} |" for k, (names, text) in records if k == kind]
+        rows = [f"| `{names}` | {_escaped(text).replace('|', BAR)} |" for k, (names, text) in records if k == kind]
         if rows:
             parts.append("\n".join([f"| {kind} | what it is |", "|---|---|", *rows]))
     return "\n\n".join(parts)
@@ -60,10 +61,6 @@ def _body(command: Any, context: Any) -> str:
 
 def _first_line(command: Any) -> str:
     return _escaped(command.help.partition("\n\n")[0].replace("\n", " "))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _escaped(text: str) -> str:
