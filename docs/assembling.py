@@ -14,7 +14,7 @@ from pathlib import Path
 
 from auditdp.errors import ConfigurationError
 from auditdp.report.wording import MEANINGS
-from docs import commands, pictures
+from docs import commands, peers, pictures
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "pages"
@@ -31,8 +31,11 @@ LEFT_OUT = {"reports/README.md"}
 LINK = re.compile(r"\]\(([^)#\s:]+)(?=[)#])")
 SECTION = re.compile(r"^<!-- from ([\w./-]+?)(?:: (.+?))? -->$", flags=re.M)
 VERDICTS = "<!-- verdicts -->"
+PEERS = "<!-- peers -->"
 WIDE = "---\nhide: [toc]\n---\n\n"
 """Before documents whose tables and outputs need the whole width: all but those that are mostly prose."""
+NESTED = re.compile(r"^  - ", flags=re.M)
+COMMAND = re.compile(r"^ {4}(auditdp .+|python .+)$", flags=re.M)
 PROSE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
@@ -76,7 +79,13 @@ def filled(page: str) -> str:
     """Return a page with what it takes in from elsewhere."""
     rows = [f"| `{verdict.value}` | {meaning} |" for verdict, meaning in MEANINGS.items()]
     page = page.replace(VERDICTS, "\n".join(["| verdict | what it says |", "|---|---|", *rows]))
+    page = page.replace(PEERS, peers.table())
     return SECTION.sub(lambda found: section(found[1], found[2] or "").replace("docs/pages/", ""), page)
+
+
+def deeper(text: str) -> str:
+    """Return a document whose nested lists, and commands below their items, are indented as the builder wants them."""
+    return COMMAND.sub(r"        `\1`", NESTED.sub("    - ", text)) if NESTED.search(text) else text
 
 
 def assemble(folder: Path) -> None:
@@ -88,7 +97,7 @@ def assemble(folder: Path) -> None:
     for path in linked(own.items()) - set(own):
         _put(folder, _shown(path), (ROOT / path).read_bytes())
     for path, text in own.items():
-        texts[path] = ("" if path in PROSE else WIDE) + LINK.sub(lambda link: f"]({_shown(link[1])}", text)
+        texts[path] = ("" if path in PROSE else WIDE) + LINK.sub(lambda link: f"]({_shown(link[1])}", deeper(text))
     for path, text in {**texts, **commands.pages()}.items():
         _put(folder, path, text.encode())
     for name, svg in pictures.all_pictures().items():

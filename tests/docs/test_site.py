@@ -14,7 +14,7 @@ import yaml
 
 from auditdp.errors import ConfigurationError
 from auditdp.results import Verdict
-from docs import assembling, commands, pictures
+from docs import assembling, commands, peers, pictures
 from docs.assembling import PAGES, ROOT
 from docs.blocks import RUN, Command, blocks, play, rewritten
 
@@ -160,6 +160,27 @@ def test_every_page_with_code_has_only_blocks_that_are_run_written_or_plain_text
     for path in sorted(PAGES.rglob("*.md")):
         for block in blocks(path.read_text(encoding="utf-8")):
             assert block.title or block.language in (*RUN, "text"), f"{path}: {block}"
+
+
+def test_nested_lists_and_their_commands_are_indented_for_the_builder():
+    text = "- a\n  - b\n\n    auditdp run x\n"
+    assert assembling.deeper(text) == "- a\n    - b\n\n        `auditdp run x`\n"
+    assert assembling.deeper("- a\n  goes on\n") == "- a\n  goes on\n"
+
+
+def test_the_table_of_other_tools_says_what_was_not_run_and_what_found_nothing():
+    rows = {line.split(" | ")[0].strip("| "): line for line in peers.table().splitlines()[2:]}
+    assert len(rows) == 12
+    assert rows["PrefixSum"].endswith("| 0.52, 79 | not run | 0.38, 46 |")
+    assert rows["NoisyMax4"].endswith("| 0.14, 53 | 0.08, 122 | found none, 36 |")
+
+
+def test_docstrings_are_read_as_markdown():
+    pytest.importorskip("griffe")
+    from docs.docstrings import as_markdown
+
+    assert as_markdown("Text.\n\n>>> 1 + 1\n2\n\nMore.") == "Text.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+    assert as_markdown("at level ε*, from ε* on; *Theorem.*") == "at level ε\\*, from ε\\* on; *Theorem.*"
 
 
 @needs_the_builder
