@@ -30,6 +30,7 @@ from auditdp.testing import LaplaceMechanism
 ALPHA = 0.05
 SEED = 20240229
 CALLS = 2_000
+GAMES_SHOWN = 3
 GAMES = 4_000
 """Of a true claim, in the picture of Ville's inequality."""
 CALLS_OF_EACH = 400
@@ -88,12 +89,12 @@ class _Sampler:
 
 
 def wealth(axes: Any) -> None:
-    """Draw the wealth of five games against a false claim, and of five against a true one."""
+    """Draw the wealth of a few games against a false claim, and of as many against a true one."""
     for scale, colour, label in (
         (0.5, FALSE, "the claim is false: half of the noise"),
         (1.0, TRUE, "the claim is true"),
     ):
-        for seed in range(5):
+        for seed in range(GAMES_SHOWN):
             calls, log_wealth = np.array(_played(scale, seed).path).T
             axes.plot(calls, log_wealth / math.log(10), color=colour, linewidth=1.2, label=label if seed == 0 else None)
     axes.axhline(-math.log10(ALPHA), color=LIMIT, linestyle="--", linewidth=1)

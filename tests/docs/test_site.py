@@ -14,7 +14,7 @@ import yaml
 
 from auditdp.errors import ConfigurationError
 from auditdp.results import Verdict
-from docs import assembling, commands, peers, pictures
+from docs import assembling, browser, commands, peers, pictures
 from docs.assembling import PAGES, ROOT
 from docs.blocks import RUN, Command, blocks, play, rewritten
 
@@ -183,20 +183,46 @@ def test_docstrings_are_read_as_markdown():
     assert as_markdown("at level ε*, from ε* on; *Theorem.*") == "at level ε\\*, from ε\\* on; *Theorem.*"
 
 
-@needs_the_builder
-def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
-    assembling.assemble(tmp_path / "build" / "docs")
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)  # whose folder is that of the site
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site; its warnings are errors."""
+    root = tmp_path_factory.mktemp("built")
+    assembling.assemble(root / "build" / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", root)  # whose folder is that of the site
     for name in ("docs", "auditdp"):
-        (tmp_path / name).symlink_to(ROOT / name)
+        (root / name).symlink_to(ROOT / name)
     built = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-m", "zensical", "build", "--strict"], cwd=root, capture_output=True, text=True
     )
     assert built.returncode == 0, built.stdout + built.stderr
-    site = tmp_path / "build" / "site"
-    pages = list(site.rglob("*.html"))
-    assert {page.relative_to(site).as_posix() for page in pages} >= {
-        path.replace(".md", ".html") for path in navigation()
-    }
-    for page in pages:
-        assert not ELSEWHERE.findall(page.read_text(encoding="utf-8")), page
+    return root / "build" / "site"
+
+
+def html_of(site):
+    return {path.relative_to(site).as_posix(): path for path in site.rglob("*.html")}
+
+
+@needs_the_builder
+def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
+    pages = html_of(site)
+    assert set(pages) >= {path.replace(".md", ".html") for path in navigation()}
+    for path in pages.values():
+        assert not ELSEWHERE.findall(path.read_text(encoding="utf-8")), path
+
+
+@needs_the_builder
+@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
+def test_no_page_is_wider_than_a_telephone(site):
+    pages = sorted(set(html_of(site)) - {"404.html"})
+    beyond = browser.overflow(site, pages, width=420)
+    assert sorted(beyond) == pages
+    assert {page: pixels for page, pixels in beyond.items() if pixels > 0} == {}
+
+
+@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
+def test_a_page_that_is_too_wide_is_measured(tmp_path):
+    (tmp_path / "wide.html").write_text("<div style='width: 700px'>x</div>", encoding="utf-8")
+    (tmp_path / "narrow.html").write_text("<div style='width: 100px; overflow: auto'>x</div>", encoding="utf-8")
+    beyond = browser.overflow(tmp_path, ["wide.html", "narrow.html"], width=420)
+    assert beyond["wide.html"] > 250
+    assert beyond["narrow.html"] == 0
