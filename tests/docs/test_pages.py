@@ -24,7 +24,7 @@ def run(project):  # noqa: F811 - the fixture
     def run(words):
         if words[0] == "auditdp":
             done = project(*words[1:])
-            return done.code, done.out + done.err.replace(PROGRESS, "")
+            return done.code, done.out + done.err
         command = [sys.executable, *PROGRAMS[words[0]], *words[1:]]
         done = subprocess.run(
             command, cwd=project.root, env=environment(), capture_output=True, text=True, timeout=PATIENCE
@@ -32,9 +32,6 @@ def run(project):  # noqa: F811 - the fixture
         return done.returncode, done.stdout + done.stderr
 
     return run
-
-
-PROGRESS = "root seed 1\n"
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=[page.relative_to(PAGES).as_posix() for page in RUNNABLE])
