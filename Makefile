@@ -9,7 +9,7 @@ LIBRARIES := .venv/libraries
 LONG := $(addprefix libraries/audit_floating_point.py::,diffprivlib_gaussian pydp_gaussian)
 OLD := diffprivlib==0.4.0 opendp==0.6.1 smartnoise-synth==1.0.5
 
-.PHONY: help audit report libraries mutate test statistics lint format bench selftest wheel clean
+.PHONY: help audit report libraries mutate test statistics lint format bench selftest docs wheel clean
 
 help:  ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -59,6 +59,11 @@ bench: .venv/ready  ## measure the auditor against the numbers to beat; leaves r
 selftest: .venv/ready  ## prove that this installation finds what is broken
 	$(BIN)/auditdp selftest
 
+docs: .venv/ready  ## build the documentation into build/site
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m docs.assembling
+	$(BIN)/zensical build --clean --strict
+
 wheel: .venv/ready  ## build the wheel, and check its contents and that it imports on its own
 	rm -rf dist
 	$(BIN)/python -m build --wheel --outdir dist
@@ -79,4 +84,4 @@ $(LIBRARIES)/ready: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .auditdp dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .auditdp .cache dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
