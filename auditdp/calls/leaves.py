@@ -85,13 +85,27 @@ def paths(output: Any, start: str = "output") -> Iterator[str]:
     """
     parts = _parts(output)
     if parts is None:
-        found = len(list(_numbers(output)))
-        text = isinstance(output, str) and not isinstance(output, _Name)
-        more = ["the length of", "the lines of", *(f"number {k + 1} in" for k in range(found))] if text else []
-        yield from (f"{way} {start}".strip() for way in ["", *(more or ["the rest of"] * found)][:found])
+        yield from (f"{way} {start}".strip() for way in _ways(output, len(list(_numbers(output)))))
         return
     for way, part in parts:
         yield from paths(part, f"{way} of {start}" if way.startswith(("a", "the ")) else start + way)
+
+
+def _ways(output: Any, count: int) -> list[str]:
+    """Return what each number is of something that is no container: itself, and what its double does not hold."""
+    if isinstance(output, complex | np.complexfloating):
+        return ["the real part of", "the imaginary part of"]
+    if isinstance(output, str) and not isinstance(output, _Name):
+        more = ["the length of", "the number of lines of", *(f"number {k + 1} in" for k in range(count))]
+    elif isinstance(output, bytes | bytearray | memoryview):
+        more = ["the length of"]
+    elif isinstance(output, Decimal | Fraction):
+        more = ["the exact value of"]
+    elif isinstance(output, datetime.datetime):
+        more = ["the time zone of"]
+    else:
+        more = ["the last digits of"] * count
+    return ["", *more][:count]
 
 
 def kind(output: Any) -> str:

@@ -83,7 +83,7 @@ def facts(
     known = exact is not None and found == numbers.interval(exact, exact, claim)
     if details.get("delta_upper") is not None:
         if evidence.epsilon_upper is not None:
-            yield "On the pairs played", numbers.at_most(evidence.epsilon_upper, details["delta_upper"])
+            yield "On the pairs counted", numbers.at_most(evidence.epsilon_upper, details["delta_upper"])
     elif found != MISSING and not known and not says(said, found):
         yield "Bounds", found
     if details.get("exact_epsilon") is not None:

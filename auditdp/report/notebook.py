@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from auditdp.report.html import environment
 from auditdp.report.intervals import TICKS, WIDTH, interval_of, place
 from auditdp.report.numbers import MISSING, bounds, count, duration
+from auditdp.report.standing import BEYOND, counted, rarely
 from auditdp.report.svg import COLOURS
 from auditdp.report.text import printable
 from auditdp.report.views import audit_view
-from auditdp.results import AuditResult
+from auditdp.results import AuditResult, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,19 +19,28 @@ if TYPE_CHECKING:
 
 def short(result: AuditResult, *, interrupted: bool = False) -> str:
     """Return a result on one line."""
+    return printable(f"<{result.verdict}: {_numbers(result, interrupted=interrupted)}>")
+
+
+def _numbers(result: AuditResult, *, interrupted: bool) -> str:
     claim = f"{result.claim.text} claimed" if result.claim else ""
     found = f"{bounds(result)} found" if bounds(result) != MISSING else ""
     early = "stopped early" if interrupted else ""
     calls = count(result.calls, "call") if result.calls else ""
     parts = [claim, found, calls, duration(result.seconds), early]
-    return printable(f"<{result.verdict}: {', '.join(part for part in parts if part)}>")
+    return ", ".join(part for part in parts if part)
 
 
 def card(result: AuditResult, *, interrupted: bool = False) -> str:
     """Return a result as HTML that stands alone in a page of somebody else's."""
     template = environment().get_template("notebook.html.j2")
     return template.render(
-        view=audit_view(result, {}, address=""), short=short(result, interrupted=interrupted), colours=COLOURS
+        view=audit_view(result, {}, address=""),
+        numbers=_numbers(result, interrupted=interrupted),
+        rest="; ".join(rarely(result)) if result.verdict is Verdict.NOT_REFUTED else "",
+        beyond=BEYOND,
+        counted=counted(result),
+        colours=COLOURS,
     )
 
 

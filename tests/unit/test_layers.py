@@ -79,7 +79,7 @@ ROOMS = {
     "watching": set(),
     "places": {"mechanism", "results"},
     "checking": {*CORE, "declaration", "judgement", "report", "watching"},
-    "assertion": {*CORE, "verdict", "declaration", "judgement"},
+    "assertion": {*CORE, "verdict", "declaration", "judgement", "report"},
     "mutation": {*CORE, "binomial", "betting", "search", "declaration", "evidence", "judgement", "verdict"},
     "runner": {*CORE, "declaration", "collection", "judgement", "mutation", "config", "places"},
     "baseline": {"errors", "results"},
