@@ -99,7 +99,7 @@ def _guesses(lead: Evidence, known: Sequence[tuple[float, float]]) -> str:
     seen, cap = right / bets, allowed(known, bets / calls)
     if seen <= cap:
         return ""
-    each = "an output" if bets == calls else f"one of the most telling outputs, {_share(bets / calls)} of all,"
+    each = "an output" if bets == calls else f"one of the most telling outputs ({_share(bets / calls)} of all)"
     return (
         f"Whoever sees {each} guesses rightly {_of_100(seen, cap)} times of 100 {WHICH} "
         f"({number(int(right))} of {number(int(bets))} guesses on fresh calls); the claim allows {_of_100(cap, seen)}."

@@ -88,7 +88,7 @@ def test_an_output_with_both_probabilities():
 
 def test_guesses_on_fresh_calls():
     assert guessing(found(PureDP(1.0), game(166, 198, 385))) == (
-        "Whoever sees one of the most telling outputs, 51% of all, guesses rightly 84 times of 100 which of "
+        "Whoever sees one of the most telling outputs (51% of all) guesses rightly 84 times of 100 which of "
         "the two inputs was used (166 of 198 guesses on fresh calls); the claim allows 73."
     )
     assert guessing(found(PureDP(1.0), game(36, 36, 36))).startswith("Whoever sees an output guesses rightly")
