@@ -18,7 +18,8 @@ MOST_WRITTEN = 10**9
 SEVERAL = "several parts of the output together, by a rule that was learned from earlier calls"
 LOOKED_AT = {
     "value": "the value of the output",
-    "fingerprint": "which output came, as a whole",
+    "output": "the value of the output",
+    "fingerprint": "which of the possible outputs came",
     "sum": "the sum of the output's numbers",
     "largest": "the largest of the output's numbers",
     "smallest": "the smallest of the output's numbers",
@@ -42,6 +43,8 @@ LOOKED_AT = {
     "possible outputs": "whether the input can give exactly this output",
 }
 """What a view or a forecaster looks at, by its name."""
+NO_PART = {"number of parts", "its type", "what does not fit"}
+"""Numbers of a row that are no part of an output, from which a part differs by nothing that means anything."""
 BITS = "bits: "
 """The prefix of views of how many bits a number has."""
 
@@ -61,13 +64,21 @@ def looked_at(forecaster: str) -> str:
     if name in LOOKED_AT:
         return LOOKED_AT[name]
     if name.endswith(", seen before"):
-        return f"whether exactly this value of {_part(name.removesuffix(', seen before'))} had come before"
+        part = _part(name.removesuffix(", seen before"))
+        return f"whether exactly {part if part.startswith('the value') else f'this value of {part}'} had come before"
     if name.endswith(" beyond the steps of its noise"):
-        return f"what {_part(name.removesuffix(' beyond the steps of its noise'))} is beyond the steps of its noise"
+        part = _part(name.removesuffix(" beyond the steps of its noise"))
+        return f"the part of {part} that is finer than the steps of its noise"
     if name.startswith("telling coordinate "):
         return "one of the output's numbers, chosen by earlier calls"
     if name.count(" - ") == 1:
-        return "the difference between {} and {}".format(*map(_part, name.split(" - ")))
+        one, other = name.split(" - ")
+        alike = not {one, other} & NO_PART and not other.startswith("part ")
+        return (
+            f"the difference between {_part(one)} and {_part(other)}"
+            if alike
+            else f"{_part(one)} beside {_part(other)}"
+        )
     if re.match(r"\[|(number \d+ in |[a-z ]+ of )?output\b|part \d", name):
         return _part(name)
     return f"what the forecaster {forecaster!r} looks at"

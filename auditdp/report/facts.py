@@ -111,10 +111,8 @@ def facts(
     smallest = number(details.get("detectable_epsilon"))
     if smallest != MISSING and not says(said, smallest):
         alternative = details.get("detectable_alternative")
-        yield (
-            "Would have refuted, 9 times in 10",
-            f"{letter} = {smallest}" + (f" ({alternative})" if alternative else ""),
-        )
+        seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
+        yield "Would have refuted, 9 times in 10", "nothing: the calls are too few" if smallest == "∞" else seen
     confirmation = mapping(details.get("confirmation"))
     if confirmation:
         yield "Confirmation on fresh randomness", _confirmation(confirmation)

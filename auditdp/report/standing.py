@@ -188,10 +188,10 @@ def rarely(result: AuditResult) -> list[str]:
             tail, alone = given
             twice = f"{symbol(result.claim)} = {number(2 * (level(result.claim) or 0.0))}"
             phrases = [
-                (tail, f"{twice} where only outputs leak that come once in {math.floor(1 / tail):,} calls"),
+                (tail, f"{twice} where the leak is in outputs that come once in {math.floor(1 / tail):,} calls"),
                 (
                     alone,
-                    f"an output that the other input never gives, if it comes once in {math.floor(1 / alone):,} calls",
+                    f"an output that only one of two neighbours gives, if it comes once in {math.floor(1 / alone):,} calls",
                 ),
             ]
             return [phrase for share, phrase in phrases if share <= RARE] or ["no leak that only rare outputs show"]

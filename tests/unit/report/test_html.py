@@ -235,7 +235,7 @@ def test_a_finding_is_a_card_in_plain_words(page):
         "input as on its neighbour. Neighbours: value LDP. Stated in Tran et al. 2022, Theorem 3.",
         "There are outputs after which whoever sees them guesses rightly at least 78 times of 100 which of the two "
         "inputs was used; the claim allows 73 after any output (a certified bound).",
-        "Found 1.312 ≤ ε, in multiples of what is claimed (1-DP, at 1×).",
+        "Found 1.312 ≤ ε; the axis shows multiples of what is claimed (1-DP, at 1×).",
     ):
         assert sentence in shown
 

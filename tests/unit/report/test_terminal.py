@@ -282,11 +282,11 @@ def test_the_slowest_audits_are_listed(record):
         (
             [0.005, 0.001],
             [
-                "ε = 2 where only outputs leak that come once in 200 calls",
-                "an output that the other input never gives, if it comes once in 1,000 calls",
+                "ε = 2 where the leak is in outputs that come once in 200 calls",
+                "an output that only one of two neighbours gives, if it comes once in 1,000 calls",
             ],
         ),
-        ([0.9, 0.01], ["an output that the other input never gives, if it comes once in 100 calls"]),
+        ([0.9, 0.01], ["an output that only one of two neighbours gives, if it comes once in 100 calls"]),
         ([1.0, 0.7], ["no leak that only rare outputs show"]),
     ],
 )
