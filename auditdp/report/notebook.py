@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from auditdp.report.html import environment
 from auditdp.report.intervals import TICKS, WIDTH, interval_of, place
 from auditdp.report.numbers import MISSING, bounds, count, duration
-from auditdp.report.standing import BEYOND, counted, rarely
+from auditdp.report.standing import BEYOND, counted, detectable, rarely
 from auditdp.report.svg import COLOURS
 from auditdp.report.text import printable
 from auditdp.report.views import audit_view
@@ -33,12 +33,13 @@ def _numbers(result: AuditResult, *, interrupted: bool) -> str:
 
 def card(result: AuditResult, *, interrupted: bool = False) -> str:
     """Return a result as HTML that stands alone in a page of somebody else's."""
+    clean = result.verdict is Verdict.NOT_REFUTED
     template = environment().get_template("notebook.html.j2")
     return template.render(
         view=audit_view(result, {}, address=""),
         numbers=_numbers(result, interrupted=interrupted),
-        rest="; ".join(rarely(result)) if result.verdict is Verdict.NOT_REFUTED else "",
-        beyond=BEYOND,
+        rest=", and ".join(rarely(result)) if clean else "",
+        beyond=BEYOND if clean and detectable(result) else "",
         counted=counted(result),
         colours=COLOURS,
     )

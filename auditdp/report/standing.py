@@ -40,7 +40,7 @@ class Standing(StrEnum):
 
 LONG = 1.0
 """Seconds from which an audit may be listed as slow."""
-BEYOND = "A smaller leak may be missed; more calls find more."
+BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
 """What follows the leaks that a budget would find."""
 RARE = 0.5
 """Outputs that come more often than in every second call are not called rare."""

@@ -131,7 +131,9 @@ def _counted(many: int, what: str, width: int) -> str:
 
 
 def _slowest(record: RunRecord) -> str:
-    return "\n".join(f"{duration(result.seconds):<7} {printable(result.id)}" for result in slowest(record))
+    rows = [(duration(result.seconds), printable(result.id)) for result in slowest(record)]
+    widest = max(7, *(len(time) for time, _ in rows))
+    return "\n".join(f"{time:<{widest}} {name}" for time, name in rows)
 
 
 def _headline(result: AuditResult, width: int) -> Text:

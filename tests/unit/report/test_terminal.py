@@ -24,8 +24,8 @@ def test_a_certificate_is_one_line(audit):
 def test_a_clean_game_says_what_it_would_have_refuted(audit):
     assert lines(replace(audit("::dprr"), seconds=1.35)) == [
         "NOT_REFUTED   audits/audit_edges.py::dprr       1-DP          0.871 ≤ ε         20,890 calls  1.35 s",
-        "    would find   nine times in ten: ε = 1.083 (randomised response). A smaller leak may be missed;",
-        "                 more calls find more.",
+        "    would find   nine times in ten: ε = 1.083 (randomised response). Smaller or rarer leaks may be",
+        "                 missed; more calls find more.",
     ]
 
 
