@@ -24,6 +24,7 @@ import numpy as np
 
 from auditdp.calls.inputs import of_tensor
 from auditdp.errors import MechanismError
+from auditdp.mechanism import brief
 
 NUMERIC = "biuf"
 EXACT = 2**53
@@ -214,7 +215,7 @@ def _numbers(output: Any) -> Iterator[float]:
         yield output.total_seconds()
     else:
         raise MechanismError(
-            f"cannot read an output of type {type(output).__name__}: {output!r:.60}; return numbers, text, None, times, "
+            f"cannot read an output of type {type(output).__name__}: {brief(output)}; return numbers, text, None, times, "
             "tables, objects of a dataclass, or lists, tuples, sets and dictionaries of them"
         )
 

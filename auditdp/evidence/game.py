@@ -200,6 +200,7 @@ def play_game(
             used += again.wealth.calls
             if again.wealth.refuted(own):
                 fresh = again
+                statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
                 details["smallest"] = {"calls": spent} | _confirmation(fresh, own)
     return Evidence(
         verdict=Verdict.VIOLATED,

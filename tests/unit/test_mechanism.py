@@ -179,6 +179,19 @@ def test_graphs_are_rendered_by_their_edges():
         assert "edges" not in brief(other)
 
 
+class Plain:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_no_rendering_holds_an_address():
+    assert brief(Plain(3)) == "Plain(value=3)"
+    assert "0x" not in brief([Plain(3), Plain])
+    assert "0x" not in brief({"a": object()})
+    assert brief(np.array([object()], dtype=object)) == "[<object>]"
+    assert brief("look at 0x12") == "'look at 0x12'"
+
+
 def test_long_inputs_are_rendered_briefly_in_one_line():
     assert brief(np.array([1, 0, 1])) == "[1,0,1]"
     text = brief(np.arange(1000).reshape(10, 100))
