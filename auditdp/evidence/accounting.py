@@ -15,7 +15,7 @@ from auditdp.accountants.base import Accountant
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
 from auditdp.claims import Claim, GaussianDP
-from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.results import Counterexample, Evidence, Verdict, outwards
 
 
 def accounting_evidence(
@@ -82,6 +82,7 @@ def _counterexample(check: CrossCheck) -> Counterexample | None:
     return Counterexample(
         pair=f"the worst of {check.about.text}, by {check.lower.name}: {check.lower.source}",
         explanation=(
-            f"At δ = {check.delta:.3g} its loss is ε >= {check.lower.epsilon:.6g}; the claim allows {check.epsilon:.6g}"
+            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(check.lower.epsilon, up=False, digits=6)}; the claim "
+            f"allows {check.epsilon:.6g}"
         ),
     )

@@ -181,21 +181,22 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
     refuted = None
     if math.isinf(log_e):
         which, output = np.argwhere((tally.counts > 0) & (stated == 0))[0]
-        times = tally.counts[which, output]
-        refuted = f"an output came {times:,} times in {tally.runs:,} runs, to which the law gives probability 0"
+        times = int(tally.counts[which, output])
+        often = f"{times:,} time{'s' * (times != 1)} in {tally.runs:,} runs"
+        refuted = f"an output to which the law gives probability 0 came {often}"
     elif log_e >= math.log(2 / error):
-        refuted = (
-            f"a test of {tally.runs:,} runs on each input has an e-value of {_power(log_e)}, against {2 / error:.4g}"
-        )
+        refuted = f"from that law, {tally.runs:,} runs on each input come out so at most once in {_power(log_e)} times"
     return Followed(total_variation(tally.counts, stated, tally.runs, error / 2), kind, refuted)
 
 
 def _by_values(cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: float) -> Followed:
     """Compare one number per run: both the bound and the test rest on one event per input."""
+    kind = "Kolmogorov distance"
     found = [kolmogorov(each[:, 0].astype(np.float64), cdf) for each, cdf in zip(rows, cdfs, strict=True)]
     margin, largest = kolmogorov_margin(tally.runs, error / len(found)), max(found)
-    refuted = f"{tally.runs:,} runs lie {largest:.4g} from it, against {margin:.4g}" if largest > margin else None
-    return Followed(largest + margin, "Kolmogorov distance", refuted)
+    seen = f"the {kind} of {tally.runs:,} runs from it is {largest:.4g}, of which chance explains {margin:.4g}"
+    refuted = seen if largest > margin else None
+    return Followed(largest + margin, kind, refuted)
 
 
 def _evidence(

@@ -159,7 +159,11 @@ def test_a_finite_law_that_is_followed_has_a_distance():
 
 @pytest.mark.parametrize(
     ("mechanism", "reason"),
-    [(Biased(0.05), "e-value"), (Uniform(1.1), "lie"), (LeakyResponse(1.0, 0.01), "probability 0")],
+    [
+        (Biased(0.05), "come out so at most once in 10^"),
+        (Uniform(1.1), "of which chance explains"),
+        (LeakyResponse(1.0, 0.01), "probability 0"),
+    ],
     ids=["finite", "numbers", "excluded output"],
 )
 def test_a_law_that_is_not_followed_is_refuted(mechanism, reason):
