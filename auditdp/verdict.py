@@ -15,7 +15,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from auditdp.results import PRECEDENCE, ControlResult, Evidence, Verdict, outwards
+from auditdp.results import PRECEDENCE, ControlResult, Evidence, Verdict
+from auditdp.rounding import outwards
 
 MISCALIBRATION = (
     "The noise is calibrated to less than two neighbours need: the argument for the claim fails; the claim itself may still "

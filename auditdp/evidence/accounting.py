@@ -15,7 +15,8 @@ from auditdp.accountants.base import Accountant
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
 from auditdp.claims import Claim, GaussianDP
-from auditdp.results import Counterexample, Evidence, Verdict, outwards
+from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.rounding import outwards
 
 
 def accounting_evidence(
@@ -77,7 +78,7 @@ def accounting_evidence(
 
 
 def _counterexample(check: CrossCheck) -> Counterexample | None:
-    if check.verdict is not Verdict.VIOLATED or check.lower is None:
+    if check.verdict is not Verdict.VIOLATED or check.lower is None or check.lower.epsilon is None:
         return None
     return Counterexample(
         pair=f"the worst of {check.about.text}, by {check.lower.name}: {check.lower.source}",

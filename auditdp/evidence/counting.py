@@ -38,7 +38,8 @@ from auditdp.laws import FiniteLaw
 from auditdp.laws.finite import row_keys
 from auditdp.mechanism import Array, Mechanism, identity_key
 from auditdp.randomness import Streams, prefixed
-from auditdp.results import Evidence, Verdict, confidence, outwards
+from auditdp.results import Evidence, Verdict
+from auditdp.rounding import confidence, outwards
 from auditdp.search import key
 
 FIRST_RUNS = 256

@@ -25,7 +25,8 @@ from auditdp.evidence.means import Floats
 from auditdp.evidence.promises import Limits, Promise, Unbiased, VarianceAtMost, checked_range
 from auditdp.mechanism import Mechanism, brief, name_of
 from auditdp.randomness import Streams
-from auditdp.results import Counterexample, Evidence, Verdict, confidence
+from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.rounding import confidence
 
 LEAST_CALLS = 30
 DECLARE = "range= of the promise, or output_range(data) of the mechanism"

@@ -33,7 +33,8 @@ from auditdp.evidence.power import calls_of_pair, detectable, rarely
 from auditdp.evidence.wording import count, explained, notices
 from auditdp.mechanism import Mechanism, is_seeded, name_of
 from auditdp.randomness import Streams, prefixed
-from auditdp.results import SYMBOLS, Evidence, Verdict, confidence, outwards
+from auditdp.results import SYMBOLS, Evidence, Verdict
+from auditdp.rounding import confidence, outwards
 from auditdp.watching import going_on
 
 CONFIRMATION_FACTOR = 8

@@ -18,8 +18,8 @@ from auditdp.results import (
     Mutation,
     RunRecord,
     Verdict,
-    confidence,
 )
+from auditdp.rounding import confidence
 from auditdp.verdict import MISCALIBRATION, REMEDY, of_claim
 
 

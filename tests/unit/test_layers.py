@@ -51,6 +51,7 @@ CORE = {
     "laws",
     "randomness",
     "results",
+    "rounding",
 }
 ROOMS = {
     "errors": set(),
@@ -60,7 +61,8 @@ ROOMS = {
     "curve_claims": {"errors", "dominating"},
     "claims": {*GROUND, "curve_claims", "dominating"},
     "results": set(),
-    "verdict": {"results"},
+    "rounding": set(),
+    "verdict": {"results", "rounding"},
     "threads": set(),
     "mechanism": GROUND,
     "calls": {*GROUND, "mechanism", "randomness"},
@@ -86,7 +88,7 @@ ROOMS = {
     "sources": {"errors"},
     "scaffold": {"errors"},
     "nightly": {"errors", "results", "randomness"},
-    "report": {"results", "verdict", "claims", "curve_claims", "errors", "baseline"},
+    "report": {"results", "rounding", "verdict", "claims", "curve_claims", "errors", "baseline"},
     "testing": {*CORE, "declaration", "judgement"},
     "pytest_plugin": {*CORE, "assertion", "config", "report", "runner"},
     "cli": {
