@@ -277,7 +277,7 @@ def brief(data: Any, limit: int = 60) -> str:
     if _is_graph(data):
         between = "" if len(data) <= 10 else "-"
         edges = " ".join(f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data)))
-        text = f"{len(data)} nodes, edges {edges or 'none'}"
+        text = f"{len(data)} nodes, {f'edges {edges}' if edges else 'no edges'}"
     elif is_table(data):
         text = f"{len(data)} rows {data.to_dict('list')}"
     else:

@@ -166,7 +166,7 @@ def test_names():
 
 def test_graphs_are_rendered_by_their_edges():
     matrix = np.zeros((4, 4), np.int8)
-    assert brief(matrix) == "4 nodes, edges none"
+    assert brief(matrix) == "4 nodes, no edges"
     matrix[0, 1] = matrix[1, 0] = matrix[1, 3] = matrix[3, 1] = 1
     assert brief(matrix) == "4 nodes, edges 01 13"
     assert "edges" not in brief(matrix.astype(float))

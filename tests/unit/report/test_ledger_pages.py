@@ -187,7 +187,8 @@ def test_cells_and_code_stay_on_one_line():
 
 
 def test_graphs_are_drawn_and_nothing_else():
-    lines = graphs("1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, edges none")
+    lines = graphs("1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, no edges")
+    assert graphs("3 nodes, edges 01 12 | 3 nodes, edges none") == lines
     assert [line.strip() for line in lines if "---" in line] == ["a0 --- a1", "a1 --- a2"]
     assert graphs("[0] | [1]") == []
 
