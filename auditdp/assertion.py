@@ -82,17 +82,22 @@ def assert_private(
 
 
 def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexample, settings: Settings) -> str:
+    from auditdp.report.guessing import guessing
+
     assert result.claim is not None  # run_audit always states the claim
     unseeded = "" if is_seeded(mechanism) else f" ({OWN_RANDOMNESS})"
     given = f"seed={settings.root_seed}, calls={settings.calls}, alpha={result.alpha:g}"
     given += f", find={str(settings.find)!r}" if settings.find else ""
     lines = [
-        f"{result.mechanism} is not {result.claim.text} ({result.claim.adjacency})",
-        f"  {result.summary}",
+        f"{result.mechanism} is not {result.claim.text}",
+        *[f"  {sentence}" for sentence in [guessing(result)] if sentence],
+        f"  neighbours: {result.claim.adjacency}",
         f"  pair: {counterexample.pair}",
         *([f"  output: {counterexample.output}"] if counterexample.output else []),
         f"  why: {counterexample.explanation}",
-        f"  reproduce: {given}{unseeded}",
+        f"  found: {result.summary}",
+        *[f"  notice: {text}" for text in result.notices],
+        f"  reproduce: assert_private(…, {given}){unseeded}",
     ]
     return "\n".join(lines)
 

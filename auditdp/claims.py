@@ -45,7 +45,7 @@ class PureDP:
     source: str = field(default="", kw_only=True)
     delta: ClassVar[float] = 0.0
     parameter: ClassVar[str] = "epsilon"
-    alternative: ClassVar[str] = "randomised response on one bit at epsilon"
+    alternative: ClassVar[str] = "randomised response, where every output leaks as much"
 
     def __post_init__(self) -> None:
         check_positive("PureDP", "epsilon", self.epsilon)
@@ -102,7 +102,7 @@ class ApproxDP:
     delta: float
     source: str = field(default="", kw_only=True)
     parameter: ClassVar[str] = "epsilon"
-    alternative: ClassVar[str] = "the hardest pair with that delta at epsilon"
+    alternative: ClassVar[str] = "the leakiest mechanism with this δ"
 
     def __post_init__(self) -> None:
         check_positive("ApproxDP", "epsilon", self.epsilon)
@@ -164,7 +164,7 @@ class GaussianDP:
     source: str = field(default="", kw_only=True)
     delta: ClassVar[float | None] = None
     parameter: ClassVar[str] = "mu"
-    alternative: ClassVar[str] = "the Gaussian mechanism at mu"
+    alternative: ClassVar[str] = "the Gaussian mechanism"
 
     def __post_init__(self) -> None:
         check_positive("GaussianDP", "mu", self.mu)

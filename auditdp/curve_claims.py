@@ -90,7 +90,7 @@ class AccountedDP(_Curve):
     quoted: float = field(default=1e-5, kw_only=True)
     family: Callable[[float], Any] | None = field(default=None, kw_only=True)
     source: str = field(default="", kw_only=True)
-    alternative: ClassVar[str] = "the worst mechanism with the curve of the family at epsilon"
+    alternative: ClassVar[str] = "the leakiest mechanism with a curve of this family"
 
     def __post_init__(self) -> None:
         if not 0 < self.quoted < 1:
@@ -156,7 +156,7 @@ class ZeroConcentratedDP(_Curve):
     rho: float
     source: str = field(default="", kw_only=True)
     parameter: ClassVar[str] = "rho"
-    alternative: ClassVar[str] = "the worst pair that the curve allows at rho"
+    alternative: ClassVar[str] = "the leakiest mechanism with this curve"
 
     def __post_init__(self) -> None:
         check_positive("ZeroConcentratedDP", "rho", self.rho)
@@ -199,7 +199,7 @@ class RenyiDP(_Curve):
     order: float
     epsilon: float
     source: str = field(default="", kw_only=True)
-    alternative: ClassVar[str] = "the worst pair that the curve allows at epsilon"
+    alternative: ClassVar[str] = "the leakiest mechanism with this curve"
 
     def __post_init__(self) -> None:
         check_positive("RenyiDP", "epsilon", self.epsilon)

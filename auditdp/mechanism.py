@@ -128,7 +128,7 @@ def unseeded(function: Callable[..., Any]) -> Unseeded:
     False
     """
     if not callable(function):
-        raise MechanismError(f"unseeded: expected a function f(data) or f(data, size), got {function!r}")
+        raise MechanismError(f"unseeded: expected a function f(data) or f(data, size), got {brief(function)}")
     return Unseeded(function)
 
 
@@ -148,7 +148,7 @@ def as_mechanism(function: Any) -> Mechanism:
     """
     if not callable(function):
         raise MechanismError(
-            f"expected a mechanism: a callable f(data, size, *, rng) or f(data, rng), got {function!r}"
+            f"expected a mechanism: a callable f(data, size, *, rng) or f(data, rng), got {brief(function)}"
         )
     if isinstance(function, PerCall):
         return function  # type: ignore[return-value]  # which returns a list, and only `auditdp.calls` runs it
@@ -206,7 +206,7 @@ def name_of(mechanism: Any) -> str:
     if getattr(mechanism, "__name__", None):
         return str(mechanism.__name__)
     text = repr(mechanism)
-    return type(mechanism).__name__ if re.search(r" at 0x[0-9a-fA-F]+", text) else text
+    return type(mechanism).__name__ if _ADDRESS.search(text) else text
 
 
 def identity_key(data: Any) -> Any:
@@ -256,19 +256,37 @@ def _runs(data: list[Any] | tuple[Any, ...]) -> str:
     return f"{len(data)} items: {', '.join(f'{count} × {text}' if count > 1 else text for text, count in runs)}"
 
 
+_ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+(?=>)")
+
+
+def _without_address(data: Any) -> str:
+    """Return the repr of an object; where that is its address, its class and its attributes."""
+    text = repr(data)
+    if not text.startswith("<") or not _ADDRESS.search(text) or not getattr(data, "__dict__", None) or callable(data):
+        return text
+    return f"{type(data).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(data).items())})"
+
+
 def brief(data: Any, limit: int = 60) -> str:
-    """Return a short, one-line rendering of an input: the adjacency matrix of a graph by its edges, such as 01 12."""
+    """Return a short, one-line rendering of an input: the adjacency matrix of a graph by its edges, such as 01 12.
+
+    It holds no address of an object, as no record may depend on where objects lie.
+    """
     if isinstance(data, np.generic):
         data = data.item()
     if _is_graph(data):
         between = "" if len(data) <= 10 else "-"
         edges = " ".join(f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data)))
-        text = f"{len(data)} nodes, edges {edges or 'none'}"
+        text = f"{len(data)} nodes, {f'edges {edges}' if edges else 'no edges'}"
     elif is_table(data):
         text = f"{len(data)} rows {data.to_dict('list')}"
     else:
-        text = np.array2string(data, threshold=20, separator=",") if isinstance(data, np.ndarray) else repr(data)
+        text = (
+            np.array2string(data, threshold=20, separator=",")
+            if isinstance(data, np.ndarray)
+            else _without_address(data)
+        )
         if len(text) > limit and isinstance(data, list | tuple):
             text = _runs(data)
-    text = " ".join(text.split())
+    text = " ".join(_ADDRESS.sub("", text).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

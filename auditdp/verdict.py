@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from auditdp.results import PRECEDENCE, ControlResult, Evidence, Verdict
+from auditdp.rounding import outwards
 
 MISCALIBRATION = (
     "The noise is calibrated to less than two neighbours need: the argument for the claim fails; the claim itself may still "
@@ -131,8 +132,8 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     if game.epsilon_lower <= law.epsilon_upper:
         return None
     return (
-        f"game: the code loses at least {game.epsilon_lower:.4g}, and the law that it states at most "
-        f"{law.epsilon_upper:.4g}: {_either(['it does not draw from that law', *_provisos(law)])}"
+        f"game: the code loses at least {outwards(game.epsilon_lower, up=False)}, and the law that it states at most "
+        f"{outwards(law.epsilon_upper, up=True)}: {_either(['it does not draw from that law', *_provisos(law)])}"
     )
 
 

@@ -232,7 +232,7 @@ def _checked(raw: Any, size: int, name: str) -> Outputs:
             f"{name}: returned ragged outputs ({error}), expected {size}: an array or a list with one for each run"
         ) from error
     if outputs.ndim == 0 or outputs.shape[0] != size:
-        what = f"shape {outputs.shape}" if outputs.dtype.kind in NUMERIC else f"{raw!r:.60}"
+        what = f"shape {outputs.shape}" if outputs.dtype.kind in NUMERIC else brief(raw)
         raise MechanismError(
             f"{name}: returned {what}, expected first dimension size={size}: one row per independent run"
         )

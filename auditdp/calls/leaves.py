@@ -24,6 +24,7 @@ import numpy as np
 
 from auditdp.calls.inputs import of_tensor
 from auditdp.errors import MechanismError
+from auditdp.mechanism import brief
 
 NUMERIC = "biuf"
 EXACT = 2**53
@@ -85,13 +86,27 @@ def paths(output: Any, start: str = "output") -> Iterator[str]:
     """
     parts = _parts(output)
     if parts is None:
-        found = len(list(_numbers(output)))
-        text = isinstance(output, str) and not isinstance(output, _Name)
-        more = ["the length of", "the lines of", *(f"number {k + 1} in" for k in range(found))] if text else []
-        yield from (f"{way} {start}".strip() for way in ["", *(more or ["the rest of"] * found)][:found])
+        yield from (f"{way} {start}".strip() for way in _ways(output, len(list(_numbers(output)))))
         return
     for way, part in parts:
         yield from paths(part, f"{way} of {start}" if way.startswith(("a", "the ")) else start + way)
+
+
+def _ways(output: Any, count: int) -> list[str]:
+    """Return what each number is of something that is no container: itself, and what its double does not hold."""
+    if isinstance(output, complex | np.complexfloating):
+        return ["the real part of", "the imaginary part of"]
+    if isinstance(output, str) and not isinstance(output, _Name):
+        more = ["the length of", "the number of lines of", *(f"number {k + 1} in" for k in range(count))]
+    elif isinstance(output, bytes | bytearray | memoryview):
+        more = ["the length of"]
+    elif isinstance(output, Decimal | Fraction):
+        more = ["the exact value of"]
+    elif isinstance(output, datetime.datetime):
+        more = ["the time zone of"]
+    else:
+        more = ["the last digits of"] * count
+    return ["", *more][:count]
 
 
 def kind(output: Any) -> str:
@@ -200,7 +215,7 @@ def _numbers(output: Any) -> Iterator[float]:
         yield output.total_seconds()
     else:
         raise MechanismError(
-            f"cannot read an output of type {type(output).__name__}: {output!r:.60}; return numbers, text, None, times, "
+            f"cannot read an output of type {type(output).__name__}: {brief(output)}; return numbers, text, None, times, "
             "tables, objects of a dataclass, or lists, tuples, sets and dictionaries of them"
         )
 

@@ -16,6 +16,7 @@ from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
 from auditdp.claims import Claim, GaussianDP
 from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.rounding import outwards
 
 
 def accounting_evidence(
@@ -77,11 +78,12 @@ def accounting_evidence(
 
 
 def _counterexample(check: CrossCheck) -> Counterexample | None:
-    if check.verdict is not Verdict.VIOLATED or check.lower is None:
+    if check.verdict is not Verdict.VIOLATED or check.lower is None or check.lower.epsilon is None:
         return None
     return Counterexample(
         pair=f"the worst of {check.about.text}, by {check.lower.name}: {check.lower.source}",
         explanation=(
-            f"At δ = {check.delta:.3g} its loss is ε >= {check.lower.epsilon:.6g}; the claim allows {check.epsilon:.6g}"
+            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(check.lower.epsilon, up=False, digits=6)}; the claim "
+            f"allows {check.epsilon:.6g}"
         ),
     )

@@ -39,6 +39,7 @@ from auditdp.laws.finite import row_keys
 from auditdp.mechanism import Array, Mechanism, identity_key
 from auditdp.randomness import Streams, prefixed
 from auditdp.results import Evidence, Verdict
+from auditdp.rounding import confidence, outwards
 from auditdp.search import key
 
 FIRST_RUNS = 256
@@ -50,6 +51,8 @@ DELTAS = (1.25, 5.0, 20.0)
 """What δ is tried, in units of what an event may have that never came."""
 LARGE = 0.05
 """Only the first of these is tried where it is larger."""
+MOST_NAMED = 64
+"""Pairs that are named in the record, at most."""
 FAR = 0.5
 """By how much an ε may be above that of the largest δ, to be shown with a smaller δ."""
 
@@ -179,21 +182,22 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
     refuted = None
     if math.isinf(log_e):
         which, output = np.argwhere((tally.counts > 0) & (stated == 0))[0]
-        times = tally.counts[which, output]
-        refuted = f"an output came {times:,} times in {tally.runs:,} runs, to which the law gives probability 0"
+        times = int(tally.counts[which, output])
+        often = f"{times:,} time{'s' * (times != 1)} in {tally.runs:,} runs"
+        refuted = f"an output to which the law gives probability 0 came {often}"
     elif log_e >= math.log(2 / error):
-        refuted = (
-            f"a test of {tally.runs:,} runs on each input has an e-value of {_power(log_e)}, against {2 / error:.4g}"
-        )
+        refuted = f"from that law, {tally.runs:,} runs on each input come out so at most once in {_power(log_e)} times"
     return Followed(total_variation(tally.counts, stated, tally.runs, error / 2), kind, refuted)
 
 
 def _by_values(cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: float) -> Followed:
     """Compare one number per run: both the bound and the test rest on one event per input."""
+    kind = "Kolmogorov distance"
     found = [kolmogorov(each[:, 0].astype(np.float64), cdf) for each, cdf in zip(rows, cdfs, strict=True)]
     margin, largest = kolmogorov_margin(tally.runs, error / len(found)), max(found)
-    refuted = f"{tally.runs:,} runs lie {largest:.4g} from it, against {margin:.4g}" if largest > margin else None
-    return Followed(largest + margin, "Kolmogorov distance", refuted)
+    seen = f"the {kind} of {tally.runs:,} runs from it is {largest:.4g}, of which chance explains {margin:.4g}"
+    refuted = seen if largest > margin else None
+    return Followed(largest + margin, kind, refuted)
 
 
 def _evidence(
@@ -206,7 +210,7 @@ def _evidence(
     alpha: float,
 ) -> Evidence:
     inputs = "the input" if len(tally.inputs) == 1 else f"the {len(tally.inputs):,} inputs"
-    sure = f"confidence {1 - alpha:.6g}"
+    sure = confidence(alpha)
     details: dict[str, Any] = {"runs_per_input": tally.runs, "confidence": 1 - alpha}
     said = []
     if losses is not None:
@@ -218,17 +222,20 @@ def _evidence(
             "upper_bounds": [{"delta": d, "epsilon": e} for d, e in losses.bounds],
             "delta_upper": delta,
             "delta_at_claim": losses.claimed,
+            **({"counted_pairs": list(map(str, played))} if len(played) <= MOST_NAMED else {}),
         }
-        bound = f"no event loses more than ε = {epsilon:.4g} with δ = {delta:.3g}"
-        said.append(f"{bound if math.isfinite(epsilon) else 'no ε bounds the loss'} on {scope}")
+        bound = (
+            f"no set of outputs loses more than ε = {outwards(epsilon, up=True)}, but for a probability of "
+            f"δ = {outwards(delta, up=True, digits=2)},"
+        )
+        said.append(f"{bound if math.isfinite(epsilon) else 'they give no upper bound on ε'} on {scope}")
         if losses.claimed is not None:
-            said.append(f"δ ≤ {losses.claimed:.3g} at ε = {claim.level:.6g}")
+            said.append(f"δ ≤ {outwards(losses.claimed, up=True, digits=2)} at ε = {claim.level:.6g}")
     if followed is not None:
         details |= {"law_distance": followed.distance, "law_distance_is": followed.kind}
         if followed.refuted is None:
-            seen = (
-                f"the code was seen to follow its law within {followed.kind} {followed.distance:.2g} on {inputs} played"
-            )
+            distance = f"{followed.kind} {outwards(followed.distance, up=True, digits=2)}"
+            seen = f"the code was seen to follow its law within {distance} on {inputs} played"
             details["followed"] = f"{seen} ({sure})"
             said.append(seen)
     statement = f"Counting {tally.runs:,} runs on each of {inputs} played: {'; '.join(said)} ({sure})"
@@ -254,8 +261,8 @@ def _scope(played: Sequence[Pair], adjacency: Adjacency) -> str:
     everything = adjacency.exhaustive()
     listed = {key(each) for pair in played for each in (pair, pair.swapped())}
     if everything is not None and all(key(pair) in listed for pair in everything):
-        return f"{count} of {adjacency.name}"
-    return "the pair played" if len(played) == 1 else f"the {len(played):,} pairs played"
+        return f"{count} of neighbours"
+    return "the counted pair" if len(played) == 1 else f"the {len(played):,} counted pairs"
 
 
 def _power(log_e: float) -> str:

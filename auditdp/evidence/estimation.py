@@ -26,6 +26,7 @@ from auditdp.evidence.promises import Limits, Promise, Unbiased, VarianceAtMost,
 from auditdp.mechanism import Mechanism, brief, name_of
 from auditdp.randomness import Streams
 from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.rounding import confidence
 
 LEAST_CALLS = 30
 DECLARE = "range= of the promise, or output_range(data) of the mechanism"
@@ -116,7 +117,7 @@ def estimation_evidence(
         return Evidence(
             verdict=Verdict.EQUIVALENT,
             statement=f"{said} holds in all {len(classes)} classes with "
-            f"{'asymptotic ' if asymptotic else ''}confidence {1 - alpha:.6g}",
+            f"{'asymptotic ' if asymptotic else ''}{confidence(alpha)}",
             assumptions=assumptions,
             **common,
         )

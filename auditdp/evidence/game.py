@@ -27,12 +27,14 @@ from auditdp.budgets import Fault, Goal
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding, check_share
 from auditdp.calls.recording import Playback, Recorder
-from auditdp.claims import ApproxDP, Claim, PureDP
+from auditdp.claims import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.power import calls_of_pair, detectable, rarely
+from auditdp.evidence.wording import count, explained, notices
 from auditdp.mechanism import Mechanism, is_seeded, name_of
 from auditdp.randomness import Streams, prefixed
-from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
+from auditdp.results import SYMBOLS, Evidence, Verdict
+from auditdp.rounding import confidence, outwards
 from auditdp.watching import going_on
 
 CONFIRMATION_FACTOR = 8
@@ -148,7 +150,7 @@ def play_game(
         "details": details,
     }
     symbol = SYMBOLS[claim.parameter]
-    bound = f"{symbol} ≥ {common['epsilon_lower']:.4g} with confidence {1 - alpha:.6g}"
+    bound = f"{symbol} ≥ {outwards(common['epsilon_lower'], up=False)}, {confidence(alpha)}"
     used = game.wealth.calls + spent
     if not game.wealth.refuted(alpha):
         level, alternative = detectable(game, alpha)
@@ -156,12 +158,15 @@ def play_game(
         details["growths"] = growths(claim, level) if math.isfinite(level) else []
         if claim.delta == 0:
             details["detectable_rarely"] = list(rarely(game, alpha))
+        shown = f" ({bound})" if common["epsilon_lower"] > 0 else ""
+        power = (
+            f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative})"
+            if math.isfinite(level)
+            else "they are too few to refute any violation nine times in ten"
+        )
         return Evidence(
             verdict=Verdict.NOT_REFUTED,
-            statement=(
-                f"{used:,} calls did not refute the claim ({bound}); this budget would have refuted "
-                f"{alternative} {level:.4g} nine times in ten"
-            ),
+            statement=f"{count(used)} did not refute the claim{shown}; {power}",
             calls=used,
             **common,
         )
@@ -171,7 +176,7 @@ def play_game(
     details["confirmation"] = _confirmation(fresh, own)
     if isinstance(fresh.calls, Recorder):
         details["confirmation"]["outputs"] = fresh.calls.recorded()
-    seen = f"The bets reached 1/α = {1 / alpha:,.4g} after {details['refuted_at']:,} calls and show {bound}"
+    seen = f"{count(details['refuted_at'])} were enough to refute the claim ({bound})"
     if not fresh.wealth.refuted(own):
         used += check_state(game, streams, own)
         checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
@@ -180,14 +185,14 @@ def play_game(
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
             statement=(
-                f"{seen}, but {fresh.wealth.calls:,} calls on fresh randomness, made one by one, did not confirm it: a "
-                f"true claim gets so far once in {1 / alpha:,.4g} audits, the outputs of one call may not be independent "
-                "runs, or the violation is too small for so many calls"
+                f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is "
+                f"refuted once in {1 / alpha:,.0f} audits, the outputs of one call may not be independent runs, or the "
+                "violation is too small for so many calls"
             ),
             calls=used,
             **common,
         )
-    statement = f"{seen}; confirmed on fresh randomness in {fresh.wealth.calls:,} calls, made one by one"
+    statement = f"{seen}, and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
     if search and not stop_when_refuted:
         small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
         used += spent
@@ -196,12 +201,13 @@ def play_game(
             used += again.wealth.calls
             if again.wealth.refuted(own):
                 fresh = again
+                statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
                 details["smallest"] = {"calls": spent} | _confirmation(fresh, own)
     return Evidence(
         verdict=Verdict.VIOLATED,
         statement=statement,
         calls=used,
-        counterexample=_counterexample(fresh),
+        counterexample=explained(fresh),
         **common,
     )
 
@@ -266,22 +272,6 @@ def _part(game: Game, spent: int) -> dict[str, Any]:
     return {"calls": game.wealth.calls + spent, "log_e_value": game.wealth.log_wealth}
 
 
-def _notices(game: Game) -> list[str]:
-    """Return what a person should know of the calls, whatever the verdict."""
-    found, calls = [], game.calls
-    sides = [side for table in game.tables if table.calls for side in (table.memory.ones, table.memory.zeros)]
-    first = next(side[:1].tobytes() for side in sides if len(side))
-    if all(side[:few].tobytes() == len(side[:few]) * first for few in (8, None) for side in sides):
-        seen = sum(len(side) for side in sides)
-        found.append(f"all {seen:,} outputs were the same, on every input that was played: a constant was tested")
-    elif calls.seeded and not calls.drew:
-        found.append("it drew nothing from rng, so its output is a function of its input")
-    if calls.raised:
-        kinds = ", ".join(f"{name} {count:,} times" for name, count in sorted(calls.raised.items()))
-        found.append(f"it raised {kinds}; whoever calls it sees that, so an exception counts as an output")
-    return found
-
-
 def _details(game: Game, alpha: float) -> dict[str, Any]:
     """Return what the report plots and lists of a game."""
     wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)
@@ -296,7 +286,7 @@ def _details(game: Game, alpha: float) -> dict[str, Any]:
             {"pair": str(t.pair), "calls": t.calls, "growth": game.earned(t) / max(t.calls, 1)} for t in game.tables
         ],
         "confirmation": None,
-        "notices": _notices(game),
+        "notices": notices(game),
     }
 
 
@@ -329,26 +319,3 @@ def _confirmation(fresh: Game, alpha: float) -> dict[str, Any]:
         "bets": right + wrong,
         "right": right,
     }
-
-
-def _counterexample(fresh: Game) -> Counterexample:
-    """Spell the finding out: the pair, what all bets earned on fresh calls, and how often the best forecaster was right."""
-    claim, wealth = fresh.claim, fresh.wealth
-    right, wrong = wealth.record_of_best
-    stake = f"{math.exp(min(wealth.log_wealth, 700.0)):,.3g}"
-    explanation = (
-        f"On {wealth.calls:,} fresh calls the bets on which of the two inputs was used multiplied their stake by {stake}, "
-        f"which happens at most once in {stake} games where the claim is true"
-    )
-    if right + wrong:
-        epsilon, delta = claim.tangents()[0]
-        if not isinstance(claim, PureDP | ApproxDP):
-            allowed = f"at most {(1 + claim.delta_at(0.0)) / 2:.2%} of all calls, and less among its surest"
-        else:
-            allowed = f"{PureDP(epsilon).posterior_cap():.2%}"
-            allowed += "" if delta == 0 else f", and on δ = {delta:.3g} of all calls anything"
-        explanation += (
-            f"; the best forecaster ({fresh.best_forecaster}) bet {right + wrong:,} times and was right {right:,} times "
-            f"({right / (right + wrong):.2%}); the claim allows {allowed}"
-        )
-    return Counterexample(pair=str(fresh.best.pair), explanation=explanation)

@@ -21,7 +21,8 @@ MOST_ROWS = 8
 RADIUS = 42.0
 CENTRE = 50.0
 
-_GRAPH = r"\d+ nodes, edges (?:none|\d+-?\d+(?: \d+-?\d+)*)"
+_GRAPH = r"\d+ nodes, (?:no edges|edges none|edges \d+-?\d+(?: \d+-?\d+)*)"
+"""Records that are older have 'edges none'."""
 _ARRAY = r"\[[-\d\s.,+e\[\]]*\]"
 _NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?"
 _VALUE = f"(?:{_GRAPH}|{_ARRAY}|{_NUMBER})"
@@ -116,8 +117,8 @@ def _graph(text: str, other: str) -> Graph | None:
 
 def _parts(text: str) -> tuple[int, list[tuple[int, int]]]:
     """The number of nodes and the edges of a written graph; single digits stand without a dash between them."""
-    nodes, _, edges = text.partition(" nodes, edges ")
-    pairs = [] if edges == "none" else edges.split()
+    nodes, _, edges = text.partition(" nodes, ")
+    pairs = re.findall(r"\d+-?\d+", edges)
     ends = [edge.split("-") if "-" in edge else [edge[:1], edge[1:]] for edge in pairs]
     return int(nodes), [(int(i), int(j)) for i, j in ends]
 

@@ -83,7 +83,7 @@ def facts(
     known = exact is not None and found == numbers.interval(exact, exact, claim)
     if details.get("delta_upper") is not None:
         if evidence.epsilon_upper is not None:
-            yield "On the pairs played", numbers.at_most(evidence.epsilon_upper, details["delta_upper"])
+            yield "On the pairs counted", numbers.at_most(evidence.epsilon_upper, details["delta_upper"])
     elif found != MISSING and not known and not says(said, found):
         yield "Bounds", found
     if details.get("exact_epsilon") is not None:
@@ -111,10 +111,8 @@ def facts(
     smallest = number(details.get("detectable_epsilon"))
     if smallest != MISSING and not says(said, smallest):
         alternative = details.get("detectable_alternative")
-        yield (
-            "Would have refuted, 9 times in 10",
-            f"{letter} = {smallest}" + (f" ({alternative})" if alternative else ""),
-        )
+        seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
+        yield "Would have refuted, 9 times in 10", "nothing: the calls are too few" if smallest == "∞" else seen
     confirmation = mapping(details.get("confirmation"))
     if confirmation:
         yield "Confirmation on fresh randomness", _confirmation(confirmation)

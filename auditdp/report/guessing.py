@@ -25,6 +25,7 @@ MOST_DIGITS = 9
 SELDOM = 0.005
 """Share of wrong guesses below which these are spoken of, and not the right ones."""
 CERTIFIED = ("exact", "accounting")
+WHICH = "which of the two inputs was used"
 
 
 def allowed(statements: Sequence[tuple[float, float]], rate: float = 1.0) -> float:
@@ -84,7 +85,7 @@ def _output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
     wrong, may = min(first, second) / (first + second), _wrong(known[0][0])
     if wrong >= may:
         return ""
-    return f"Whoever sees this output guesses which of the two inputs was used {_against(wrong, may)}."
+    return f"Whoever sees this output {_against(wrong, may)}."
 
 
 def _guesses(lead: Evidence, known: Sequence[tuple[float, float]]) -> str:
@@ -98,9 +99,9 @@ def _guesses(lead: Evidence, known: Sequence[tuple[float, float]]) -> str:
     seen, cap = right / bets, allowed(known, bets / calls)
     if seen <= cap:
         return ""
-    each = "one output" if bets == calls else f"one of the {bets / calls:.1%} most telling outputs"
+    each = "an output" if bets == calls else f"one of the most telling outputs ({_share(bets / calls)} of all)"
     return (
-        f"Whoever sees {each} guesses which of the two inputs was used {_of_100(seen, cap)} times of 100 "
+        f"Whoever sees {each} guesses rightly {_of_100(seen, cap)} times of 100 {WHICH} "
         f"({number(int(right))} of {number(int(bets))} guesses on fresh calls); the claim allows {_of_100(cap, seen)}."
     )
 
@@ -138,24 +139,29 @@ def _bounded(result: AuditResult, lead: Evidence) -> str:
         least = bound(lower, up=False, against=claimed)
         at = f" at δ = {number(claim.delta)}" if claim.delta else ""
         return f"The loss is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows {number(claimed, digits=6)}."
-    return (
-        "There are outputs after which whoever sees them guesses which of the two inputs was used "
-        f"{_against(_wrong(lower), _wrong(claimed), up=False)} after any output ({sure})."
-    )
+    against = _against(_wrong(lower), _wrong(claimed), up=False, after=" after any output")
+    return f"There are outputs after which whoever sees them {against} ({sure})."
 
 
-def _against(wrong: float, may: float, *, up: bool | None = None) -> str:
+def _against(wrong: float, may: float, *, up: bool | None = None, after: str = "") -> str:
     """How often a guess is right, against how often it may be; where both nearly always are, how seldom it is wrong.
 
     Both are shares of wrong guesses, since a share of right ones near 1 has lost its digits.
     """
     if max(wrong, may) > SELDOM:
         least = "" if up is None else "at least "
-        return (
-            f"{least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100; the claim allows {_of_100(1 - may, 1 - wrong)}"
-        )
-    never = "without ever being wrong" if wrong <= 0 else f"and is wrong once in {number(1 / wrong, 3)} times"
-    return f"{never}; the claim makes that once in {number(1 / may, 3)} times or more often" if may > 0 else never
+        often = f"rightly {least}{_of_100(1 - wrong, 1 - may, up=up)} times of 100"
+        allows = f"; the claim allows {_of_100(1 - may, 1 - wrong)}{after}"
+    else:
+        often = "without ever being wrong" if wrong <= 0 else f"wrongly only once in {number(1 / wrong, 3)} times"
+        allows = f"; the claim makes that once in {number(1 / may, 3)} times or more often{after}" if may > 0 else ""
+    return f"guesses {often} {WHICH}{allows}"
+
+
+def _share(part: float) -> str:
+    """A part of all outputs as a percentage of two digits, which is not 100% where it is not all of them."""
+    percent = number(100 * part, 2)
+    return f"{percent}%" if percent != "100" else "more than 99%"
 
 
 def _wrong(epsilon: float) -> float:

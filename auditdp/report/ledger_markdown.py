@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from auditdp.report.text import printable
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~])")
-_GRAPH = re.compile(r"(\d+) nodes, edges ((?:\d\d ?)+|none)")
+_GRAPH = re.compile(r"(\d+) nodes, (?:edges ((?:\d\d ?)+)|no edges|edges none)")
 
 
 def cell(text: str) -> str:
@@ -53,6 +53,6 @@ def graphs(pair: str, output: str = "") -> list[str]:
     for letter, title, (nodes, edges) in zip("ab", ("first input", "second input"), found, strict=True):
         lines.append(f"  subgraph {letter}[{title}]")
         lines += [f"    {letter}{node}(({node}))" for node in range(int(nodes))]
-        lines += [f"    {letter}{e[0]} --- {letter}{e[1]}" for e in (() if edges == "none" else edges.split())]
+        lines += [f"    {letter}{e[0]} --- {letter}{e[1]}" for e in edges.split()]
         lines.append("  end")
     return [*lines, "```"]

@@ -13,11 +13,11 @@ from auditdp.report.ledger_markdown import cell, code, graphs, table
 from auditdp.report.ledger_statements import Kind, Paper
 from auditdp.report.numbers import count
 from auditdp.report.standing import run_meaning, unseen
-from auditdp.report.text import shorten
 from auditdp.results import RunRecord, Verdict
 
 COLUMNS = ("statement", "where", "verdict", "claimed → found", "what holds instead")
-LONGEST = {"where": 60, "instead": 90, "found": 60}
+LONGEST = 120
+"""Characters of a cell of the overview; where a text has more, the cell links to the card, which has all of it."""
 
 
 def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claims", suffix: str = ".md") -> str:
@@ -61,14 +61,19 @@ def _shown(found: Sequence[Entry]) -> list[Outcome]:
 def _row(entry: Entry, page: str) -> tuple[str, ...]:
     statement = entry.statement
     kind = "" if statement.kind is Kind.PUBLISHED else f" ({statement.kind.value})"
-    instead = shorten(statement.instead, LONGEST["instead"]) if entry.outcome in FALSE else ""
+    card = f"{page}#{statement.key}"
     return (
-        f"[{cell(statement.title)}]({page}#{statement.key}){kind}",
-        cell(shorten(statement.place, LONGEST["where"])),
+        f"[{cell(statement.title)}]({card}){kind}",
+        _whole(statement.place, card),
         verdict_of(entry),
-        cell(shorten(headline(entry), LONGEST["found"])),
-        cell(instead),
+        _whole(headline(entry), card),
+        _whole(statement.instead, card) if entry.outcome in FALSE else "",
     )
+
+
+def _whole(text: str, card: str) -> str:
+    """Return a text for a cell of the overview, or a link to its card: no cell is cut in mid-sentence."""
+    return cell(text) if len(text) <= LONGEST else f"[on its card]({card})"
 
 
 def verdict_of(entry: Entry) -> str:
@@ -91,9 +96,11 @@ def found_of(line: Line) -> str:
         return f"{line.claim} → {line.found}"
     if not line.explanation:
         return line.claim
-    miscalibrated = line.verdict is Verdict.MISCALIBRATED
-    shown = line.explanation.rpartition("; " if miscalibrated else ": ")[2]
-    return f"{line.claim} → {shown.partition(', and')[0]}"
+    _, apart, shown = line.explanation.rpartition("; " if line.verdict is Verdict.MISCALIBRATED else ": ")
+    if apart:
+        return f"{line.claim} → {shown.partition(', and')[0]}"
+    last = line.explanation.rpartition(". ")[2]
+    return f"{line.claim} → {last[:1].lower() if last[1:2].islower() else last[:1]}{last[1:]}"
 
 
 Draw = Callable[[str, str], Sequence[str]]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from auditdp.report.html import environment
 from auditdp.report.intervals import TICKS, WIDTH, interval_of, place
 from auditdp.report.numbers import MISSING, bounds, count, duration
+from auditdp.report.standing import BEYOND, counted, detectable, rarely
 from auditdp.report.svg import COLOURS
 from auditdp.report.text import printable
 from auditdp.report.views import audit_view
-from auditdp.results import SYMBOLS, AuditResult, ClaimRecord
+from auditdp.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,19 +20,29 @@ if TYPE_CHECKING:
 
 def short(result: AuditResult, *, interrupted: bool = False) -> str:
     """Return a result on one line."""
+    return printable(f"<{result.verdict}: {_numbers(result, interrupted=interrupted)}>")
+
+
+def _numbers(result: AuditResult, *, interrupted: bool) -> str:
     claim = f"{result.claim.text} claimed" if result.claim else ""
     found = f"{bounds(result)} found" if bounds(result) != MISSING else ""
     early = "stopped early" if interrupted else ""
     calls = count(result.calls, "call") if result.calls else ""
     parts = [claim, found, calls, duration(result.seconds), early]
-    return printable(f"<{result.verdict}: {', '.join(part for part in parts if part)}>")
+    return ", ".join(part for part in parts if part)
 
 
 def card(result: AuditResult, *, interrupted: bool = False) -> str:
     """Return a result as HTML that stands alone in a page of somebody else's."""
+    clean = result.verdict is Verdict.NOT_REFUTED
     template = environment().get_template("notebook.html.j2")
     return template.render(
-        view=audit_view(result, {}, address=""), short=short(result, interrupted=interrupted), colours=COLOURS
+        view=audit_view(result, {}, address=""),
+        numbers=_numbers(result, interrupted=interrupted),
+        rest=", and ".join(rarely(result)) if clean else "",
+        beyond=BEYOND if clean and detectable(result) else "",
+        counted=counted(result),
+        colours=COLOURS,
     )
 
 

@@ -92,9 +92,9 @@ def at_most(epsilon: object, delta: object) -> str:
     """Return a bound that counting shows: no event S has P(S) > e^ε Q(S) + δ.
 
     >>> at_most(1.0612, 0.00141204)
-    'ε ≤ 1.062 with δ = 0.0015'
+    'ε ≤ 1.062, but for outputs of probability δ = 0.0015'
     """
-    return f"ε ≤ {bound(epsilon, up=True)} with δ = {bound(delta, up=True, digits=2)}"
+    return f"ε ≤ {bound(epsilon, up=True)}, but for outputs of probability δ = {bound(delta, up=True, digits=2)}"
 
 
 def bounds(result: AuditResult) -> str:

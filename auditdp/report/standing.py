@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
-from typing import Any
 
-from auditdp.report.numbers import as_float, at_most, count, level, number, symbol
+from auditdp.report.numbers import as_float, bound, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 from auditdp.results import (
     DECLARABLE,
@@ -19,6 +19,7 @@ from auditdp.results import (
     RunRecord,
     Verdict,
 )
+from auditdp.rounding import confidence
 from auditdp.verdict import MISCALIBRATION, REMEDY, of_claim
 
 
@@ -39,6 +40,8 @@ class Standing(StrEnum):
 
 LONG = 1.0
 """Seconds from which an audit may be listed as slow."""
+BEYOND = "Smaller or rarer leaks may be missed; more calls find more."
+"""What follows the leaks that a budget would find."""
 RARE = 0.5
 """Outputs that come more often than in every second call are not called rare."""
 AS_DECLARED = (Standing.DECLARED, Standing.MISCALIBRATED)
@@ -161,11 +164,21 @@ def detectable(result: AuditResult) -> str:
     """Return the smallest epsilon that the game would have refuted, as a phrase; empty where none was computed."""
     for evidence in result.evidence:
         smallest = as_float(evidence.details.get("detectable_epsilon"))
+        if smallest == math.inf:
+            return f"no violation of any {symbol(result.claim)}, since the calls are too few"
         if smallest is not None:
             alternative = evidence.details.get("detectable_alternative")
             against = f" ({alternative})" if alternative else ""
             return f"{symbol(result.claim)} = {number(smallest)}{against}"
     return ""
+
+
+def would_find(result: AuditResult) -> str:
+    """Return what the calls of a clean game would have found, and what they may miss; empty where that was not computed."""
+    smallest = detectable(result)
+    if not smallest:
+        return ""
+    return f"nine times in ten: {'; '.join([smallest, *rarely(result)])}. {BEYOND}"
 
 
 def rarely(result: AuditResult) -> list[str]:
@@ -175,28 +188,36 @@ def rarely(result: AuditResult) -> list[str]:
             tail, alone = given
             twice = f"{symbol(result.claim)} = {number(2 * (level(result.claim) or 0.0))}"
             phrases = [
-                (tail, f"{twice} in outputs that come once in {number(1 / tail, digits=2)} calls"),
-                (alone, f"an output of one input alone, once in {number(1 / alone, digits=2)} calls"),
+                (tail, f"{twice} where the leak is in outputs that come once in {math.floor(1 / tail):,} calls"),
+                (
+                    alone,
+                    f"an output that only one of two neighbours gives, if it comes once in {math.floor(1 / alone):,} calls",
+                ),
             ]
-            return [phrase for share, phrase in phrases if share <= RARE] or ["nothing that is rare"]
+            return [phrase for share, phrase in phrases if share <= RARE] or ["no leak that only rare outputs show"]
     return []
 
 
 def counted(result: AuditResult) -> list[tuple[str, str]]:
-    """Return what counting outputs shows of the pairs played and of the stated law, as (label, sentence)."""
+    """Return what counting outputs shows of the pairs counted and of the stated law, as (label, sentence).
+
+    An upper bound on other pairs than that of the counterexample is left out: nothing is known from above of that one.
+    """
     found = []
     for evidence in result.evidence:
-        details = evidence.details
-        if evidence.epsilon_upper is not None and "delta_upper" in details:
-            bound = at_most(evidence.epsilon_upper, details["delta_upper"])
-            found.append(("at most", f"{bound} on {details['scope']} ({_sure(details)})"))
+        details, pair = evidence.details, result.counterexample.pair if result.counterexample else ""
+        if (
+            evidence.epsilon_upper is not None
+            and "delta_upper" in details
+            and pair in ("", *details.get("counted_pairs", [pair]))
+        ):
+            epsilon, delta = bound(evidence.epsilon_upper, up=True), bound(details["delta_upper"], up=True, digits=2)
+            sure = confidence(1 - details["confidence"])
+            rest = f"but for outputs of probability δ = {delta} ({count(evidence.calls, 'call')}, {sure})"
+            found.append(("at most", f"ε ≤ {epsilon} on {details['scope']}, {rest}"))
         if "followed" in details:
             found.append(("law", str(details["followed"])))
     return found
-
-
-def _sure(details: dict[str, Any]) -> str:
-    return f"confidence {number(details['confidence'], digits=6)}"
 
 
 def mutation_score(*mutations: Mutation) -> str:
@@ -238,13 +259,16 @@ def unseen(record: RunRecord) -> list[tuple[int, str]]:
     return [(number, what) for number, what in counts if number]
 
 
+ENDED = {"skipped": ("was skipped", "were skipped"), "crashed": ("ended with an error", "ended with an error")}
+"""What became of one audit, or of several, that ``unseen`` counts."""
+
+
 def run_meaning(record: RunRecord) -> str:
     """Return what this run means where it has no findings: that of a clean run, if it is one.
 
     A run is clean only where something was audited, nothing crashed and no audit is missing.
     """
-    left_out = [f"{count(number, 'audit')} {'was ' * (what == 'skipped')}{what}" for number, what in unseen(record)]
-    left_out = [text.replace("audits was", "audits were") for text in left_out]
+    left_out = [f"{count(number, 'audit')} {ENDED[what][number > 1]}" for number, what in unseen(record)]
     nothing = f"{' and '.join(left_out)}; nothing is known of what was to be audited there." if left_out else ""
     if not record.audited:
         return f"Nothing was audited, so this is not a clean run. {nothing}".rstrip()

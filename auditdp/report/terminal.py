@@ -15,6 +15,7 @@ from rich.text import Text
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import MISSING, bounds, count, duration, number
 from auditdp.report.standing import (
+    ENDED,
     Standing,
     alpha_by_purpose,
     audited_claims,
@@ -22,12 +23,10 @@ from auditdp.report.standing import (
     by_standing,
     claim_itself,
     counted,
-    detectable,
     missed,
     mutation_score,
     named,
     of_planned,
-    rarely,
     refuting,
     run_meaning,
     slowest,
@@ -36,6 +35,7 @@ from auditdp.report.standing import (
     undecided,
     unseen,
     verdict_label,
+    would_find,
 )
 from auditdp.report.text import printable
 from auditdp.report.wording import MEANINGS
@@ -92,7 +92,9 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     total = of_planned(record)
     claims = count(audited_claims(record), "privacy claim")
     title = f"{total}, {claims}, in" if record.missing else f"{total} of {claims} in"
-    title += f" {duration(record.seconds)}" + "".join(f" · {audits:,} {what}" for audits, what in unseen(record))
+    title += f" {duration(record.seconds)}" + "".join(
+        f" · {audits:,} {ENDED[what][audits > 1]}" for audits, what in unseen(record)
+    )
     if record.status != "complete":
         title += f"\nthis run is {record.status}: audits are missing"
     elif record.missing:
@@ -129,7 +131,9 @@ def _counted(many: int, what: str, width: int) -> str:
 
 
 def _slowest(record: RunRecord) -> str:
-    return "\n".join(f"{duration(result.seconds):<7} {printable(result.id)}" for result in slowest(record))
+    rows = [(duration(result.seconds), printable(result.id)) for result in slowest(record)]
+    widest = max(7, *(len(time) for time, _ in rows))
+    return "\n".join(f"{time:<{widest}} {name}" for time, name in rows)
 
 
 def _headline(result: AuditResult, width: int) -> Text:
@@ -156,7 +160,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
     notes: list[tuple[str, str, str]] = []
     finding = standing(result) is Standing.FINDING
     if result.verdict is Verdict.ERROR:
-        return [("error", result.summary, "magenta"), *_command(result)]
+        return [("error", result.summary.removeprefix(f"{result.id}: "), "magenta"), *_command(result)]
     if result.verdict is Verdict.SKIPPED:
         return [("reason", result.summary, "dim")]
     if reason := undecided(result):
@@ -165,8 +169,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
     if result.verdict in REFUTATIONS:
         if finding and result.claim and result.claim.source:
             notes.append(("claimed in", result.claim.source, ""))
-        lead = result.leading  # what a game found says itself how often guesses were right
-        if lead is not None and lead.kind != "game" and (sentence := guessing(result)):
+        if sentence := guessing(result):
             notes.append(("in short", sentence, ""))
         notes.extend(_counterexample(result.counterexample, result.summary))
         if result.verdict is Verdict.VIOLATED and finding and (rest := beside(result)):
@@ -179,10 +182,8 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
     if result.verdict is Verdict.INCONCLUSIVE and not surviving(result):
         notes.append(("because", result.summary, ""))
     if result.verdict is Verdict.NOT_REFUTED:
-        smallest = detectable(result)
-        seen = "; ".join([smallest, *rarely(result)])
-        sentence = f"this budget would have refuted, nine times in ten: {seen}" if smallest else result.summary
-        notes.append(("power", sentence, ""))
+        power = would_find(result)
+        notes.append(("would find" if power else "because", power or result.summary, ""))
     for evidence in refuting(result):
         notes.append(("refuted", f"{evidence.kind}: {evidence.verdict}, {evidence.statement}", "bold red"))
         notes.extend(_counterexample(evidence.counterexample, "")[:2])
@@ -241,7 +242,7 @@ def _alpha(record: RunRecord) -> str:
     parts = [f"{purpose} {number(alpha)} ({count(n, 'share')})" for purpose, (n, alpha) in split[:PURPOSES_SHOWN]]
     if len(split) > PURPOSES_SHOWN:
         parts.append(f"{len(split) - PURPOSES_SHOWN} other purposes")
-    return f"{total} in total: {', '.join(parts)}"
+    return f"{total} is the most that the probability of a wrong finding can be: {', '.join(parts)}"
 
 
 def _write(text: Text, colour: bool) -> str:

@@ -165,14 +165,15 @@ def meaning(claim: ClaimRecord | None) -> str:
     claimed = level(claim)
     if claim is None or claimed is None or not 0 < claimed < math.inf:
         return ""
-    between = f" (neighbours: {claim.adjacency})" if claim.adjacency else ""
+    neighbours = f" Neighbours: {claim.adjacency}." if claim.adjacency else ""
     if claim.parameter == "mu":
-        return f"Two neighbours are as hard to tell apart as N(0, 1) and N({number(claimed)}, 1){between}."
+        apart = f"two normal distributions of variance 1 with means {number(claimed)} apart"
+        return f"Two neighbours are at least as hard to tell apart as {apart}.{neighbours}"
     if claim.kind not in ("PureDP", "ApproxDP"):
-        return f"Two neighbours are as hard to tell apart as {claim.text} allows{between}."
+        return f"Two neighbours are at least as hard to tell apart as {claim.text} allows.{neighbours}"
     factor = "e^" + number(claimed) + (f" = {number(math.exp(claimed))}" if claimed < 20 else "")
     rest = f", but for outputs of probability {number(claim.delta)}" if claim.delta else ""
-    return f"No outputs are more than {factor} times as likely on one input as on its neighbour{rest}{between}."
+    return f"No outputs are more than {factor} times as likely on one input as on its neighbour{rest}.{neighbours}"
 
 
 def _repaired(repairs: Sequence[AuditResult]) -> Iterator[str]:

@@ -28,7 +28,10 @@ MEANINGS: dict[Verdict, str] = {
     ),
     Verdict.EQUIVALENT: "An estimate is within the stated margin of what is promised, on the inputs that were tried.",
     Verdict.INCONCLUSIVE: "Nothing is decided: a broken twin was not refuted, or the code is not what its law says.",
-    Verdict.ERROR: "The audit crashed or ran out of time. Nothing was found out; a crash is never a finding.",
+    Verdict.ERROR: (
+        "The audit could not be carried out: it crashed, ran out of time, or the mechanism cannot be tested as it is. "
+        "Nothing was found out about the claim, and an error is never a finding."
+    ),
     Verdict.SKIPPED: "The audit could not run here, for the reason given.",
 }
 

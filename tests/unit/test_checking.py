@@ -75,7 +75,13 @@ def test_a_notebook_sees_a_card_with_the_interval(refuted, clean):
     assert "mark violated" in [attributes.get("class") for attributes in page.all("span")]
     assert drawn["aria-label"].startswith("Found ")
     assert [cell.get("class") for cell in page.all("td")] == ["changed", "changed"]
-    assert "did not refute the claim" in "".join(Page(clean._repr_html_()).text)
+    said = " ".join("".join(Page(clean._repr_html_()).text).split())
+    assert "did not refute the claim" in said
+    assert "would have refuted ε = " in said
+    assert ", and an output that only one of two neighbours gives, if it comes once in " in said
+    assert said.endswith("calls. Smaller or rarer leaks may be missed; more calls find more.")
+    assert said.count("NOT REFUTED") == 1
+    assert "NOT_REFUTED" not in said
 
 
 def test_a_hostile_name_is_text_in_the_card():

@@ -76,22 +76,22 @@ def test_the_loss_is_bounded_from_above(mechanism, truth, within):
     assert truth <= found.epsilon_upper <= (0.5 if within is None else within * truth)
     assert 0 < found.details["delta_upper"] < 0.01
     assert found.calls == CALLS
-    assert "on the only pair of" in found.statement
-    assert "confidence 0.999" in found.statement
+    assert "on the only pair of neighbours" in found.statement
+    assert "confidence 99.9%" in found.statement
     assert "followed" not in found.details
 
 
-def test_pairs_that_are_not_all_pairs_are_said_to_be_those_played():
+def test_pairs_that_are_not_all_pairs_are_said_to_be_those_counted():
     some = evidence(Response(1.0), adjacency=AnyValues((0, 1, 5)), pairs=[Pair(0, 1)])
-    assert "on the pair played" in some.statement
+    assert "on the counted pair" in some.statement
     everything = evidence(lambda data, size, *, rng: rng.integers(0, 2, size), adjacency=AnyValues((0, 1, 5)))
-    assert "all 3 pairs of" in everything.statement
+    assert "all 3 pairs of neighbours" in everything.statement
 
 
 def test_a_revealing_mechanism_has_no_upper_bound():
     found = evidence(Response(math.inf))
     assert found.epsilon_upper is None
-    assert "no ε bounds the loss" in found.statement
+    assert "they give no upper bound on ε" in found.statement
     assert found.verdict is Verdict.NOT_REFUTED, "an upper bound is no evidence of a violation"
 
 
@@ -159,7 +159,11 @@ def test_a_finite_law_that_is_followed_has_a_distance():
 
 @pytest.mark.parametrize(
     ("mechanism", "reason"),
-    [(Biased(0.05), "e-value"), (Uniform(1.1), "lie"), (LeakyResponse(1.0, 0.01), "probability 0")],
+    [
+        (Biased(0.05), "come out so at most once in 10^"),
+        (Uniform(1.1), "of which chance explains"),
+        (LeakyResponse(1.0, 0.01), "probability 0"),
+    ],
     ids=["finite", "numbers", "excluded output"],
 )
 def test_a_law_that_is_not_followed_is_refuted(mechanism, reason):
@@ -239,9 +243,9 @@ def test_reports_show_the_bound_with_its_scope():
     assert counted(again) == counted(result)
     line = terminal.line(result, width=120)
     assert "at most" in line
-    assert "with δ = " in line
+    assert "but for outputs of probability δ = " in line
     assert "the only pair of" in line
     record = RunRecord(1, "complete", {}, {}, "", "", [], [result])
     page = html.report(record)
-    assert "with δ = " in page
+    assert "but for outputs of probability δ = " in page
     assert "Upper bounds that hold together" in page

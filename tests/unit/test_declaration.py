@@ -376,7 +376,13 @@ def test_assert_private_fails_with_the_counterexample():
     text = str(caught.value)
     assert isinstance(caught.value, AssertionError)
     assert text.startswith("noisy is not 0.3-DP")
-    for part in ("pair: 0.0 | 1.0", "ε ≥ 0.", "confirmed on fresh randomness", "the claim allows 57.44%", "seed=3"):
+    for part in (
+        "pair: 0.0 | 1.0",
+        "ε ≥ 0.",
+        "fresh calls, made one by one, confirmed it",
+        "the claim allows 57",
+        "seed=3",
+    ):
         assert part in text
 
 

@@ -198,7 +198,7 @@ def test_no_noise_is_within_every_bound_that_the_range_lets_one_see():
 def test_the_statement_and_the_assumptions_say_what_a_verdict_rests_on():
     bounded = estimator(noise=uniform)
     asymptotic = evidence(bounded, Unbiased(truth, margin=0.5))
-    assert asymptotic.statement.endswith("with asymptotic confidence 0.95")
+    assert asymptotic.statement.endswith("with asymptotic confidence 95%")
     assert any("a value of probability below 0.0015 may never have been seen" in a for a in asymptotic.assumptions)
     assert "at the asymptotic level 0.05" in evidence(estimator(bias=1.0), Unbiased(truth, margin=0.5)).statement
     unclear = evidence(estimator(spread=9), Unbiased(truth, margin=0.5)).statement

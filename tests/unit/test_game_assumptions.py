@@ -145,7 +145,6 @@ def test_an_explanation_shows_the_bets_that_were_made():
         assert found.verdict is Verdict.VIOLATED
         confirmation = found.details["confirmation"]
         assert 0 < confirmation["right"] <= confirmation["bets"] <= confirmation["calls"]
-        assert "bet 0 times" not in found.counterexample.explanation
         assert "multiplied their stake by" in found.counterexample.explanation
 
 

@@ -166,7 +166,7 @@ def test_names():
 
 def test_graphs_are_rendered_by_their_edges():
     matrix = np.zeros((4, 4), np.int8)
-    assert brief(matrix) == "4 nodes, edges none"
+    assert brief(matrix) == "4 nodes, no edges"
     matrix[0, 1] = matrix[1, 0] = matrix[1, 3] = matrix[3, 1] = 1
     assert brief(matrix) == "4 nodes, edges 01 13"
     assert "edges" not in brief(matrix.astype(float))
@@ -177,6 +177,19 @@ def test_graphs_are_rendered_by_their_edges():
         other = matrix.copy()
         other[i, j] = value
         assert "edges" not in brief(other)
+
+
+class Plain:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_no_rendering_holds_an_address():
+    assert brief(Plain(3)) == "Plain(value=3)"
+    assert "0x" not in brief([Plain(3), Plain])
+    assert "0x" not in brief({"a": object()})
+    assert brief(np.array([object()], dtype=object)) == "[<object>]"
+    assert brief("look at 0x12") == "'look at 0x12'"
 
 
 def test_long_inputs_are_rendered_briefly_in_one_line():

@@ -47,7 +47,7 @@ def test_a_text_is_followed_by_its_length_its_lines_and_its_numbers():
     assert list(leaves("a mean of 3.5\nof 12, -1e3"))[1:] == [25.0, 2.0, 3.5, 12.0, -1000.0]
     assert list(paths("3 of 4"))[1:] == [
         "the length of output",
-        "the lines of output",
+        "the number of lines of output",
         "number 1 in output",
         "number 2 in output",
     ]
@@ -181,7 +181,7 @@ def test_the_way_to_a_leaf_is_what_one_writes():
         "report['age'][1]",
         "a key of report",
         "report['n']",
-        "the rest of report['n']",
+        "the last digits of report['n']",
         "a key of report",
         "report['who'].x",
         "an element of report['who'].y",

@@ -80,7 +80,7 @@ def test_an_output_with_both_probabilities():
     exact = Evidence("exact", Verdict.VIOLATED, "", epsilon_lower=4.4)
     shown = guessing(found(PureDP(1.0), exact, Counterexample("", "", probabilities=(0.04, 0.01))))
     assert shown == (
-        "Whoever sees this output guesses which of the two inputs was used 80 times of 100; the claim allows 73."
+        "Whoever sees this output guesses rightly 80 times of 100 which of the two inputs was used; the claim allows 73."
     )
     only = guessing(found(PureDP(1.0), exact, Counterexample("", "", probabilities=(0.2, 0.0))))
     assert "100 times of 100" in only
@@ -88,10 +88,10 @@ def test_an_output_with_both_probabilities():
 
 def test_guesses_on_fresh_calls():
     assert guessing(found(PureDP(1.0), game(166, 198, 385))) == (
-        "Whoever sees one of the 51.4% most telling outputs guesses which of the two inputs was used 84 times of 100 "
-        "(166 of 198 guesses on fresh calls); the claim allows 73."
+        "Whoever sees one of the most telling outputs (51% of all) guesses rightly 84 times of 100 which of "
+        "the two inputs was used (166 of 198 guesses on fresh calls); the claim allows 73."
     )
-    assert guessing(found(PureDP(1.0), game(36, 36, 36))).startswith("Whoever sees one output guesses which")
+    assert guessing(found(PureDP(1.0), game(36, 36, 36))).startswith("Whoever sees an output guesses rightly")
     # With δ = 0.1 on 144 of 394 calls: (e + 0.1·394/144)/(1 + e) = 80.5 %.
     assert "the claim allows 80." in guessing(found(ApproxDP(1.0, 0.1), game(125, 144, 394)))
 
@@ -100,8 +100,8 @@ def test_guesses_on_fresh_calls():
 def test_guesses_that_show_nothing_are_not_spoken_of(counts):
     shown = guessing(found(PureDP(1.0), game(*counts, epsilon_lower=1.9)))
     assert shown == (
-        "There are outputs after which whoever sees them guesses which of the two inputs was used at least 86 times of 100; "
-        "the claim allows 73 after any output (a certified bound)."
+        "There are outputs after which whoever sees them guesses rightly at least 86 times of 100 which of the two "
+        "inputs was used; the claim allows 73 after any output (a certified bound)."
     )
     assert guessing(found(PureDP(1.0), game(*counts))) == ""
 
@@ -119,7 +119,7 @@ def test_close_shares_have_digits_that_set_them_apart():
     exact = Evidence("exact", Verdict.VIOLATED, "")
     p = np.exp(1.00003)
     shown = guessing(found(PureDP(1.0), exact, Counterexample("", "", probabilities=(0.01 * p, 0.01))))
-    assert "73.1064 times of 100; the claim allows 73.1059" in shown
+    assert "73.1064 times of 100 which of the two inputs was used; the claim allows 73.1059" in shown
 
 
 def test_gaussian_findings_have_guesses_or_the_bound():
@@ -140,10 +140,13 @@ def test_where_a_guess_is_nearly_always_right_what_counts_is_how_seldom_it_is_wr
     exact = Evidence("exact", Verdict.VIOLATED, "", epsilon_lower=12.0)
     shown = guessing(found(PureDP(8.0), exact, Counterexample("", "", probabilities=(0.4, 4e-5))))
     # Wrong with probability 4e-5/0.40004 = 1/10001; e^8 + 1 = 2982.
-    assert "and is wrong once in 10,001 times; the claim makes that once in 2,982 times or more often." in shown
+    assert (
+        "wrongly only once in 10,001 times which of the two inputs was used; the claim makes that once in 2,982"
+        in shown
+    )
     never = guessing(found(PureDP(8.0), exact, Counterexample("", "", probabilities=(0.4, 0.0))))
-    assert "without ever being wrong; the claim makes that once in" in never
+    assert "without ever being wrong which of the two inputs was used; the claim makes that once in" in never
     far = guessing(found(PureDP(8.0), Evidence("exact", Verdict.VIOLATED, "", epsilon_lower=50.0)))
-    assert "wrong once in 5.185e21 times" in far
+    assert "wrongly only once in 5.185e21 times" in far
     infinite = guessing(found(PureDP(8.0), Evidence("exact", Verdict.VIOLATED, "", epsilon_lower=math.inf)))
     assert "without ever being wrong" in infinite

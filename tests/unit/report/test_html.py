@@ -232,10 +232,10 @@ def test_a_finding_is_a_card_in_plain_words(page):
     shown = " ".join("".join(page.text).split())
     for sentence in (
         "FeatureRR(epsilon=1, bins=5, theta='record') is 1-DP. No outputs are more than e^1 = 2.718 times as likely on one "
-        "input as on its neighbour (neighbours: value LDP). Stated in Tran et al. 2022, Theorem 3.",
-        "There are outputs after which whoever sees them guesses which of the two inputs was used at least 78 times of 100; "
-        "the claim allows 73 after any output (a certified bound).",
-        "Found 1.312 ≤ ε, in multiples of what is claimed (1-DP, at 1×).",
+        "input as on its neighbour. Neighbours: value LDP. Stated in Tran et al. 2022, Theorem 3.",
+        "There are outputs after which whoever sees them guesses rightly at least 78 times of 100 which of the two "
+        "inputs was used; the claim allows 73 after any output (a certified bound).",
+        "Found 1.312 ≤ ε; the axis shows multiples of what is claimed (1-DP, at 1×).",
     ):
         assert sentence in shown
 
@@ -354,7 +354,7 @@ def test_what_a_reader_must_know_is_said(page):
         "The claim is violated, and the audit does not declare that it is.",
         "A violation is declared here, and it was not found.",
         "A control survived: LapGraph without noise on |E| ended NOT_REFUTED after 20,000 calls",
-        "1 audit crashed.",
+        "1 audit ended with an error.",
         "What a clean run means, and what it does not",
         "Not refuted is never “private”",
         "auditdp replay 'audits/audit_features.py::feature_rr[theta=record]' --seed 20240611",

@@ -8,7 +8,7 @@ from auditdp.report.ledger_statements import Kind, Paper, Statement
 from auditdp.results import Counterexample, Published, Verdict
 
 EVIL = "<script>x</script>|`y` \x1b[31m[a](http://b)\n# *z* </details><img src=q>"
-GRAPHS = "1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, edges none"
+GRAPHS = "1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, no edges"
 
 
 class Tags(HTMLParser):

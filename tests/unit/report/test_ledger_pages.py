@@ -137,6 +137,36 @@ def test_the_overview_links_to_the_cards(listed):
     assert "why not" in page(record, one)
 
 
+def test_a_cell_of_the_overview_has_a_whole_text_or_a_link_to_the_card(listed):
+    record, violated, *_ = listed
+    short, long = "half of the noise keeps ε. " * 4, "half of the noise keeps ε. " * 5
+    one = paper(
+        statement("a", audits=(violated.id,), place=long, instead=short),
+        statement("b", settled=Settled(Verdict.VIOLATED, long, "because", "tests/x.py::test"), instead=long),
+    )
+    first, second = (row for row in overview(record, [one]).splitlines() if row.startswith("| ["))
+    assert "| [on its card](claims/p.md#a) |" in first
+    assert short.strip() in first
+    assert second.count("[on its card](claims/p.md#b)") == 2
+    assert "…" not in first + second
+
+
+def test_what_an_output_shows_over_all_outputs_is_said_and_not_all_of_its_explanation(listed):
+    record, violated, *_ = listed
+    said = (
+        "This output has probability 1 on the first input and 0 on the second. Over all outputs ε = ∞ and δ(0.25) = 1"
+    )
+    evidence = [replace(e, epsilon_lower=None, epsilon_upper=None) for e in violated.evidence]
+    changed = replace(
+        violated,
+        evidence=evidence,
+        counterexample=Counterexample("[0] | [1]", said, "[7]"),
+        published=Published("row"),
+    )
+    (entry,) = entries(replace(record, results=[changed]), paper(statement("a", audits=(violated.id,), instead="x")))
+    assert found_of(entry.worst).endswith("→ over all outputs ε = ∞ and δ(0.25) = 1")
+
+
 def test_texts_are_shown_as_they_are(listed):
     record, violated, *_ = listed
     one = Paper(
@@ -157,7 +187,8 @@ def test_cells_and_code_stay_on_one_line():
 
 
 def test_graphs_are_drawn_and_nothing_else():
-    lines = graphs("1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, edges none")
+    lines = graphs("1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, no edges")
+    assert graphs("3 nodes, edges 01 12 | 3 nodes, edges none") == lines
     assert [line.strip() for line in lines if "---" in line] == ["a0 --- a1", "a1 --- a2"]
     assert graphs("[0] | [1]") == []
 

@@ -24,7 +24,8 @@ def test_a_certificate_is_one_line(audit):
 def test_a_clean_game_says_what_it_would_have_refuted(audit):
     assert lines(replace(audit("::dprr"), seconds=1.35)) == [
         "NOT_REFUTED   audits/audit_edges.py::dprr       1-DP          0.871 ≤ ε         20,890 calls  1.35 s",
-        "    power        this budget would have refuted, nine times in ten: ε = 1.083 (randomised response)",
+        "    would find   nine times in ten: ε = 1.083 (randomised response). Smaller or rarer leaks may be",
+        "                 missed; more calls find more.",
     ]
 
 
@@ -34,6 +35,9 @@ def test_a_violation_is_spelled_out(audit):
         "VIOLATED      audits/audit_features.py::feature_rr[theta=record]",
         "                                                1-DP          1.312 ≤ ε          1,680 calls  0.21 s",
         "    claimed in   Tran et al. 2022, Theorem 3",
+        "    in short     There are outputs after which whoever sees them guesses rightly at least 78 times",
+        "                 of 100 which of the two inputs was used; the claim allows 73 after any output (a",
+        "                 certified bound).",
         "    pair         z  = (0.00, 0.00, 1.00)",
         "                 z' = (0.00, 1.00, 1.00)",
         "    output       u = (1, 5, 5)",
@@ -105,7 +109,7 @@ def test_plain_text_has_no_colour_codes(record):
 def test_the_summary(record):
     text = terminal.summary(replace(record, seconds=27.7))
     assert text.split("\n")[1:] == [
-        "13 audits of 9 privacy claims in 27.7 s · 1 skipped · 1 crashed",
+        "13 audits of 9 privacy claims in 27.7 s · 1 was skipped · 1 ended with an error",
         "     4  findings",
         "     2  declared violations found",
         "     2  certified",
@@ -121,7 +125,8 @@ def test_the_summary(record):
         "             2.60 s  audits/audit_edges.py::lap_graph",
         "             1.95 s  audits/audit_classic.py::sparse_vector_without_query_noise",
         "             1.35 s  audits/audit_edges.py::dprr",
-        "alpha        0.03516 in total: game 0.02812 (9 shares), confirmation 0.007031 (9 shares)",
+        "alpha        0.03516 is the most that the probability of a wrong finding can be: game 0.02812 (9",
+        "             shares), confirmation 0.007031 (9 shares)",
         "root seed    20240611",
         "revision     4f1c2d7e9b",
         "device       cpu, 16 cores",
@@ -189,8 +194,12 @@ def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is
     ("verdicts", "status", "said"),
     [
         (["SKIPPED"], "complete", "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is"),
-        (["SKIPPED", "ERROR"], "complete", "this is not a clean run. 1 audit was skipped and 1 audit crashed; nothing"),
-        (["CERTIFIED", "ERROR"], "complete", "This is not a clean run: 1 audit crashed; nothing is known of what"),
+        (["SKIPPED", "ERROR"], "complete", "this is not a clean run. 1 audit was skipped and 1 audit ended with"),
+        (
+            ["CERTIFIED", "ERROR"],
+            "complete",
+            "This is not a clean run: 1 audit ended with an error; nothing is known of what",
+        ),
         (["CERTIFIED", "SKIPPED", "SKIPPED"], "complete", "are private. 2 audits were skipped; nothing is known of"),
         (["CERTIFIED"], "interrupted", "This is not a clean run: it is interrupted, and audits are missing"),
         ([], "interrupted", "Nothing was audited, so this is not a clean run."),
@@ -272,10 +281,13 @@ def test_the_slowest_audits_are_listed(record):
     [
         (
             [0.005, 0.001],
-            ["ε = 2 in outputs that come once in 200 calls", "an output of one input alone, once in 1,000 calls"],
+            [
+                "ε = 2 where the leak is in outputs that come once in 200 calls",
+                "an output that only one of two neighbours gives, if it comes once in 1,000 calls",
+            ],
         ),
-        ([0.9, 0.01], ["an output of one input alone, once in 100 calls"]),
-        ([1.0, 0.7], ["nothing that is rare"]),
+        ([0.9, 0.01], ["an output that only one of two neighbours gives, if it comes once in 100 calls"]),
+        ([1.0, 0.7], ["no leak that only rare outputs show"]),
     ],
 )
 def test_the_power_line_names_what_is_rare(shares, phrases):
