@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import re
 import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -372,13 +370,3 @@ def test_accountants_are_imported_when_they_are_asked():
     code = "import sys, auditdp.cli; print({'torch', 'matplotlib', 'dp_accounting', 'opacus'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-def test_the_readme_shows_what_is_printed(project):
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    shown = [block for block in re.findall(r"```console\n(.*?)```", text, flags=re.S) if "$ auditdp account" in block]
-    assert shown
-    for block in shown:
-        for example in block.split("$ auditdp ")[1:]:
-            command, _, printed = example.partition("\n")
-            assert project(*command.split()).out.strip() == printed.strip()
