@@ -259,8 +259,8 @@ def unseen(record: RunRecord) -> list[tuple[int, str]]:
     return [(number, what) for number, what in counts if number]
 
 
-ENDED = {"skipped": ("was skipped", "were skipped"), "crashed": ("ended with an error", "ended with an error")}
-"""What became of one audit, or of several, that ``unseen`` counts."""
+ENDED = {"skipped": "skipped", "crashed": "ended with an error"}
+"""What became of the audits that ``unseen`` counts, in words."""
 
 
 def run_meaning(record: RunRecord) -> str:
@@ -268,7 +268,10 @@ def run_meaning(record: RunRecord) -> str:
 
     A run is clean only where something was audited, nothing crashed and no audit is missing.
     """
-    left_out = [f"{count(number, 'audit')} {ENDED[what][number > 1]}" for number, what in unseen(record)]
+    left_out = [
+        f"{count(many, 'audit')} {('was ' if many == 1 else 'were ') * (what == 'skipped')}{ENDED[what]}"
+        for many, what in unseen(record)
+    ]
     nothing = f"{' and '.join(left_out)}; nothing is known of what was to be audited there." if left_out else ""
     if not record.audited:
         return f"Nothing was audited, so this is not a clean run. {nothing}".rstrip()

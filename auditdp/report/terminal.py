@@ -92,9 +92,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     total = of_planned(record)
     claims = count(audited_claims(record), "privacy claim")
     title = f"{total}, {claims}, in" if record.missing else f"{total} of {claims} in"
-    title += f" {duration(record.seconds)}" + "".join(
-        f" · {audits:,} {ENDED[what][audits > 1]}" for audits, what in unseen(record)
-    )
+    title += f" {duration(record.seconds)}" + "".join(f" · {audits:,} {ENDED[what]}" for audits, what in unseen(record))
     if record.status != "complete":
         title += f"\nthis run is {record.status}: audits are missing"
     elif record.missing:

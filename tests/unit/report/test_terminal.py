@@ -109,7 +109,7 @@ def test_plain_text_has_no_colour_codes(record):
 def test_the_summary(record):
     text = terminal.summary(replace(record, seconds=27.7))
     assert text.split("\n")[1:] == [
-        "13 audits of 9 privacy claims in 27.7 s · 1 was skipped · 1 ended with an error",
+        "13 audits of 9 privacy claims in 27.7 s · 1 skipped · 1 ended with an error",
         "     4  findings",
         "     2  declared violations found",
         "     2  certified",
