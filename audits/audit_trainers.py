@@ -7,30 +7,12 @@ that steps share show as well. For graphs, a record is a node with its edges, wh
 
 import math
 
-from auditdp import AccountedDP, Audit, GaussianDP, NodeDP, Skip, audit
+from auditdp import AccountedDP, Audit, GaussianDP, NodeDP, audit
 from auditdp.accountants.dp_sgd import PLDUpper
-from auditdp.betting.forecasters import LikelihoodRatio, Scored
+from audits.trainers import ABADI, ensembles, forecasters
 
-ABADI = "Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1"
 CANARY = 10.0
 """Norm of a canary before clipping, over the clipping norm."""
-
-
-def ensembles():
-    """Return the room that trains many models at once, or skip where torch is missing."""
-    try:
-        from gnn import ensembles
-        from gnn.ensembles import example, graphs
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torch_geometric"):
-            raise
-        raise Skip("needs torch; install it with: pip install 'auditdp[torch]'") from None
-    return ensembles, example, graphs
-
-
-def forecasters():
-    """Return who knows the law that is claimed, and who learns how a twin's likelihood ratio differs from it."""
-    return [LikelihoodRatio(), Scored()]
 
 
 @audit(source=f"{ABADI}; Dong, Roth & Su 2022, arXiv:1905.02383v3, Corollary 3.3")

@@ -68,7 +68,7 @@ def fit_ensemble(
         TrainingError: If weights are no numbers any more.
     """
     place = device_of(device)
-    stacked = Stacked.of(worlds, place)
+    stacked = Stacked.of([trainer.prepare(world) for world in worlds], place)
     members = torch.zeros(len(keys), dtype=torch.long) if world_of is None else torch.as_tensor(world_of)
     if members.shape != (len(keys),) or (len(keys) and not 0 <= int(members.min()) <= int(members.max()) < len(worlds)):
         raise DataError(
@@ -99,10 +99,10 @@ def _fitted(sums: Sums, keys: Keys, world_of: Tensor, keep: bool) -> Trainings:
     trainer, worlds = sums.trainer, sums.worlds
     settings, place = trainer.settings, world_of.device
     start = trainer.start
-    records = worlds.records[world_of.cpu()].tolist()
-    draws = draws_of(keys, settings, records=records, places=worlds.places, weights=start.numel(), dtype=start.dtype)
+    records = worlds.records[world_of.cpu()].numpy()
+    draws = draws_of(keys, settings, records=records, weights=start.numel(), dtype=start.dtype, batches=trainer.batches)
     noise = trainer.noise(draws.noise)
-    every = torch.ones(len(keys), worlds.places, dtype=torch.bool, device=place)
+    every = worlds.records.to(place)[world_of]
     weights = nn.Parameter(start.to(place).repeat(len(keys), 1))
     optimiser = settings.as_settings().optimiser_of(nn.ParameterList([weights]))
     released = torch.empty(len(keys), settings.steps, start.numel(), dtype=start.dtype) if keep else None

@@ -21,7 +21,7 @@ class Stacked:
         offsets: Where each world begins, int64, shape (worlds,).
         present: Which examples each has, bool, shape (worlds, most examples).
         canary: The canaries, shape (worlds, steps, weights), zeros where a world has none; None where no world has one.
-        records: How many records each world has, its canary among them, int64, shape (worlds,).
+        records: At which places each world has a record, bool, shape (worlds, places), the canary at the last place.
     """
 
     inputs: tuple[Tensor, ...]
@@ -53,7 +53,9 @@ class Stacked:
         if canaries:
             none = torch.zeros_like(canaries[0])
             canary = torch.stack([none if world.canary is None else world.canary for world in worlds]).to(device)
-        records = torch.tensor([len(world) + (world.canary is not None) for world in worlds])
+        records = torch.tensor(
+            [[k < len(world) for k in range(present.shape[1])] + [world.canary is not None] for world in worlds]
+        )
         return cls(inputs, (lengths.cumsum(0) - lengths).to(device), present.to(device), canary, records)
 
     @property

@@ -100,7 +100,8 @@ class Sums:
             canary = worlds.canary[world_of, steps].to(weights)
             norms = torch.linalg.vector_norm(canary, dim=1, keepdim=True)
             found += taken[:, -1:] * trainer.scales(norms, clipping_norm) * canary
-        return trainer.finish(found, trainer.settings)
+            counts = counts + taken[:, -1]
+        return trainer.finish(found, counts, trainer.settings)
 
     def _totals(self, weights: Tensor, inputs: tuple[Tensor, ...], used: Tensor) -> Tensor:
         """Return the sums of clipped gradients of the examples that are used, shape (count, weights)."""
