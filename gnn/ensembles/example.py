@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from auditdp.adjacency import Pair
+from gnn.ensembles.stack import CrossEntropy, Linear
 from gnn.ensembles.trainer import Trainer
 from gnn.ensembles.worlds import World, gradient_canary
 from gnn.training.private import PrivateSettings
@@ -22,12 +22,6 @@ WEIGHTS = FEATURES * CLASSES + CLASSES
 CLIPPING_NORM = 1.0
 OUTLIER = -100.0
 """Each feature of an outlier, beside standard normal ones."""
-
-
-def cross_entropy(call: object, row: Tensor, target: Tensor) -> Tensor:
-    """Return the loss of a row of features at its class."""
-    assert callable(call)  # the model with its weights
-    return functional.cross_entropy(call(row), target)
 
 
 def full_batch(mu: float, steps: int) -> Trainer:
@@ -57,7 +51,7 @@ def trainer(*, noise_multiplier: float, rate: float, steps: int) -> Trainer:
         optimiser="sgd",
         gradients="layers",
     )
-    return Trainer(model, cross_entropy, settings)
+    return Trainer(model, CrossEntropy(), settings)
 
 
 def canary_pair(steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = True) -> Pair:
@@ -80,15 +74,8 @@ def canary_pair(steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = 
     return Pair(*worlds, "gradient canary")
 
 
-def linear(call: object, row: Tensor) -> Tensor:
-    """Return a loss that is linear in the weights: its gradient is the row, whatever they are."""
-    assert callable(call)  # the model with its weights
-    found: Tensor = call(row).squeeze(-1)
-    return found
-
-
 def linear_trainer(*, noise_multiplier: float, batch: int, rate: float, steps: int) -> Trainer:
-    """Return a trainer of the linear loss with Poisson batches, on rows of ``FEATURES`` numbers, in float64.
+    """Return a trainer with Poisson batches, in float64, whose gradients are its rows, ``FEATURES`` numbers.
 
     Args:
         noise_multiplier: σ.
@@ -108,7 +95,7 @@ def linear_trainer(*, noise_multiplier: float, batch: int, rate: float, steps: i
         optimiser="sgd",
         gradients="layers",
     )
-    return Trainer(model, linear, settings)
+    return Trainer(model, Linear(), settings)
 
 
 def opposed_pair(examples: int, steps: int) -> Pair:
@@ -117,7 +104,7 @@ def opposed_pair(examples: int, steps: int) -> Pair:
     Where the canary takes an example's place in a batch, the sum changes by twice the clipping norm.
     """
     canary = gradient_canary(FEATURES, steps, norm=CLIPPING_NORM, alternating=False)
-    inputs = (-canary[:1].expand(examples, -1),)
+    inputs = (-canary[:1].expand(examples, -1), torch.zeros(examples, dtype=torch.long))
     return Pair(
         World(inputs, canary=canary, common=True, name=f"{examples} examples and a canary against them"),
         World(inputs, common=True, name=f"{examples} examples"),

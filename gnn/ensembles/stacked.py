@@ -70,5 +70,12 @@ class Stacked:
             ids: Numbers of examples in their worlds, int64, shape (trainings, batch).
             world_of: World of each training, shape (trainings,).
         """
-        at = (ids + self.offsets[world_of, None]).clamp(max=len(self.inputs[0]) - 1).flatten()
+        at = self.numbers(ids, world_of).flatten()
         return tuple(each.index_select(0, at).view(*ids.shape, *each.shape[1:]) for each in self.inputs)
+
+    def numbers(self, ids: Tensor, world_of: Tensor) -> Tensor:
+        """Return the numbers of examples among those of all worlds, of any one for places beyond a world's last.
+
+        Arguments as of ``rows``.
+        """
+        return (ids + self.offsets[world_of, None]).clamp_(max=len(self.inputs[0]) - 1)

@@ -73,7 +73,14 @@ def looped(trainer, world, key, *, finish=None):
     model.load_state_dict(trainer.model.state_dict())
     records = len(world) + (world.canary is not None)
     there = np.ones((1, records), dtype=bool)
-    draws = draws_of(key[None], settings, records=there, weights=trainer.start.numel(), dtype=torch.float64)
+    draws = draws_of(
+        key[None],
+        settings,
+        records=there,
+        world_of=np.zeros(1, int),
+        weights=trainer.start.numel(),
+        dtype=torch.float64,
+    )
     released = []
     for step in range(settings.steps):
         total = torch.zeros_like(trainer.start)
@@ -180,8 +187,8 @@ def test_graph_networks_are_trained_as_they_are(kind):
 def test_draws_are_those_that_the_settings_ask_for():
     """Rates within 5 standard deviations; fixed batches of their size, among the records that there are; normal noise."""
     keys = keys_of(400, rng=np.random.default_rng(0))
-    there = np.tile(np.arange(10) < 9, (400, 1))
-    given = {"records": there, "weights": 6, "dtype": torch.float64}
+    there = np.arange(10)[None] < 9
+    given = {"records": there, "world_of": np.zeros(400, int), "weights": 6, "dtype": torch.float64}
     poisson = draws_of(keys, SETTINGS, **given)
     assert abs(float(poisson.taken[:, :, :9].double().mean()) - 0.4) < 5 * (0.24 / (400 * 3 * 9)) ** 0.5
     assert not poisson.taken[:, :, 9].any()
