@@ -23,9 +23,11 @@ from torch.nn import functional
 
 from gnn.ensembles.draws import draws_of, keys_of
 from gnn.ensembles.fit import fit_ensemble
+from gnn.ensembles.graphs import GraphWorlds, node_loss
 from gnn.ensembles.stack import CrossEntropy
 from gnn.ensembles.trainer import Trainer
 from gnn.ensembles.worlds import World
+from gnn.models import GCN
 from gnn.training.gradients import clipped_sum, noisy_mean, weights_of
 from gnn.training.private import PrivateSettings
 
@@ -40,7 +42,7 @@ def cross_entropy(call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor)
 
 PLAIN = "plain loop, one model at a time"
 EXAMPLES, LAYERS, HAND = "ensemble, gradients of examples", "ensemble, gradients by layers", "ensemble, by hand"
-DRAWS = "noise and batches alone"
+DRAWS, GRAPHS = "noise and batches alone", "ensemble of GCN, gradients of nodes"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Case:
 
     Attributes:
         models: How many, in an ensemble.
-        rows: Rows of the data, of which half are in each batch, or 32 where they are 64 or more.
+        rows: Rows of the data, of which half are in each batch, or 32 where they are 64 or more; nodes of graphs.
         hidden: Units of the hidden layer.
         steps: Steps of each training.
         dtype: Of all numbers.
@@ -97,7 +99,7 @@ class Case:
 
     def seconds(self, kind: str) -> float:
         """Return what a training takes, of the processor or by the clock."""
-        work = {PLAIN: self._plain, DRAWS: self._draws}.get(kind, lambda: self._ensemble(kind))
+        work = {PLAIN: self._plain, DRAWS: self._draws, GRAPHS: self._graphs}.get(kind, lambda: self._ensemble(kind))
         clock = time.process_time if self.device == "cpu" and self.workers == 1 else time.perf_counter
         started = clock()
         count = work()
@@ -130,6 +132,17 @@ class Case:
         """Train an ensemble."""
         keys = keys_of(self.models, rng=np.random.default_rng(0))
         fit_ensemble(self.trainer(kind), [self.data()], keys=keys, device=self.device, workers=self.workers)
+        return self.models
+
+    def _graphs(self) -> int:
+        """Train an ensemble of GCN of two layers on a ring, of as many nodes as there are rows, all in every batch."""
+        x, targets = self.data().inputs
+        model = GCN(FEATURES, 2, hidden=self.hidden, layers=2, dropout=0.0, generator=torch.Generator().manual_seed(0))
+        settings = replace(self.settings(layers=False), rate=1.0, batch=float(self.rows))
+        ring = np.roll(np.eye(self.rows, dtype=np.int8), 1, axis=1)
+        world = GraphWorlds(x, targets)(np.eye(self.rows, dtype=np.int8) + ring + ring.T)
+        keys = keys_of(self.models, rng=np.random.default_rng(0))
+        fit_ensemble(Trainer(model.to(self.dtype), node_loss, settings), [world], keys=keys, device=self.device)
         return self.models
 
     def _draws(self) -> int:
@@ -167,7 +180,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
-    parser.add_argument("--kinds", nargs="+", choices=[PLAIN, EXAMPLES, LAYERS, HAND, DRAWS], default=None)
+    parser.add_argument("--kinds", nargs="+", choices=[PLAIN, EXAMPLES, LAYERS, HAND, DRAWS, GRAPHS])
     parser.add_argument("--json", action="store_true", help="the seconds per training of every round, as JSON")
     given = vars(parser.parse_args())
     torch.set_num_threads(1)
