@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from auditdp import Audit, EdgeDP, GaussianDP, Pair, audit
+from auditdp import ApproxDP, Audit, EdgeDP, GaussianDP, Pair, audit
 from auditdp.betting.forecasters import Scored
 from auditdp.betting.watcher import Watching
 from audits.trainers import ensembles
@@ -208,9 +208,39 @@ def sage_node_bounded(noise=1.0, count=3):
         mechanism=released(),
         claim=GaussianDP(1 / noise),
         pairs=hub(count, 0),
-        controls=[released("no clipping"), released("no noise")],
+        controls=[released("no clipping")],
         forecasters=[Watching()],
         calls=20_000,
+        exhaustive=False,
+    )
+
+
+@audit(source=f"the baseline Features of {DPAR}, Section 4; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1")
+def features_model(epsilon=2.0, delta=1e-2, width=16):
+    """The model that Features returns after one step is (ε, δ)-DP for a node that is there or not, its edges unread.
+
+    The step is so long that only its signs are left of it, and nothing of the first weights.
+    """
+    room = pipelines()
+    from gnn.pipelines.features import FeaturesParameters
+
+    x, y = np.zeros((4, width), np.float32), np.zeros(4, np.int64)
+    x[3] = 1.0
+    along = np.concatenate([np.repeat([1.0, -1.0], width), np.zeros(2)])
+
+    def released(budget, label=""):
+        parameters = FeaturesParameters(
+            epsilon=budget, delta=delta, batch=4, epochs=1, learning_rate=1e6, hidden=1, layers=1
+        )
+        return room.FeaturesModel(parameters, 2, along, label)
+
+    return Audit(
+        mechanism=released(epsilon),
+        claim=ApproxDP(epsilon, delta),
+        pairs=Pair((x, y), (x[:3], y[:3]), "four nodes | three"),
+        controls=[released(6 * epsilon, "noise for six times ε")],
+        forecasters=[Scored()],
+        calls=600,
         exhaustive=False,
     )
 

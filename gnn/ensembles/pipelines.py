@@ -175,17 +175,23 @@ class FeaturesModel:
     Args:
         parameters: Of the pipeline, whose ε and δ set the noise.
         classes: Number of classes.
+        along: What weights are multiplied by and summed for a score, shape (weights,).
         label: What reports call it.
     """
 
     parameters: FeaturesParameters
     classes: int
+    along: Array
     label: str = ""
 
     @property
     def name(self) -> str:
         """The label, or the budget."""
         return self.label or f"Features (ε = {self.parameters.epsilon:g}, δ = {self.parameters.delta:g})"
+
+    def score(self, outputs: Array, pair: Pair) -> Array:
+        """Return the weights along a direction, shape (size,)."""
+        return np.asarray(np.asarray(outputs, dtype=float) @ self.along)
 
     def __call__(self, data: tuple[Array, Array], size: int, *, rng: np.random.Generator) -> Array:
         """Return the weights of ``size`` trainings."""
