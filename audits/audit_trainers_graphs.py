@@ -210,13 +210,13 @@ def sage_node_bounded(noise=1.0, count=3):
         pairs=hub(count, 0),
         controls=[released("no clipping")],
         forecasters=[Watching()],
-        calls=20_000,
+        calls=800,
         exhaustive=False,
     )
 
 
 @audit(source=f"the baseline Features of {DPAR}, Section 4; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1")
-def features_model(epsilon=2.0, delta=1e-2, width=16):
+def features_model(epsilon=0.5, delta=1e-2, width=16):
     """The model that Features returns after one step is (ε, δ)-DP for a node that is there or not, its edges unread.
 
     The step is so long that only its signs are left of it, and nothing of the first weights.
@@ -238,9 +238,9 @@ def features_model(epsilon=2.0, delta=1e-2, width=16):
         mechanism=released(epsilon),
         claim=ApproxDP(epsilon, delta),
         pairs=Pair((x, y), (x[:3], y[:3]), "four nodes | three"),
-        controls=[released(6 * epsilon, "noise for six times ε")],
+        controls=[released(24 * epsilon, "noise for twenty-four times ε")],
         forecasters=[Scored()],
-        calls=600,
+        calls=200,
         exhaustive=False,
     )
 
