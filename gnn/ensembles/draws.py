@@ -72,7 +72,7 @@ def draws_of(
 ) -> Draws:
     """Return the draws of some trainings, each a function of its own key and records and of nothing else.
 
-    A key is the state of a generator SFC64 (numpy's), which is set in a sixth of the time that one is made in.
+    A key is the state of a generator SFC64 (numpy's), which is set in less time than one is made in.
 
     Args:
         keys: One for each training.
@@ -119,7 +119,7 @@ def draws_of(
 def _normal(bits: NDArray[Any]) -> Tensor:
     """Return standard normal numbers of uniform ones, in place, by Box & Muller (1958).
 
-    That takes a third of the time of numpy's ziggurat, as its steps are those of whole tensors.
+    That takes less than half of the time of numpy's ziggurat, as its steps are those of whole tensors.
 
     Args:
         bits: Uniform doubles on [0, 1), or integers of 32 bits for single precision, shape (trainings, even count).
