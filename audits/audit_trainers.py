@@ -7,30 +7,12 @@ that steps share show as well. For graphs, a record is a node with its edges, wh
 
 import math
 
-from auditdp import AccountedDP, Audit, GaussianDP, NodeDP, Skip, audit
+from auditdp import AccountedDP, Audit, GaussianDP, NodeDP, audit
 from auditdp.accountants.dp_sgd import PLDUpper
-from auditdp.betting.forecasters import LikelihoodRatio, Scored
+from audits.trainers import ABADI, ensembles, forecasters, graph_trainer
 
-ABADI = "Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1"
 CANARY = 10.0
 """Norm of a canary before clipping, over the clipping norm."""
-
-
-def ensembles():
-    """Return the room that trains many models at once, or skip where torch is missing."""
-    try:
-        from gnn import ensembles
-        from gnn.ensembles import example, graphs
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torch_geometric"):
-            raise
-        raise Skip("needs torch; install it with: pip install 'auditdp[torch]'") from None
-    return ensembles, example, graphs
-
-
-def forecasters():
-    """Return who knows the law that is claimed, and who learns how a twin's likelihood ratio differs from it."""
-    return [LikelihoodRatio(), Scored()]
 
 
 @audit(source=f"{ABADI}; Dong, Roth & Su 2022, arXiv:1905.02383v3, Corollary 3.3")
@@ -86,44 +68,6 @@ def dp_sgd_final_model(mu=1.0, steps=2):
     )
 
 
-HUB = -5.0
-"""Feature of the last id; all others have 1, so that they are on its side where they are its neighbours."""
-SCALE = 1e7
-"""Gradients are that many times as long as features of 1 have, so that all are clipped."""
-
-
-def graph_trainer(nodes, sigma, steps):
-    """Return what makes the released sums of a layer of GCN on public ids, of how many clipping norms they may change."""
-    import torch
-
-    from gnn.models import GCN
-    from gnn.training import PrivateSettings
-
-    room, _, graphs = ensembles()
-    model = GCN(1, 2, hidden=1, layers=1, dropout=0.0, generator=torch.Generator().manual_seed(0)).double()
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.fill_(0.0)
-    settings = PrivateSettings(
-        steps=steps,
-        noise_multiplier=sigma,
-        clipping_norm=1.0,
-        batch=float(nodes),
-        rate=1.0,
-        learning_rate=1e-6,
-        optimiser="sgd",
-    )
-    x = torch.ones(nodes, 1, dtype=torch.float64)
-    x[-1] = HUB
-    world = graphs.GraphWorlds(SCALE * x, torch.zeros(nodes, dtype=torch.long))
-
-    def released(reach, label="", twin=None):
-        trainer = room.Trainer(model, graphs.node_loss, settings)
-        return room.NoisedSums(room.twins(trainer)[twin] if twin else trainer, world=world, reach=reach, label=label)
-
-    return released
-
-
 NODES = {"nodes": range(1, 5)}
 
 
@@ -152,6 +96,21 @@ def gcn_sensitivity_of_a_record(nodes=2):
     """The sum of the nodes' clipped gradients changes by C at most where a node is there or not. False, as above."""
     return Audit(
         mechanism=graph_trainer(nodes, 1.0, 1)(1.0),
+        claim=GaussianDP(1.0),
+        pairs=NodeDP(nodes, "removed", loops=True),
+        evidence=("sensitivity",),
+    )
+
+
+@audit(
+    source=f"{ABADI}, applied to the nodes of a graph",
+    expect="miscalibration",
+    smallest=NODES,
+)
+def sage_sensitivity_of_a_record(nodes=2):
+    """The same of a layer of GraphSAGE, whose nodes have the mean of their neighbours beside their own features. False."""
+    return Audit(
+        mechanism=graph_trainer(nodes, 1.0, 1, "GraphSAGE")(1.0),
         claim=GaussianDP(1.0),
         pairs=NodeDP(nodes, "removed", loops=True),
         evidence=("sensitivity",),

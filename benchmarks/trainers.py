@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -22,7 +23,8 @@ from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
 from auditdp.betting.watcher import Watching
 from auditdp.randomness import stream
-from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, printed, spread
+from benchmarks import trainers_speed
+from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread
 
 TRAININGS = 20_000
 FULL, FINAL = "full batch, μ = ", "final model, μ = "
@@ -47,13 +49,17 @@ TWINS = (
 ONE_STEP = ("no clipping", "no noise", "half the noise")
 """Twins of which each step is a game of its own, the canary in its batch or not by a coin: calls are steps of a run."""
 TWIN_GAMES, CORRECT_GAMES, CORRECT_TRAININGS = 10, 20, 2_000
-CORRECT, SPEED = "correct trainer", "throughput"
-PLAIN, LAYERS, EXAMPLES = (
-    "plain loop, one model at a time",
-    "ensemble, gradients by layers",
-    "ensemble, gradients of examples",
-)
-FASTER = 50.0
+CORRECT = "correct trainer"
+BATCHES, IN_ORDER, OUTLIER = "an epoch", "in order", "an outlier"
+SETTINGS = {
+    "shuffled batches": BATCHES,
+    "batches of fixed size": BATCHES,
+    "Poisson batches over their own size": BATCHES,
+    "last batch over its own size": IN_ORDER,
+    "standardised by the private data": OUTLIER,
+}
+"""Twins whose faults other data show, and which: they have a budget, and a correct trainer, of their own."""
+MOST_SETTINGS = 2_000
 
 
 def _bound(name: str, trainings: int, seed: int) -> Result:
@@ -97,13 +103,31 @@ def _refuted(name: str, steps: int, most: int, seed: int) -> Result:
     return {"calls": game.refuted_at, "cpu_seconds": time.process_time() - started}
 
 
-def _speed(arguments: list[str]) -> Result:
-    """Return the seconds per training of each loop and round, measured in a process of its own."""
-    return printed("gnn.ensembles.speed", "--json", *arguments)
+def _refuted_on(name: str, most: int, seed: int) -> Result:
+    """Count the trainings that refute a twin on the data that show its fault, or the correct trainer on the same data."""
+    from gnn.ensembles import NoisedSums, SumsAlone, batch_twins, example, in_order, over_own_size, standardised
+
+    started, setting = time.process_time(), SETTINGS.get(name, name.removeprefix(f"{CORRECT}, "))
+    claim: Any = GaussianDP(1.0)
+    if setting == BATCHES:
+        claim, pair = AccountedDP(PLDUpper(0.6, 0.25, 4)), example.opposed_pair(31, 4)
+        correct = example.linear_trainer(noise_multiplier=0.6, batch=8, rate=0.25, steps=4)
+        made = batch_twins(correct).get(name, correct)
+    elif setting == IN_ORDER:
+        correct = example.linear_trainer(noise_multiplier=2**0.5, batch=4, rate=0.5, steps=4)
+        pair, correct = example.opposed_pair(4, 4), replace(correct, batches=in_order)
+        made = replace(correct, finish=over_own_size) if name in SETTINGS else correct
+    else:
+        pair, correct = example.outlier_pair(), example.full_batch(1.0, 2)
+        made = replace(correct, prepare=standardised) if name in SETTINGS else correct
+    mechanism = NoisedSums(made) if setting == OUTLIER else SumsAlone(made)
+    game = Game(mechanism, claim, [pair], [Scored()], partial(stream, seed, name))
+    game.play(most, alpha=ALPHA, stop_when_refuted=True)
+    return {"calls": game.refuted_at, "cpu_seconds": time.process_time() - started}
 
 
 def units(options: Options) -> Mapping[str, partial[Result]]:
-    """One unit for each game, and one for the throughput; none without torch."""
+    """One unit for each game, and those of the throughput; none without torch."""
     if find_spec("torch") is None:
         return {}
     fewer = options.repeats or (1 if options.quick else None)
@@ -119,15 +143,17 @@ def units(options: Options) -> Mapping[str, partial[Result]]:
                 made[f"{name}{of}/{k}"] = partial(_refuted, name, steps, MOST_TWIN, options.seed + k)
     for k in range(fewer or CORRECT_GAMES):
         made[f"{CORRECT}/{k}"] = partial(_refuted, CORRECT, TWIN_STEPS, CORRECT_TRAININGS, options.seed + k)
-    made[SPEED] = partial(_speed, ["--models", "512", "--steps", "2", "--rounds", "1"] if options.quick else [])
-    return made
+    for name in (*SETTINGS, *(f"{CORRECT}, {setting}" for setting in dict.fromkeys(SETTINGS.values()))):
+        for k in range(fewer or TWIN_GAMES):
+            made[f"{name}/{k}"] = partial(_refuted_on, name, MOST_SETTINGS, options.seed + k)
+    return made | trainers_speed.units(quick=options.quick)
 
 
 def view(results: Results) -> View:
     """Compare every row with its bar."""
     groups = grouped(results)
-    bars = [*_tight(groups), *_decided(groups), _fast(groups)]
-    tables = [_bounds(groups), _twins(groups), _throughput(groups)]
+    bars = [*_tight(groups), *_decided(groups), *trainers_speed.bars(groups)]
+    tables = [_bounds(groups), _twins(groups), *trainers_speed.tables(groups)]
     return View(bars, [table for table in tables if table.rows])
 
 
@@ -150,14 +176,16 @@ def _tight(groups: Mapping[str, list[Result]]) -> list[Bar]:
 
 
 def _decided(groups: Mapping[str, list[Result]]) -> list[Bar]:
-    games = [run for name in TWINS for run in groups.get(name, [])]
+    games = [run for name in (*TWINS, *SETTINGS) for run in groups.get(name, [])]
     missed = sum(run["calls"] is None for run in games)
     correct = groups.get(CORRECT, [])
     false = sum(run["calls"] is not None for run in correct)
+    on_settings = [run for name in groups if name.startswith(f"{CORRECT}, ") for run in groups[name]]
+    false_on = sum(run["calls"] is not None for run in on_settings)
     return [
         Bar(
-            f"Every broken twin is refuted within {MOST_TWIN:,} trainings",
-            missed == 0 if missed or len(games) == len(TWINS) * TWIN_GAMES else None,
+            f"Every broken twin is refuted within {MOST_TWIN:,} trainings, or {MOST_SETTINGS:,} on its own data",
+            missed == 0 if missed or len(games) == (len(TWINS) + len(SETTINGS)) * TWIN_GAMES else None,
             f"{len(games) - missed} of {len(games)} games" if games else "not measured",
         ),
         Bar(
@@ -165,21 +193,12 @@ def _decided(groups: Mapping[str, list[Result]]) -> list[Bar]:
             false == 0 if false or len(correct) == CORRECT_GAMES else None,
             f"{false} of {len(correct)} games" if correct else "not measured",
         ),
+        Bar(
+            f"Nor is it on the data of any twin in {MOST_SETTINGS:,} trainings",
+            false_on == 0 if false_on or len(on_settings) == len({*SETTINGS.values()}) * TWIN_GAMES else None,
+            f"{false_on} of {len(on_settings)} games" if on_settings else "not measured",
+        ),
     ]
-
-
-def _fast(groups: Mapping[str, list[Result]]) -> Bar:
-    ratio = median(_ratios(groups, LAYERS)) if SPEED in groups else None
-    return Bar(
-        f"An ensemble of 4,096 models trains {FASTER:g} times as many a second as a plain loop (median of rounds)",
-        None if ratio is None else ratio >= FASTER,
-        "not measured" if ratio is None else f"{ratio:.1f} times",
-    )
-
-
-def _ratios(groups: Mapping[str, list[Result]], name: str) -> list[float]:
-    times = groups[SPEED][0]
-    return [plain / ours for plain, ours in zip(times[PLAIN], times[name], strict=True)]
 
 
 def _bounds(groups: Mapping[str, list[Result]]) -> Table:
@@ -199,7 +218,8 @@ def _bounds(groups: Mapping[str, list[Result]]) -> Table:
 
 def _twins(groups: Mapping[str, list[Result]]) -> Table:
     lines = []
-    for name in (*TWINS, *(f"{name}, step by step" for name in ONE_STEP), CORRECT):
+    beside = [f"{CORRECT}, {setting}" for setting in dict.fromkeys(SETTINGS.values())]
+    for name in (*TWINS, *(f"{name}, step by step" for name in ONE_STEP), CORRECT, *SETTINGS, *beside):
         if runs := groups.get(name):
             calls = [math.inf if run["calls"] is None else run["calls"] for run in runs]
             refuted = sum(map(math.isfinite, calls))
@@ -207,24 +227,14 @@ def _twins(groups: Mapping[str, list[Result]]) -> Table:
             shown = f"{middle:,.0f}" if math.isfinite(middle) else "–"
             lines.append([name, f"{refuted} of {len(runs)}", shown])
     return Table(
-        "Trainings to refute μ = 1",
+        "Trainings to refute the claim",
         ["Trainer", "Refuted", "Median"],
         lines,
-        note=f"{TWIN_STEPS} steps, all examples in every batch; step by step a training is one step of a longer run.",
-    )
-
-
-def _throughput(groups: Mapping[str, list[Result]]) -> Table:
-    lines = []
-    if SPEED in groups:
-        for name, seconds in groups[SPEED][0].items():
-            ratios = spread(_ratios(groups, name), "{:.1f}".format)
-            lines.append([name, f"{1 / median(seconds):,.0f}", ratios])
-    return Table(
-        "Throughput of MLPs of 16-16-2, batches of 32, ten steps, 4,096 models",
-        ["Loop", "Trainings a second", "Times the plain loop"],
-        lines,
-        note="Processor time on one thread in float64, medians over rounds that alternate: python -m gnn.ensembles.speed.",
+        note=(
+            f"μ = 1, {TWIN_STEPS} steps, all examples in every batch; step by step a training is one step of a longer run. "
+            "Other batches: the accountant's curve of an epoch of 4 Poisson batches of 8 at σ = 0.6; in order: two epochs "
+            "of two batches; an outlier: two steps."
+        ),
     )
 
 

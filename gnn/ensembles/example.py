@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from auditdp.adjacency import Pair
+from gnn.ensembles.stack import CrossEntropy, Linear
 from gnn.ensembles.trainer import Trainer
 from gnn.ensembles.worlds import World, gradient_canary
 from gnn.training.private import PrivateSettings
@@ -20,12 +20,8 @@ from gnn.training.private import PrivateSettings
 FEATURES, CLASSES, EXAMPLES = 4, 2, 8
 WEIGHTS = FEATURES * CLASSES + CLASSES
 CLIPPING_NORM = 1.0
-
-
-def cross_entropy(call: object, row: Tensor, target: Tensor) -> Tensor:
-    """Return the loss of a row of features at its class."""
-    assert callable(call)  # the model with its weights
-    return functional.cross_entropy(call(row), target)
+OUTLIER = -100.0
+"""Each feature of an outlier, beside standard normal ones."""
 
 
 def full_batch(mu: float, steps: int) -> Trainer:
@@ -55,7 +51,7 @@ def trainer(*, noise_multiplier: float, rate: float, steps: int) -> Trainer:
         optimiser="sgd",
         gradients="layers",
     )
-    return Trainer(model, cross_entropy, settings)
+    return Trainer(model, CrossEntropy(), settings)
 
 
 def canary_pair(steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = True) -> Pair:
@@ -76,3 +72,54 @@ def canary_pair(steps: int, *, norm: float = CLIPPING_NORM, alternating: bool = 
         World(inputs, common=True, name=name),
     )
     return Pair(*worlds, "gradient canary")
+
+
+def linear_trainer(*, noise_multiplier: float, batch: int, rate: float, steps: int) -> Trainer:
+    """Return a trainer with Poisson batches, in float64, whose gradients are its rows, ``FEATURES`` numbers.
+
+    Args:
+        noise_multiplier: σ.
+        batch: The expected size of a batch, which twins draw exactly.
+        rate: Probability of a record to be in a batch; twins that deal records out have 1/rate batches an epoch.
+        steps: Steps.
+    """
+    model = nn.Linear(FEATURES, 1, bias=False, dtype=torch.float64)
+    nn.init.zeros_(model.weight)
+    settings = PrivateSettings(
+        steps=steps,
+        noise_multiplier=noise_multiplier,
+        clipping_norm=CLIPPING_NORM,
+        batch=batch,
+        rate=rate,
+        learning_rate=0.1,
+        optimiser="sgd",
+        gradients="layers",
+    )
+    return Trainer(model, Linear(), settings)
+
+
+def opposed_pair(examples: int, steps: int) -> Pair:
+    """Return the worlds with and without a canary beside examples of the opposite gradient, all of the clipping norm.
+
+    Where the canary takes an example's place in a batch, the sum changes by twice the clipping norm.
+    """
+    canary = gradient_canary(FEATURES, steps, norm=CLIPPING_NORM, alternating=False)
+    inputs = (-canary[:1].expand(examples, -1), torch.zeros(examples, dtype=torch.long))
+    return Pair(
+        World(inputs, canary=canary, common=True, name=f"{examples} examples and a canary against them"),
+        World(inputs, common=True, name=f"{examples} examples"),
+        "canary against all others",
+    )
+
+
+def outlier_pair() -> Pair:
+    """Return the worlds of eight examples of one class with and without another one that is far from them."""
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(EXAMPLES, FEATURES, dtype=torch.float64, generator=generator)
+    outlier = torch.full((1, FEATURES), OUTLIER, dtype=torch.float64)
+    targets = torch.zeros(EXAMPLES + 1, dtype=torch.long)
+    return Pair(
+        World((torch.cat([rows, outlier]), targets), name=f"{EXAMPLES} examples and an outlier"),
+        World((rows, targets[:-1]), name=f"{EXAMPLES} examples"),
+        "outlier",
+    )

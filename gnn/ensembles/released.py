@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from auditdp.adjacency import Pair
 from auditdp.errors import ConfigurationError
@@ -22,15 +23,10 @@ from gnn.ensembles.draws import keys_of
 from gnn.ensembles.fit import Trainings, fit_ensemble, trajectories
 from gnn.ensembles.stacked import Stacked
 from gnn.ensembles.sums import Sums
-from gnn.ensembles.trainer import Trainer, as_drawn, as_summed, clipped
+from gnn.ensembles.trainer import Trainer, as_given, clipped
 from gnn.ensembles.worlds import World
 
 CPU = torch.device("cpu")
-
-
-def as_given(data: World) -> World:
-    """Return a world that is an input itself."""
-    return data
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +65,10 @@ class Released:
 
     def query(self, data: Any, rng: np.random.Generator) -> Array:
         """Return the sum of the first step without noise, all records in the batch, shape (weights,)."""
-        stacked = Stacked.of([self.world(data)], CPU)
+        stacked = Stacked.of([self.trainer.prepare(self.world(data))], CPU)
         first = torch.zeros(1, dtype=torch.long)
-        every = torch.ones(1, stacked.places, dtype=torch.bool)
-        return np.asarray(Sums(self.trainer, stacked)(self.trainer.start[None], first, first, every)[0].numpy())
+        sums = Sums(self.trainer, stacked)(self.trainer.start[None], first, first, stacked.records)
+        return np.asarray(sums[0].numpy())
 
     def trainings(self, data: Any, size: int, *, rng: np.random.Generator, sums: bool) -> Trainings:
         """Return ``size`` independent trainings on an input."""
@@ -148,28 +144,77 @@ class NoisedSums(Released):
         return np.asarray(first - second)
 
     def _log_probs(self, outputs: Array, worlds: list[World]) -> Array:
-        """Return ``log_prob`` of each output in each world, shape (worlds, size); sums of all steps are taken at once."""
-        claimed = replace(self.trainer, scales=clipped, finish=as_summed, noise=as_drawn)
-        settings, weights, stacked = claimed.settings, claimed.start.numel(), Stacked.of(worlds, CPU)
-        assert settings.rate is not None  # checked when it was made
-        given = torch.from_numpy(np.array(outputs)).reshape(len(outputs), settings.steps, -1)
-        released = given[:, :, :weights].contiguous()
-        at = trajectories(claimed, released)[:, :-1].flatten(0, 1).repeat(len(worlds), 1)
-        steps = torch.arange(settings.steps).repeat(len(worlds) * len(given))
-        world_of = torch.arange(len(worlds)).repeat_interleave(released.shape[:2].numel())
-        taken = torch.ones(len(steps), stacked.places, dtype=torch.bool)
-        if settings.rate < 1:
-            taken[:, :-1] = given[:, :, weights:].flatten(0, 1).repeat(len(worlds), 1) > 0
-        taken[:, -1] = False
-        sums, rest = Sums(claimed, stacked), released.flatten(0, 1).repeat(len(worlds), 1)
-        for part in torch.split(torch.arange(len(steps)), sums.chunk):
-            rest[part] -= sums(at[part], world_of[part], steps[part], taken[part])
-        variance = claimed.deviation**2
-        found = -rest.square().sum(dim=1) / (2 * variance)
-        if stacked.canary is not None:
-            canary = stacked.canary[world_of, steps].to(rest)
-            canary = clipped(torch.linalg.vector_norm(canary, dim=1, keepdim=True), settings.clipping_norm) * canary
-            ratio = ((rest - canary / 2) * canary).sum(dim=1) / variance
-            absent = ratio.new_full((), math.log1p(-settings.rate) if settings.rate < 1 else -math.inf)
-            found = found + torch.logaddexp(absent, math.log(settings.rate) + ratio)
-        return np.asarray(found.reshape(len(worlds), len(given), settings.steps).sum(dim=2).numpy())
+        """Return ``log_prob`` of each output in each world, shape (worlds, size)."""
+        count, weights = len(outputs), self.trainer.start.numel()
+        given = torch.from_numpy(np.array(outputs)).reshape(count, self.trainer.settings.steps, -1)
+        taken = given[:, :, weights:] > 0 if self.trainer.settings.rate != 1 else None
+        return log_probs(self.trainer, given[:, :, :weights].contiguous(), worlds, taken=taken)
+
+
+@dataclass(frozen=True, eq=False)
+class SumsAlone(Released):
+    """Releases the noised sum of every step, shape (steps, weights), and nothing of the batches.
+
+    This is what DP-SGD's accountants are about, however batches are drawn, and for trainers of other batches than Poisson
+    ones: there, the coins of the other examples tell that of the canary, and nobody claims that they may be seen. The law is
+    that of a mixture over all batches, and is not stated.
+
+    Arguments as of ``Released``.
+
+    Raises:
+        ConfigurationError: If there is no noise.
+    """
+
+    def __post_init__(self) -> None:
+        if not self.trainer.deviation > 0:
+            raise ConfigurationError(
+                "SumsAlone: scores need noise_multiplier > 0, got "
+                f"noise_multiplier={self.trainer.settings.noise_multiplier!r}; use FinalModel"
+            )
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
+        """Return what ``size`` trainings release, shape (size, steps, weights)."""
+        found = self.trainings(data, size, rng=rng, sums=True)
+        assert found.sums is not None  # they were asked for
+        return np.asarray(found.sums.numpy())
+
+    def score(self, outputs: Array, pair: Pair) -> Array:
+        """Return a log likelihood ratio in which the sum of the examples has its mean in place of its law, shape (size,)."""
+        worlds = [self.world(data) for data in (pair.data, pair.neighbour)]
+        first, second = log_probs(self.trainer, torch.from_numpy(np.array(outputs)), worlds, taken=None)
+        return np.asarray(first - second)
+
+
+def log_probs(trainer: Trainer, released: Tensor, worlds: list[World], *, taken: Tensor | None) -> Array:
+    """Return the log density of noised sums by DP-SGD, up to what the worlds share, shape (worlds, trainings).
+
+    Args:
+        trainer: The trainer; what is wrong with it is left out.
+        released: The noised sums, shape (trainings, steps, weights).
+        worlds: The worlds.
+        taken: Which examples were in the batches, bool, shape (trainings, steps, examples). None where all were; with a rate
+            below 1 their sum then has its mean, the rate times that of all, in place of its law.
+    """
+    claimed = Trainer(trainer.model, trainer.loss, trainer.settings)
+    settings, stacked = claimed.settings, Stacked.of(worlds, CPU)
+    rate = settings.rate or settings.batch / int(stacked.records[0].sum())
+    at = trajectories(claimed, released)[:, :-1].flatten(0, 1).repeat(len(worlds), 1)
+    steps = torch.arange(settings.steps).repeat(len(worlds) * len(released))
+    world_of = torch.arange(len(worlds)).repeat_interleave(released.shape[:2].numel())
+    seen = torch.ones(len(steps), stacked.places, dtype=torch.bool)
+    if taken is not None:
+        seen[:, :-1] = taken.flatten(0, 1).repeat(len(worlds), 1)
+    seen[:, -1] = False
+    share = rate if taken is None else 1.0
+    sums, rest = Sums(claimed, stacked), released.flatten(0, 1).repeat(len(worlds), 1)
+    for part in torch.split(torch.arange(len(steps)), sums.chunk):
+        rest[part] -= share * sums(at[part], world_of[part], steps[part], seen[part])
+    variance = claimed.deviation**2
+    found = -rest.square().sum(dim=1) / (2 * variance)
+    if stacked.canary is not None:
+        canary = stacked.canary[world_of, steps].to(rest)
+        canary = clipped(torch.linalg.vector_norm(canary, dim=1, keepdim=True), settings.clipping_norm) * canary
+        ratio = ((rest - canary / 2) * canary).sum(dim=1) / variance
+        absent = ratio.new_full((), math.log1p(-rate) if rate < 1 else -math.inf)
+        found = found + torch.logaddexp(absent, math.log(rate) + ratio)
+    return np.asarray(found.reshape(len(worlds), len(released), settings.steps).sum(dim=2).numpy())

@@ -1,9 +1,9 @@
 """``python -m gnn.ensembles.speed``: trainings a second of an ensemble against a plain loop, one model at a time.
 
-Both train an MLP of 16-16-2 by DP-SGD on batches of 32 of 64 rows, in float64 on one thread. The plain loop takes gradients
-of examples by ``torch.func.vmap`` as well, of one model at a time, and keeps its weights by name; it is what a person would
-write for one model. Times are of the processor, set-up included; rounds alternate, so that other load on the machine meets
-both, and the ratio that counts is the median over rounds. On a GPU times are by the clock.
+Both train an MLP of 16-16-2 by DP-SGD on batches of 32 of 64 rows, on one thread. The plain loop takes gradients of examples
+by ``torch.func.vmap`` as well, of one model at a time, and keeps its weights by name; it is what a person would write for
+one model. Times are of the processor, set-up included; rounds alternate, so that other load on the machine meets both, and
+the ratio that counts is the median over rounds. On a GPU times are by the clock, and so they are with several threads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,112 +21,181 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
-from gnn.ensembles.draws import keys_of
-from gnn.ensembles.example import cross_entropy
+from gnn.ensembles.draws import draws_of, keys_of
 from gnn.ensembles.fit import fit_ensemble
+from gnn.ensembles.graphs import GraphWorlds, node_loss
+from gnn.ensembles.stack import CrossEntropy
 from gnn.ensembles.trainer import Trainer
 from gnn.ensembles.worlds import World
+from gnn.models import GCN
 from gnn.training.gradients import clipped_sum, noisy_mean, weights_of
 from gnn.training.private import PrivateSettings
 
-ROWS, FEATURES, BATCH, ALONE = 64, 16, 32, 8
+FEATURES, BATCH, ALONE = 16, 32, 8
 """Of these, ``ALONE`` models are trained by the plain loop in a round, whose time per model does not depend on it."""
 
 
-def data() -> World:
-    """Return random rows of two classes."""
-    x = torch.randn(ROWS, FEATURES, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    return World((x, (x[:, 0] > 0).long()))
+def cross_entropy(call: Callable[[Tensor], Tensor], row: Tensor, target: Tensor) -> Tensor:
+    """Return the loss of a row of features at its class."""
+    return functional.cross_entropy(call(row), target)
 
 
-def network(hidden: int) -> nn.Module:
-    """Return the MLP."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return nn.Sequential(nn.Linear(FEATURES, hidden), nn.ReLU(), nn.Linear(hidden, 2)).double()
+PLAIN = "plain loop, one model at a time"
+EXAMPLES, LAYERS, HAND = "ensemble, gradients of examples", "ensemble, gradients by layers", "ensemble, by hand"
+DRAWS, GRAPHS = "noise and batches alone", "ensemble of GCN, gradients of nodes"
 
 
-def settings_of(steps: int, gradients: str = "functorch") -> PrivateSettings:
-    """Return DP-SGD on batches of fixed size."""
-    return PrivateSettings(
-        steps=steps,
-        noise_multiplier=1.0,
-        clipping_norm=1.0,
-        batch=BATCH,
-        rate=None,
-        learning_rate=0.1,
-        optimiser="sgd",
-        gradients="layers" if gradients == "layers" else "functorch",
-    )
+@dataclass(frozen=True)
+class Case:
+    """What is trained.
+
+    Attributes:
+        models: How many, in an ensemble.
+        rows: Rows of the data, of which half are in each batch, or 32 where they are 64 or more; nodes of graphs.
+        hidden: Units of the hidden layer.
+        steps: Steps of each training.
+        dtype: Of all numbers.
+        device: Where to train.
+        workers: Threads of sums by hand.
+    """
+
+    models: int = 4096
+    rows: int = 64
+    hidden: int = 16
+    steps: int = 10
+    dtype: torch.dtype = torch.float64
+    device: str = "cpu"
+    workers: int = 1
+
+    def data(self) -> World:
+        """Return random rows of two classes."""
+        x = torch.randn(self.rows, FEATURES, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        return World((x.to(self.dtype), (x[:, 0] > 0).long()))
+
+    def network(self) -> nn.Module:
+        """Return the MLP."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            model = nn.Sequential(nn.Linear(FEATURES, self.hidden), nn.ReLU(), nn.Linear(self.hidden, 2))
+        return model.to(self.dtype)
+
+    def settings(self, *, layers: bool) -> PrivateSettings:
+        """Return DP-SGD on batches of fixed size."""
+        return PrivateSettings(
+            steps=self.steps,
+            noise_multiplier=1.0,
+            clipping_norm=1.0,
+            batch=min(BATCH, self.rows // 2),
+            rate=None,
+            learning_rate=0.1,
+            optimiser="sgd",
+            gradients="layers" if layers else "functorch",
+        )
+
+    def trainer(self, kind: str) -> Trainer:
+        """Return the trainer of an ensemble."""
+        loss = CrossEntropy() if kind == HAND else cross_entropy
+        return Trainer(self.network(), loss, self.settings(layers=kind != EXAMPLES))
+
+    def seconds(self, kind: str) -> float:
+        """Return what a training takes, of the processor or by the clock."""
+        work = {PLAIN: self._plain, DRAWS: self._draws, GRAPHS: self._graphs}.get(kind, lambda: self._ensemble(kind))
+        clock = time.process_time if self.device == "cpu" and self.workers == 1 else time.perf_counter
+        started = clock()
+        count = work()
+        return (clock() - started) / count
+
+    def _plain(self) -> int:
+        """Train some models one after the other."""
+        model, settings, generator = (
+            self.network().to(self.device),
+            self.settings(layers=False),
+            torch.Generator().manual_seed(0),
+        )
+        x, y = (each.to(self.device) for each in self.data().inputs)
+
+        def loss(weights: dict[str, Tensor], row: Tensor, target: Tensor) -> Tensor:
+            return functional.cross_entropy(functional_call(model, weights, (row,)), target)
+
+        gradients = vmap(grad(loss), in_dims=(None, 0, 0))
+        first = {name: weight.detach() for name, weight in weights_of(model).items()}
+        for _ in range(ALONE):
+            weights = first
+            for _ in range(self.steps):
+                index = torch.randperm(self.rows, generator=generator)[: int(settings.batch)].to(self.device)
+                total = clipped_sum(gradients(weights, x[index], y[index]), settings.clipping_norm)
+                mean = noisy_mean(total, deviation=1.0, batch=settings.batch, generator=generator)
+                weights = {name: weight - settings.learning_rate * mean[name] for name, weight in weights.items()}
+        return ALONE
+
+    def _ensemble(self, kind: str) -> int:
+        """Train an ensemble."""
+        keys = keys_of(self.models, rng=np.random.default_rng(0))
+        fit_ensemble(self.trainer(kind), [self.data()], keys=keys, device=self.device, workers=self.workers)
+        return self.models
+
+    def _graphs(self) -> int:
+        """Train an ensemble of GCN of two layers on a ring, of as many nodes as there are rows, all in every batch."""
+        x, targets = self.data().inputs
+        model = GCN(FEATURES, 2, hidden=self.hidden, layers=2, dropout=0.0, generator=torch.Generator().manual_seed(0))
+        settings = replace(self.settings(layers=False), rate=1.0, batch=float(self.rows))
+        ring = np.roll(np.eye(self.rows, dtype=np.int8), 1, axis=1)
+        world = GraphWorlds(x, targets)(np.eye(self.rows, dtype=np.int8) + ring + ring.T)
+        keys = keys_of(self.models, rng=np.random.default_rng(0))
+        fit_ensemble(Trainer(model.to(self.dtype), node_loss, settings), [world], keys=keys, device=self.device)
+        return self.models
+
+    def _draws(self) -> int:
+        """Draw what an ensemble by hand draws, as many trainings at once as it does."""
+        trainer, keys = self.trainer(HAND), keys_of(self.models, rng=np.random.default_rng(0))
+        for part in np.array_split(keys, -(-self.models // 256)):
+            draws_of(
+                part,
+                trainer.settings,
+                records=np.ones((1, self.rows), dtype=bool),
+                world_of=np.zeros(len(part), dtype=np.int64),
+                weights=trainer.start.numel(),
+                dtype=self.dtype,
+            )
+        return self.models
 
 
-def plain(count: int, steps: int, hidden: int, device: str) -> float:
-    """Return seconds per training of the plain loop."""
-    model, settings, generator = network(hidden).to(device), settings_of(steps), torch.Generator().manual_seed(0)
-    x, y = (each.to(device) for each in data().inputs)
-
-    def loss(weights: dict[str, Tensor], row: Tensor, target: Tensor) -> Tensor:
-        return functional.cross_entropy(functional_call(model, weights, (row,)), target)
-
-    gradients = vmap(grad(loss), in_dims=(None, 0, 0))
-    first = {name: weight.detach() for name, weight in weights_of(model).items()}
-
-    def train() -> dict[str, Tensor]:
-        weights = first
-        for _ in range(steps):
-            index = torch.randperm(ROWS, generator=generator)[:BATCH].to(device)
-            total = clipped_sum(gradients(weights, x[index], y[index]), settings.clipping_norm)
-            mean = noisy_mean(total, deviation=settings.noise_multiplier, batch=BATCH, generator=generator)
-            weights = {name: weight - settings.learning_rate * mean[name] for name, weight in weights.items()}
-        return weights
-
-    return seconds(lambda: [train() for _ in range(count)], device) / count
-
-
-def together(count: int, steps: int, hidden: int, device: str, gradients: str) -> float:
-    """Return seconds per training of an ensemble."""
-    trainer = Trainer(network(hidden), cross_entropy, settings_of(steps, gradients))
-    keys = keys_of(count, rng=np.random.default_rng(0))
-    return seconds(lambda: fit_ensemble(trainer, [data()], keys=keys, device=device), device) / count
-
-
-def seconds(work: Callable[[], object], device: str) -> float:
-    """Return what some work takes: of the processor, or on a GPU by the clock."""
-    clock = time.process_time if device == "cpu" else time.perf_counter
-    started = clock()
-    work()
-    return clock() - started
+def times(case: Case, kinds: list[str], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds per training of each kind and round; rounds alternate, after a small one that does not count."""
+    found: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for number in range(rounds + 1):
+        for kind in kinds:
+            if number:
+                found[kind].append(case.seconds(kind))
+            else:
+                replace(case, models=min(case.models, ALONE)).seconds(kind)
+    return found
 
 
 def main() -> None:
     """Print trainings a second of the loops, and their ratios to the plain one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=int, default=4096)
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--hidden", type=int, default=16)
+    for name in ("models", "rows", "hidden", "steps", "workers"):
+        parser.add_argument(f"--{name}", type=int, default=getattr(Case(), name))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", choices=["float64", "float32"], default="float64")
+    parser.add_argument("--kinds", nargs="+", choices=[PLAIN, EXAMPLES, LAYERS, HAND, DRAWS, GRAPHS])
     parser.add_argument("--json", action="store_true", help="the seconds per training of every round, as JSON")
-    given = parser.parse_args()
+    given = vars(parser.parse_args())
     torch.set_num_threads(1)
-    rest = given.steps, given.hidden, given.device
-    loops: dict[str, Callable[[], float]] = {
-        "plain loop, one model at a time": lambda: plain(ALONE, *rest),
-        "ensemble, gradients of examples": lambda: together(given.models, *rest, "functorch"),
-        "ensemble, gradients by layers": lambda: together(given.models, *rest, "layers"),
-    }
-    plain(1, *rest)
-    times: dict[str, list[float]] = {name: [] for name in loops}
-    for _ in range(given.rounds):
-        for name, loop in loops.items():
-            times[name].append(loop())
-    if given.json:
-        print(json.dumps(times))
+    rounds, as_json, dtype = given.pop("rounds"), given.pop("json"), getattr(torch, given.pop("dtype"))
+    default = [PLAIN, HAND] if given["workers"] > 1 else [PLAIN, EXAMPLES, LAYERS, HAND, DRAWS]
+    found = times(
+        Case(dtype=dtype, **{k: v for k, v in given.items() if k != "kinds"}), given["kinds"] or default, rounds
+    )
+    if as_json:
+        print(json.dumps(found))
         return
-    base = next(iter(times.values()))
-    for name, found in times.items():
-        ratio = statistics.median(b / a for a, b in zip(found, base, strict=True))
-        print(f"{name:32} {1 / statistics.median(found):9.1f} trainings a second, {ratio:6.1f} times the plain loop")
+    base = next(iter(found.values()))
+    for name, taken in found.items():
+        ratio = statistics.median(b / a for a, b in zip(taken, base, strict=True))
+        print(f"{name:32} {1 / statistics.median(taken):9.1f} trainings a second, {ratio:6.1f} times the first")
 
 
 if __name__ == "__main__":

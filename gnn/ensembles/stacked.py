@@ -21,7 +21,7 @@ class Stacked:
         offsets: Where each world begins, int64, shape (worlds,).
         present: Which examples each has, bool, shape (worlds, most examples).
         canary: The canaries, shape (worlds, steps, weights), zeros where a world has none; None where no world has one.
-        records: How many records each world has, its canary among them, int64, shape (worlds,).
+        records: At which places each world has a record, bool, shape (worlds, places), the canary at the last place.
     """
 
     inputs: tuple[Tensor, ...]
@@ -53,7 +53,9 @@ class Stacked:
         if canaries:
             none = torch.zeros_like(canaries[0])
             canary = torch.stack([none if world.canary is None else world.canary for world in worlds]).to(device)
-        records = torch.tensor([len(world) + (world.canary is not None) for world in worlds])
+        records = torch.tensor(
+            [[k < len(world) for k in range(present.shape[1])] + [world.canary is not None] for world in worlds]
+        )
         return cls(inputs, (lengths.cumsum(0) - lengths).to(device), present.to(device), canary, records)
 
     @property
@@ -68,5 +70,12 @@ class Stacked:
             ids: Numbers of examples in their worlds, int64, shape (trainings, batch).
             world_of: World of each training, shape (trainings,).
         """
-        at = (ids + self.offsets[world_of, None]).clamp(max=len(self.inputs[0]) - 1).flatten()
+        at = self.numbers(ids, world_of).flatten()
         return tuple(each.index_select(0, at).view(*ids.shape, *each.shape[1:]) for each in self.inputs)
+
+    def numbers(self, ids: Tensor, world_of: Tensor) -> Tensor:
+        """Return the numbers of examples among those of all worlds, of any one for places beyond a world's last.
+
+        Arguments as of ``rows``.
+        """
+        return (ids + self.offsets[world_of, None]).clamp_(max=len(self.inputs[0]) - 1)

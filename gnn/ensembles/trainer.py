@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from auditdp.errors import ConfigurationError
+from gnn.ensembles.draws import Batches, as_set
+from gnn.ensembles.worlds import World
 from gnn.training.gradients import check_private, weights_of
 from gnn.training.private import PrivateSettings
 
@@ -22,9 +24,14 @@ def clipped(norms: Tensor, clipping_norm: float) -> Tensor:
     return (clipping_norm / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(max=1.0)
 
 
-def as_summed(sums: Tensor, settings: PrivateSettings) -> Tensor:
+def as_summed(sums: Tensor, sizes: Tensor, settings: PrivateSettings) -> Tensor:
     """Return the sums of a batch as they are."""
     return sums
+
+
+def as_given(world: World) -> World:
+    """Return the data as they are."""
+    return world
 
 
 def as_drawn(noise: Tensor) -> Tensor:
@@ -36,7 +43,7 @@ def as_drawn(noise: Tensor) -> Tensor:
 class Trainer:
     """DP-SGD: each step clips the gradients of a batch, adds N(0, (σC)² I) to their sum, and divides it by a public number.
 
-    Source: Abadi et al. (2016), arXiv:1607.00133v2, Algorithm 1. ``scales``, ``finish`` and ``noise`` are those of DP-SGD
+    Source: Abadi et al. (2016), arXiv:1607.00133v2, Algorithm 1. What comes after ``settings`` is that of DP-SGD
     unless given; ``gnn.ensembles.twins`` has mistakes in their place. The weights of a model are one row of numbers here, in
     the order of ``model.named_parameters()``.
 
@@ -47,8 +54,11 @@ class Trainer:
         settings: As of ``fit_private``, with ``gradients`` "functorch" for any model, or "layers" where all weights are
             those of linear layers, which is many times as fast; ``chunk`` is not read.
         scales: What each gradient is multiplied by, of the norms and the clipping norm.
-        finish: What becomes of the sums before the noise, shape (trainings, weights).
+        finish: What becomes of the sums before the noise, shape (trainings, weights), of their batches' sizes, shape
+            (trainings,), and the settings.
         noise: What becomes of standard normal noise, shape (trainings, steps, weights), before it is multiplied by σC.
+        batches: How batches are drawn.
+        prepare: What becomes of the data before the first step.
 
     Raises:
         ConfigurationError: If the model normalises batches, or has no weights, or weights of several types; or if gradients
@@ -59,8 +69,10 @@ class Trainer:
     loss: ExampleLoss
     settings: PrivateSettings
     scales: Callable[[Tensor, float], Tensor] = clipped
-    finish: Callable[[Tensor, PrivateSettings], Tensor] = as_summed
+    finish: Callable[[Tensor, Tensor, PrivateSettings], Tensor] = as_summed
     noise: Callable[[Tensor], Tensor] = as_drawn
+    batches: Batches = as_set
+    prepare: Callable[[World], World] = as_given
 
     def __post_init__(self) -> None:
         check_private(self.model)

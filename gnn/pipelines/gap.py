@@ -94,6 +94,11 @@ class GAP(nn.Module):
         return found
 
 
+def neighbour_sums(x: Tensor, edge_index: Tensor) -> Tensor:
+    """Return the sum of what each node receives, shape (nodes, width)."""
+    return torch.zeros_like(x).index_add_(0, edge_index[1], x[edge_index[0]])
+
+
 def noisy_aggregations(x: Tensor, edge_index: Tensor, *, hops: int, sigma: float, generator: torch.Generator) -> Tensor:
     """Return [h₀, h₁, …, h_K] side by side, h₀ the rows of x with norm 1, h_k ← rownorm(A h_{k−1} + N(0, σ²I)).
 
@@ -111,7 +116,7 @@ def noisy_aggregations(x: Tensor, edge_index: Tensor, *, hops: int, sigma: float
     """
     found = [functional.normalize(x, dim=1)]
     for _ in range(hops):
-        sums = torch.zeros_like(x).index_add_(0, edge_index[1], found[-1][edge_index[0]])
+        sums = neighbour_sums(found[-1], edge_index)
         noise = torch.randn(x.shape, dtype=x.dtype, generator=generator).to(x.device)
         found.append(functional.normalize(sums + sigma * noise, dim=1))
     return torch.cat(found, dim=1)

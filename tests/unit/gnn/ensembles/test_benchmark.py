@@ -3,12 +3,20 @@
 import pytest
 
 from benchmarks import trainers
+from benchmarks import trainers_speed as speed
 from benchmarks.parts import Options
 
 pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
-TIMES = {trainers.PLAIN: [6.0, 5.0], trainers.LAYERS: [0.1, 0.05], trainers.EXAMPLES: [0.5, 0.5]}
+TIMES = {
+    speed.PLAIN: [6.0, 5.0],
+    speed.LAYERS: [0.1, 0.05],
+    speed.EXAMPLES: [0.5, 0.5],
+    speed.HAND: [0.012, 0.008],
+    speed.DRAWS: [0.002, 0.002],
+    speed.GRAPHS: [0.01, 0.03],
+}
 
 
 def results(part, calls, correct):
@@ -16,9 +24,9 @@ def results(part, calls, correct):
     found = {}
     for key in trainers.units(Options(seed=1)):
         row = key.partition("/")[0]
-        if row == trainers.SPEED:
+        if row.startswith((speed.SPEED, speed.GROWTH)):
             found[key] = TIMES
-        elif row == trainers.CORRECT:
+        elif row.startswith(trainers.CORRECT):
             found[key] = {"calls": correct, "cpu_seconds": 1.0}
         elif row.startswith((trainers.FULL, trainers.FINAL, trainers.POISSON)):
             found[key] = {"part": part, "trainings": 20_000, "cpu_seconds": 1.0}
@@ -29,20 +37,27 @@ def results(part, calls, correct):
 
 def test_bars_are_met_where_everything_is():
     view = trainers.view(results(0.97, 100, None))
-    assert [bar.met for bar in view.bars] == [True] * 5
-    assert view.bars[-1].found == "80.0 times"
-    assert len(view.tables) == 3
+    assert [bar.met for bar in view.bars] == [True] * 7
+    assert [bar.found for bar in view.bars[-2:]] == ["80.0 times", "562.5 times"]
+    assert len(view.tables) == 4
+    assert view.tables[-1].rows[-1] == ["nodes", "32", "50", "20,000"]
+
+
+def slow(found):
+    """The same with ensembles that are slower."""
+    times = TIMES | {speed.LAYERS: [0.2, 0.2], speed.HAND: [0.02, 0.02]}
+    return found | {speed.SPEED: times, speed.SINGLE: times}
 
 
 def test_bars_are_missed_one_by_one():
-    view = trainers.view(results(0.93, None, 50) | {trainers.SPEED: TIMES | {trainers.LAYERS: [0.2, 0.2]}})
-    assert [bar.met for bar in view.bars] == [False, True, False, False, False]
+    view = trainers.view(slow(results(0.93, None, 50)))
+    assert [bar.met for bar in view.bars] == [False, True, False, False, False, False, False]
 
 
 def test_a_part_of_the_games_decides_no_bar():
     whole = results(0.97, 100, None)
     some = {key: found for key, found in whole.items() if key.endswith("/0") and "μ = 2" not in key}
-    assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None]
+    assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, None, None]
 
 
 def test_a_unit_of_each_kind_runs():
@@ -51,6 +66,7 @@ def test_a_unit_of_each_kind_runs():
     assert 0 < found["calls"] <= 200
     bound = trainers._bound(f"{trainers.FULL}2", 100, 0)
     assert 0.3 < bound["part"] < 1
-    times = trainers._speed(["--models", "8", "--steps", "1", "--rounds", "1"])
+    assert units["last batch over its own size/0"]()["calls"] < 200
+    times = speed._speed(["--models", "8", "--rows", "4", "--steps", "1", "--rounds", "1", "--kinds", *TIMES])
     assert set(times) == set(TIMES)
     assert all(seconds > 0 for each in times.values() for seconds in each)

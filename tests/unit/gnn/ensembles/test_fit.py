@@ -13,9 +13,21 @@ pytest.importorskip("torch_geometric")
 from torch import nn  # noqa: E402 - needs torch
 from torch.nn import functional  # noqa: E402
 
-from gnn.ensembles import Trainer, World, fit_ensemble, gradient_canary, keys_of, twins  # noqa: E402
-from gnn.ensembles.draws import draws_of  # noqa: E402
+from gnn.ensembles import (  # noqa: E402
+    Trainer,
+    World,
+    fit_ensemble,
+    gradient_canary,
+    in_order,
+    keys_of,
+    over_own_size,
+    standardised,
+    twins,
+)
+from gnn.ensembles.draws import as_set, draws_of  # noqa: E402
 from gnn.ensembles.graphs import GraphWorlds, node_loss  # noqa: E402
+from gnn.ensembles.trainer import as_summed  # noqa: E402
+from gnn.ensembles.twins import of_fixed_size, shuffled  # noqa: E402
 from gnn.models import GCN, GIN, GraphSAGE  # noqa: E402
 from gnn.training import PageRankRows, PrivateSettings, Rows, fit_private  # noqa: E402
 from gnn.training.gradients import weights_of  # noqa: E402
@@ -60,11 +72,12 @@ def looped(trainer, world, key, *, finish=None):
     settings, model = trainer.settings, mlp()
     model.load_state_dict(trainer.model.state_dict())
     records = len(world) + (world.canary is not None)
+    there = np.ones((1, records), dtype=bool)
     draws = draws_of(
         key[None],
         settings,
-        records=[records],
-        places=len(world) + 1,
+        records=there,
+        world_of=np.zeros(1, int),
         weights=trainer.start.numel(),
         dtype=torch.float64,
     )
@@ -174,7 +187,8 @@ def test_graph_networks_are_trained_as_they_are(kind):
 def test_draws_are_those_that_the_settings_ask_for():
     """Rates within 5 standard deviations; fixed batches of their size, among the records that there are; normal noise."""
     keys = keys_of(400, rng=np.random.default_rng(0))
-    given = {"records": [9] * 400, "places": 10, "weights": 6, "dtype": torch.float64}
+    there = np.arange(10)[None] < 9
+    given = {"records": there, "world_of": np.zeros(400, int), "weights": 6, "dtype": torch.float64}
     poisson = draws_of(keys, SETTINGS, **given)
     assert abs(float(poisson.taken[:, :, :9].double().mean()) - 0.4) < 5 * (0.24 / (400 * 3 * 9)) ** 0.5
     assert not poisson.taken[:, :, 9].any()
@@ -186,6 +200,61 @@ def test_draws_are_those_that_the_settings_ask_for():
     assert torch.equal(fixed.noise, poisson.noise)
     assert len(poisson.noise.flatten(1).unique(dim=0)) == 400
     assert draws_of(keys, replace(SETTINGS, rate=1.0), **given).taken is None
+
+
+def test_a_canary_is_in_batches_however_many_examples_other_worlds_have():
+    """The world with a canary has fewer examples than the one beside it; it is trained as it is alone."""
+    trainer, worlds = Trainer(mlp(), loss, SETTINGS), [world(canary=True, count=4), world(seed=1)]
+    beside = fit_ensemble(trainer, worlds, keys=KEYS, sums=True)
+    alone = fit_ensemble(trainer, worlds[:1], keys=KEYS, sums=True)
+    assert torch.equal(beside.sums, alone.sums)
+    assert torch.equal(beside.taken[:, :, -1], alone.taken[:, :, -1])
+    assert 0 < beside.taken[:, :, -1].double().mean() < 1
+
+
+EPOCHS = replace(SETTINGS, steps=6, rate=1 / 3, batch=4)
+"""Twins that deal records out have two epochs of three batches."""
+UNIFORM = np.random.default_rng(0).random((500, 6, 12))
+
+
+def test_shuffled_batches_have_each_record_once_an_epoch_in_an_order_of_its_own():
+    taken = shuffled(UNIFORM, EPOCHS)
+    assert (taken.sum(axis=2) == 4).all()
+    assert (taken.reshape(500, 2, 3, 12).sum(axis=2) == 1).all()
+    first = taken[:, 0].mean(axis=0)  # 1/3 each, with a deviation of .021
+    assert np.abs(first - 1 / 3).max() < 5 * (2 / 9 / 500) ** 0.5
+    assert (taken[:, :3] != taken[:, 3:]).any(axis=(1, 2)).mean() > 0.99
+
+
+def test_batches_in_order_leave_the_last_one_what_is_left():
+    """Ten records at places 0 to 8 and 11, of which the last is a canary."""
+    uniform = np.where(np.isin(np.arange(12), [9, 10]), np.inf, UNIFORM)
+    taken = in_order(uniform, EPOCHS)
+    assert [np.flatnonzero(each).tolist() for each in taken[0, :3]] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 11]]
+    assert (taken[:, 3:] == taken[:1, :3]).all()
+
+
+def test_batches_of_fixed_size_are_those_that_settings_without_a_rate_have():
+    assert (of_fixed_size(UNIFORM, EPOCHS).sum(axis=2) == 4).all()
+    assert np.array_equal(of_fixed_size(UNIFORM, EPOCHS), as_set(UNIFORM, replace(EPOCHS, rate=None)))
+
+
+def test_a_mean_over_the_batch_itself_is_of_the_batch_itself():
+    sums, sizes = torch.ones(3, 2), torch.tensor([4, 1, 0])
+    assert over_own_size(sums, sizes, EPOCHS).tolist() == [[1.0, 1.0], [4.0, 4.0], [4.0, 4.0]]
+    given, none = world(canary=True, count=2), replace(SETTINGS, noise_multiplier=0.0, rate=1.0)
+    both = [
+        fit_ensemble(replace(Trainer(mlp(), loss, none), finish=finish), [given], keys=KEYS[:1], sums=True).sums[0, 0]
+        for finish in (as_summed, over_own_size)
+    ]
+    torch.testing.assert_close(both[0] * 4 / 3, both[1])  # two examples and the canary
+
+
+def test_features_are_standardised_by_the_examples_that_are_there():
+    there = torch.arange(10) < 7
+    found = standardised(replace(world(), present=there)).inputs[0]
+    torch.testing.assert_close(found[there].mean(dim=0), torch.zeros(5).double(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(found[there].square().mean(dim=0), torch.ones(5).double())
 
 
 def test_twins_are_wrong_in_the_way_that_they_say():

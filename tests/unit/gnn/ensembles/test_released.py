@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from auditdp import GaussianDP, NodeDP
+from auditdp import AccountedDP, GaussianDP, NodeDP, Pair
+from auditdp.accountants.dp_sgd import PLDUpper
 from auditdp.betting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.betting.watcher import Watching
@@ -21,8 +22,29 @@ pytest.importorskip("torch_geometric")
 
 from torch.nn import functional  # noqa: E402 - needs torch
 
-from gnn.ensembles import FinalModel, NoisedSums, Trainer, World, twins  # noqa: E402
-from gnn.ensembles.example import EXAMPLES, WEIGHTS, canary_pair, full_batch, trainer  # noqa: E402
+from gnn.ensembles import (  # noqa: E402
+    FinalModel,
+    NoisedSums,
+    SumsAlone,
+    Trainer,
+    World,
+    batch_twins,
+    gradient_canary,
+    in_order,
+    over_own_size,
+    standardised,
+    twins,
+)
+from gnn.ensembles.example import (  # noqa: E402
+    EXAMPLES,
+    WEIGHTS,
+    canary_pair,
+    full_batch,
+    linear_trainer,
+    opposed_pair,
+    outlier_pair,
+    trainer,
+)
 from gnn.ensembles.graphs import GraphWorlds, node_loss  # noqa: E402
 from gnn.models import GCN  # noqa: E402
 from gnn.training import PrivateSettings  # noqa: E402
@@ -114,6 +136,62 @@ def test_twins_are_refuted(name):
     assert played.refuted_at is not None
 
 
+def epoch():
+    """The trainer, the claim and the pair of an epoch of four Poisson batches of eight records."""
+    made = linear_trainer(noise_multiplier=0.6, batch=8, rate=0.25, steps=4)
+    return made, AccountedDP(PLDUpper(0.6, 0.25, 4)), opposed_pair(31, 4)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["correct", *batch_twins(epoch()[0])])
+def test_batches_that_are_no_poisson_ones_are_refuted(name):
+    """Within 3,000 trainings at α = 1e-6, by the sums alone; Poisson batches are not."""
+    made, claim, pair = epoch()
+    mechanism = SumsAlone({"correct": made, **batch_twins(made)}[name])
+    assert mechanism(pair.data, 2, rng=np.random.default_rng(0)).shape == (2, 4, 4)
+    played = game(mechanism, claim, [pair], [Scored()])
+    played.play(3_000, alpha=ALPHA, stop_when_refuted=True)
+    assert (played.refuted_at is None) is (name == "correct")
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_last_batch_over_its_own_size_is_refuted(broken):
+    """The canary is alone in the last of two batches; within 300 trainings at α = 1e-6."""
+    made = replace(linear_trainer(noise_multiplier=1.0, batch=4, rate=0.5, steps=4), batches=in_order)
+    mechanism = SumsAlone(replace(made, finish=over_own_size) if broken else made)
+    played = game(mechanism, GaussianDP(2**0.5), [opposed_pair(4, 4)], [Scored()])
+    played.play(300, alpha=ALPHA, stop_when_refuted=True)
+    assert (played.refuted_at is not None) is broken
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("broken", [False, True])
+def test_features_standardised_by_private_data_are_refuted(broken):
+    """Within 300 trainings at α = 1e-6; an outlier changes the sum by its own gradient, and then by all."""
+    made = replace(full_batch(1.0, 2), prepare=standardised) if broken else full_batch(1.0, 2)
+    mechanism, pair = NoisedSums(made), outlier_pair()
+    rng = np.random.default_rng(0)
+    change = np.linalg.norm(mechanism.query(pair.data, rng) - mechanism.query(pair.neighbour, rng))
+    assert change > 3.5 if broken else change == pytest.approx(1.0)
+    played = game(mechanism, GaussianDP(1.0), [pair], [LikelihoodRatio(), Scored()])
+    played.play(300, alpha=ALPHA, stop_when_refuted=True)
+    assert (played.refuted_at is not None) is broken
+
+
+def test_the_score_of_sums_alone_is_the_likelihood_ratio_where_no_other_example_adds_anything():
+    """A mixture in each step, by hand."""
+    made = linear_trainer(noise_multiplier=0.8, batch=1, rate=0.3, steps=3)
+    canary = gradient_canary(4, 3, norm=1.0)
+    none = torch.zeros(2, 4, dtype=torch.float64)
+    inputs = (none, torch.zeros(2, dtype=torch.long))
+    pair = Pair(World(inputs, canary=canary), World(inputs), "canary")
+    outputs = np.random.default_rng(0).standard_normal((5, 3, 4))
+    ratio = (norm.logpdf(outputs, canary.numpy(), 0.8) - norm.logpdf(outputs, 0, 0.8)).sum(axis=2)
+    expected = np.log(0.7 + 0.3 * np.exp(ratio)).sum(axis=1)
+    np.testing.assert_allclose(SumsAlone(made).score(outputs, pair), expected, rtol=1e-9)
+
+
 def graphs(nodes, reach, sigma):
     """Sums of a layer of GCN at zero weights, where the last node has the opposite sign of all others."""
     model = GCN(1, 2, hidden=1, layers=1, dropout=0.0, generator=torch.Generator().manual_seed(0)).double()
@@ -159,6 +237,7 @@ def test_accounting_for_records_is_refuted_on_two_nodes():
     [
         (lambda: NoisedSums(retold(rate=None)), ConfigurationError, "rate=None; use FinalModel"),
         (lambda: NoisedSums(retold(noise_multiplier=0.0)), ConfigurationError, "noise_multiplier=0.0"),
+        (lambda: SumsAlone(retold(noise_multiplier=0.0)), ConfigurationError, "use FinalModel"),
         (lambda: GraphWorlds(torch.zeros(3, 1), torch.zeros(2)), DataError, "a class for each row"),
         (lambda: GraphWorlds(torch.zeros(3, 1), torch.zeros(3))(np.zeros((2, 2))), DataError, "3 × 3 ids"),
     ],
