@@ -186,8 +186,8 @@ def play_game(
             verdict=Verdict.INCONCLUSIVE,
             statement=(
                 f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is "
-                f"refuted once in {1 / alpha:,.0f} audits, the outputs of one call may not be independent runs, or the "
-                "violation is too small for so many calls"
+                f"refuted at most once in {1 / alpha:,.0f} audits, the outputs of one call may not be independent runs, or "
+                "the violation is too small for so many calls; another seed with more calls tells which"
             ),
             calls=used,
             **common,

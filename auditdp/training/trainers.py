@@ -42,7 +42,7 @@ class Training:
             raise MechanismError(f"expected a trainer, a callable train(data, rng) or train(data), got {train!r}")
         self.train, self.attack = train, attack
         self.name = name_of(train) if attack is None else f"{name_of(attack)} on {name_of(train)}"
-        self._takes_rng = _takes_rng(train)
+        self._given_rng = _given_rng(train)
 
     def __call__(self, data: Any, rng: np.random.Generator) -> Any:
         """Return what one training releases, or what the attack makes of it."""
@@ -53,9 +53,9 @@ class Training:
         return released if self.attack is None else self.attack(released)
 
     def _trained(self, data: Any, seed: int) -> Any:
-        with global_generators(seed):
-            given = (np.random.default_rng(seed),) if self._takes_rng else ()
-            return _read(self.train(data, *given))
+        own, shared = np.random.SeedSequence(seed).spawn(2)
+        with global_generators(shared):
+            return _read(self._given_rng(data, np.random.default_rng(own)))
 
 
 class _AttackedBatch:
@@ -82,13 +82,9 @@ def as_training(train: Any, attack: Attack | None = None) -> Any:
 
 
 @contextmanager
-def global_generators(seed: int) -> Iterator[None]:
-    """Set the global generators of Python, NumPy and torch (where it is loaded) from a seed, and put them back at the end.
-
-    Args:
-        seed: From 0 to 2⁶³ - 1.
-    """
-    numbers = np.random.SeedSequence(seed).generate_state(4, np.uint64)
+def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
+    """Set the global generators of Python, NumPy and torch, where it is loaded, from a seed, and put them back at the end."""
+    numbers = seed.generate_state(3, np.uint64)
     torch = sys.modules.get("torch")
     before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None  # noqa: NPY002
     random.seed(int(numbers[0]))
@@ -104,20 +100,22 @@ def global_generators(seed: int) -> Iterator[None]:
             torch.set_rng_state(before[2])
 
 
-def _takes_rng(train: Callable[..., Any]) -> bool:
-    """Return whether a trainer takes a generator, as its second argument or by the name ``rng``.
+def _given_rng(train: Callable[..., Any]) -> Callable[[Any, np.random.Generator], Any]:
+    """Return a trainer as a function of data and a generator, which it is given where it takes one.
 
     Raises:
         MechanismError: If it takes something else.
     """
-    parameters = [p for p in signature(train).parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
-    if len(parameters) not in (1, 2):
-        names = ", ".join(p.name for p in parameters) or "nothing"
+    parameters = [p for p in signature(train).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    required = [p.name for p in parameters if p.default is p.empty]
+    if len(required) not in (1, 2):
         raise MechanismError(
-            f"{name_of(train)}: takes {names}, expected train(data, rng), or train(data) where it draws from global "
-            "generators; bind other arguments with functools.partial or give them defaults"
+            f"{name_of(train)}: takes {', '.join(required) or 'nothing'}, expected train(data, rng), or train(data) where "
+            "it draws from global generators; bind other arguments with functools.partial or give them defaults"
         )
-    return len(parameters) == 2
+    if any(p.name == "rng" for p in parameters):
+        return lambda data, rng: train(data, rng=rng)
+    return train if len(required) == 2 else lambda data, rng: train(data)
 
 
 def _read(released: Any) -> Any:
@@ -130,7 +128,8 @@ def _read(released: Any) -> Any:
         return {key: _read(value) for key, value in released.items()}
     if isinstance(released, list | tuple):
         return [_read(each) for each in released]
-    return of_tensor(released)
+    value = of_tensor(released)
+    return value.copy() if isinstance(value, np.ndarray) else value  # trainers go on to change what they released
 
 
 def worlds_of(worlds: Any) -> Any:

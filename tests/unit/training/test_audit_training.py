@@ -58,6 +58,28 @@ def test_a_trainer_that_draws_from_global_generators_is_repeated_and_leaves_them
     assert len(outputs) == 20
 
 
+def test_every_step_is_what_it_was_when_it_was_released():
+    """A trainer goes on to change the weights that it yielded."""
+
+    def train(data, rng):
+        weights = np.zeros(2)
+        for _ in range(3):
+            weights += 1
+            yield {"weights": weights}
+
+    released = Training(train)(None, np.random.default_rng(0))
+    assert [step["weights"].tolist() for step in released] == [[1, 1], [2, 2], [3, 3]]
+
+
+@pytest.mark.parametrize(
+    "train",
+    [lambda data, rng: rng.random(), lambda data, rng=None: rng.random(), lambda data, generator: generator.random()],
+)
+def test_a_trainer_is_given_a_generator_where_it_takes_one(train):
+    first, again, other = (Training(train)(None, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert first == again != other
+
+
 def test_worlds_that_are_tuples_themselves_are_one_pair():
     """Features and labels: each world is a tuple of two, which alone could be read as two pairs."""
 
