@@ -83,7 +83,7 @@ def as_training(train: Any, attack: Attack | None = None) -> Any:
 
 @contextmanager
 def global_generators(seed: np.random.SeedSequence) -> Iterator[None]:
-    """Set the global generators of Python, NumPy and torch, where it is loaded, from a seed, and put them back at the end."""
+    """Set the global generators of Python, NumPy and torch, where it is loaded, from a seed; put them back at the end."""
     numbers = seed.generate_state(3, np.uint64)
     torch = sys.modules.get("torch")
     before = random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None  # noqa: NPY002
