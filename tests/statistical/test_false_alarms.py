@@ -23,8 +23,8 @@ REPEATS = {
     "counting": 100,
     "exact": 20,
 }
-ELSEWHERE = ("recorded data",)
-"""Kinds all of whose cases have a test of their own with more repeats: `test_bounds_calibration.py`."""
+ELSEWHERE = ("recorded data", "one run")
+"""Kinds all of whose cases have a test of their own with more repeats: `test_bounds_calibration.py`, `test_one_run_calibration.py`."""
 SLOW = ("watcher", "score", "classifier", "mixture")
 SLOW_REPEATS = 40
 """Of games whose forecasters learn: they abstain for most of so short a game."""
