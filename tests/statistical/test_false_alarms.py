@@ -24,7 +24,7 @@ REPEATS = {
     "exact": 20,
 }
 ELSEWHERE = ("recorded data", "one run")
-"""Kinds all of whose cases have a test of their own with more repeats: `test_bounds_calibration.py`, `test_one_run_calibration.py`."""
+"""Kinds all of whose cases have a test of their own: `test_bounds_calibration.py` and `test_one_run_calibration.py`."""
 SLOW = ("watcher", "score", "classifier", "mixture")
 SLOW_REPEATS = 40
 """Of games whose forecasters learn: they abstain for most of so short a game."""
