@@ -332,9 +332,9 @@ class LedgerEntry:
 class RunRecord:
     """The log of a run, from which every report is made.
 
-    ``status`` is 'complete', 'interrupted' or 'running' (the last for a log whose process was killed). ``started`` is an ISO
-    8601 time with its zone; it, ``project`` and ``author``, who ran it, are empty where nobody said. ``finished`` is when
-    the last entry was made, and ``run`` names the run in every line of its log.
+    ``status`` is 'complete', 'interrupted', 'running' (a log whose process was killed), or such as 'shard 2 of 8'.
+    ``started`` is an ISO 8601 time with its zone; it, ``project`` and ``author``, who ran it, are empty where nobody said.
+    ``finished`` is when the last entry was made, and ``run`` names the run in every line of its log.
     """
 
     root_seed: int

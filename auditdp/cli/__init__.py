@@ -24,6 +24,7 @@ GROUPS = (
     "confirm",
     "init",
     "inspect",
+    "merge",
     "mutate",
     "nightly",
     "replay",

@@ -13,6 +13,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.report.targets import target
 from auditdp.results import RunRecord, Verdict
 from auditdp.runner.plan import Plan
+from auditdp.runner.shards import Shard
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -46,6 +47,7 @@ class Asked:
     check: bool = False
     since: str = ""
     continued: str = ""
+    shard: str = ""
 
     def completed(self, configuration: Configuration) -> Asked:
         """Return the options with those of the project's settings that stand in for what was not given."""
@@ -91,6 +93,24 @@ class Asked:
                 f"expected a finite collection timeout > 0 seconds, got {self.collection_timeout!r}"
             )
         return self.collection_timeout
+
+    @property
+    def part(self) -> Shard | None:
+        """Which part of the run is done here; None for all of it.
+
+        Raises:
+            ConfigurationError: If it is none, or does not go with other options.
+        """
+        if not self.shard:
+            return None
+        for given, option, why in (
+            (self.check, "--check", "judge the whole run: auditdp merge, then auditdp baseline check"),
+            (self.last_failed, "--last-failed", "it depends on the log, which every shard has for itself"),
+            (self.continued, "--continue", "that is one audit"),
+        ):
+            if given:
+                raise ConfigurationError(f"--shard does not go with {option}: {why}")
+        return Shard.read(self.shard)
 
     @property
     def overrides(self) -> dict[str, str]:

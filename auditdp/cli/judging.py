@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences
 from auditdp.baseline.entries import Accepted, Entry, covered, entry_of
-from auditdp.cli.common import CRASHED, FOUND, NOTHING, OK, REGRESSED
-from auditdp.results import RunRecord, Verdict
+from auditdp.cli.common import CRASHED, FOUND, INCONCLUSIVE, NOTHING, OK, REGRESSED
+from auditdp.results import Fate, RunRecord, Verdict
 
 
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
@@ -47,3 +47,23 @@ def exit_code(found: Sequence[Difference], record: RunRecord) -> int:
     if kinds & set(REGRESSIONS):
         return REGRESSED
     return OK if record.audited else NOTHING
+
+
+def code_of(record: RunRecord, fail_on: Collection[str] = ()) -> int:
+    """Return the exit code of a run that no baseline judges.
+
+    Args:
+        record: The run.
+        fail_on: What else makes it fail, of 'inconclusive' and 'skipped'.
+    """
+    survived = any(result.mutation and result.mutation.of(Fate.SURVIVED) for result in record.results)
+    if survived or any(result.is_finding for result in record.results):
+        return FOUND
+    if record.ended(Verdict.ERROR):
+        return CRASHED
+    if not record.audited:
+        return NOTHING
+    inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(result.is_undecided for result in record.results)
+    if ("inconclusive" in fail_on and inconclusive) or ("skipped" in fail_on and record.ended(Verdict.SKIPPED)):
+        return INCONCLUSIVE
+    return OK

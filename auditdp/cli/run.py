@@ -75,6 +75,13 @@ def run(
             help="Only audits whose sources changed since the working tree parted from a revision, such as origin/main.",
         ),
     ] = "",
+    shard: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER/OF",
+            help="Only a part of the audits, such as 2/8, for a machine of its own; auditdp merge makes one run of all.",
+        ),
+    ] = "",
     check: Annotated[
         bool,
         typer.Option("--check", help="Judge the run by the baseline: new findings, and audits that became weaker."),
@@ -111,5 +118,6 @@ def run(
             check=check,
             since=since,
             continued=continued,
+            shard=shard,
         )
     )

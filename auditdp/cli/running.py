@@ -19,11 +19,8 @@ from auditdp.cli.asked import Asked
 from auditdp.cli.choosing import changed_targets
 from auditdp.cli.common import (
     CRASHED,
-    FOUND,
-    INCONCLUSIVE,
     INTERRUPTED,
     NOTHING,
-    OK,
     columns,
     print_report,
     say,
@@ -31,7 +28,7 @@ from auditdp.cli.common import (
 )
 from auditdp.cli.continuing import Continuation, continuation
 from auditdp.cli.ending import OutputError, interruptible, on_output
-from auditdp.cli.judging import against_baseline, exit_code
+from auditdp.cli.judging import against_baseline, code_of, exit_code
 from auditdp.cli.showing import Shown
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.report import terminal
@@ -41,10 +38,11 @@ from auditdp.report.publishing import report_files
 from auditdp.report.screen import coloured
 from auditdp.report.standing import run_meaning
 from auditdp.report.targets import known_format, write
-from auditdp.results import AuditResult, Fate, RunRecord, Verdict
+from auditdp.results import AuditResult, RunRecord, Verdict
 from auditdp.runner.log import Log, RecordingError
-from auditdp.runner.plan import Plan, make_plan
+from auditdp.runner.plan import Plan, Task, make_plan
 from auditdp.runner.record import header, now, read_log, resumable
+from auditdp.runner.shards import Shard
 from auditdp.runner.workers import Workers
 
 
@@ -56,12 +54,14 @@ def carry_out(asked: Asked) -> None:
     known = read_baseline(baseline) if asked.check else None  # one that cannot be read is refused before anything runs
     going_on = continuation(asked) if asked.continued else None
     asked = going_on.asked if going_on is not None else asked
-    reports, count, overrides = asked.reports, asked.count, asked.overrides
+    reports, count, overrides, part = asked.reports, asked.count, asked.overrides, asked.part
     known_format(asked.output)
     last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
     seed = asked.seed
     if seed is None:
         seed = last.root_seed if last is not None and asked.resume else configuration.seed
+    if part is not None and seed is None:
+        raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
     root_seed = seed if seed is not None else secrets.randbelow(2**32)
     targets = asked.targets(configuration, last)
     if asked.last_failed and not targets:
@@ -102,7 +102,8 @@ def carry_out(asked: Asked) -> None:
             arguments = asked.recorded(plan, targets, configuration)
             if asked.since:
                 arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
-            run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on)
+            own = plan.tasks if part is None else part.own(plan.tasks)
+            run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on, own, part)
             run.begin()
             run.go_on(processes, count)
         found = against_baseline(run.record, known) if known is not None else None
@@ -123,6 +124,8 @@ class _Run:
         plan: What is run.
         start: The record without results, but for files that could not be collected.
         going_on: The audit whose game goes on, if one does.
+        own: The tasks that are done here.
+        part: Which part of the run these are; None for all of it.
         results: By id, as they are finished.
         code: An exit code that overrides that of the results, where the run did not reach its end.
     """
@@ -130,7 +133,9 @@ class _Run:
     asked: Asked
     plan: Plan
     start: RunRecord
-    going_on: Continuation | None = None
+    going_on: Continuation | None
+    own: Sequence[Task]
+    part: Shard | None = None
     results: dict[str, AuditResult] = field(default_factory=dict)
     status: str = "complete"
     code: int | None = None
@@ -164,7 +169,7 @@ class _Run:
 
     def go_on(self, processes: Workers, count: int) -> None:
         """Run what is not finished, append every result to the log, print it as it comes, and close the log."""
-        tasks = [task for task in self.plan.tasks if task.id not in self.results]
+        tasks = [task for task in self.own if task.id not in self.results]
         asked = self.asked
         try:
             with Shown(
@@ -180,7 +185,7 @@ class _Run:
                     self.log.add(result)
                     shown.add(result)
                     if asked.first and (result.is_finding or result.verdict is Verdict.ERROR):
-                        self.status = "complete" if len(self.results) == len(self.plan.tasks) else "interrupted"
+                        self.status = "complete" if all(t.id in self.results for t in self.own) else "interrupted"
                         break
         except KeyboardInterrupt:
             self.status, self.code = "interrupted", INTERRUPTED
@@ -201,6 +206,8 @@ class _Run:
 
     def _end(self) -> None:
         self.seconds = time.perf_counter() - self.began
+        if self.part is not None and self.status == "complete":
+            self.status = self.part.status
         try:
             if self.log.end(self.status, self.seconds):
                 say(f"the log {self.asked.log_path} was changed while the run went on, and was written anew")
@@ -259,17 +266,4 @@ class _Run:
 
     def exit_code(self) -> int:
         """Return what the run ends with."""
-        record, fail_on = self.record, self.asked.fail_on
-        if self.code is not None:
-            return self.code
-        survived = any(result.mutation and result.mutation.of(Fate.SURVIVED) for result in record.results)
-        if survived or any(result.is_finding for result in record.results):
-            return FOUND
-        if record.ended(Verdict.ERROR):
-            return CRASHED
-        if not record.audited:
-            return NOTHING
-        inconclusive = record.ended(Verdict.INCONCLUSIVE) or any(result.is_undecided for result in record.results)
-        if ("inconclusive" in fail_on and inconclusive) or ("skipped" in fail_on and record.ended(Verdict.SKIPPED)):
-            return INCONCLUSIVE
-        return OK
+        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on)

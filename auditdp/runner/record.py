@@ -194,14 +194,21 @@ def resumable(old: RunRecord, new: RunRecord) -> None:
     Raises:
         ConfigurationError: With the first difference and what to do.
     """
+    if found := differing(old, new, "then", "now"):
+        raise ConfigurationError(
+            f"cannot resume: {found}, so this is not the interrupted run, and a verdict belongs to its question: run again "
+            "without --resume, which keeps the log of the interrupted run"
+        )
+
+
+def differing(old: RunRecord, new: RunRecord, first: str = "there", second: str = "here") -> str:
+    """Say in what two headers ask different questions, naming either by a word; empty where they ask the same."""
     a, b = asdict(old), asdict(new)
     for name in ("root_seed", "arguments", "alpha_ledger", "versions", "revision"):
         if a[name] != b[name]:
-            then, now = _differing(a[name], b[name])
-            raise ConfigurationError(
-                f"cannot resume: {name} differs from the interrupted run ({_short(then)} then, {_short(now)} now); a "
-                "verdict belongs to its question: run again without --resume, which keeps the log of the interrupted run"
-            )
+            one, other = _differing(a[name], b[name])
+            return f"{name} differs ({_short(one)} {first}, {_short(other)} {second})"
+    return ""
 
 
 def _differing(a: Any, b: Any) -> tuple[Any, Any]:
