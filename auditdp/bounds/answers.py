@@ -118,14 +118,17 @@ def guessed(
     answers = [guessing.answer(method, right, number, canaries, shared) for right, number in pairs]
     p_values = [answer.p_value for answer in answers if answer.p_value is not None]
     more = [] if method == "binomial" else [FIXED_GUESSES]
-    seen = ", ".join(f"{right} of {number} guesses right" for right, number in pairs)
-    share = f", each with alpha/{len(pairs)}" if len(pairs) > 1 else ""
+    if len(pairs) == 1:
+        seen = f"{pairs[0][0]:,} of {pairs[0][1]:,} guesses right"
+    else:
+        surest = ", ".join(f"{right:,} of the {number:,} surest" for right, number in pairs)
+        seen = f"guesses right: {surest}, each tested with alpha/{len(pairs)}"
     return certified(
         question,
         Answer(max(answer.lower for answer in answers), len(pairs) * min(p_values) if p_values else None),
         method,
         n=canaries,
-        statistic=f"{seen}{share}; {canaries} canaries",
+        statistic=f"{seen}; {canaries:,} canaries",
         assumptions=[*assumptions, *more],
         source=guessing.SOURCES[method],
     )

@@ -98,7 +98,7 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
 def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
     runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
     shown = f"{SYMBOLS[claim.parameter]} ≥ {bound.lower:.4g} with confidence {1 - bound.alpha:.6g}"
-    seen = f"Which canaries were in was guessed from {runs}: {bound.statistic}"
+    seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
     common: dict[str, Any] = {
         "kind": "one_run",
         "assumptions": [
