@@ -8,14 +8,14 @@ from benchmarks.false_alarms_one_run import ALPHA, FALSE_ALARMS, TightCanaries, 
 
 pytestmark = pytest.mark.statistical
 REPEATS = 2_000
-FEWER = {"accountant, 120 canaries": 500, "zCDP, 120 canaries": 500}
+FEWER = {"accountant, 120 canaries": 200, "zCDP, 120 canaries": 200}
 """Audits of claims whose curve has to be computed for every level."""
 
 
 @pytest.mark.parametrize("name", FALSE_ALARMS)
 def test_a_tight_claim_is_refuted_at_most_alpha_of_the_time(name, repeats):
     """Fails by chance with probability 1e-6 at most."""
-    audits = repeats(FEWER.get(name, REPEATS))
+    audits = repeats(FEWER.get(name, REPEATS), least=8)
     alarms = FALSE_ALARMS[name](audits, stream(0, "one run", name))
     assert alarms <= repeats.most(audits, ALPHA), f"{name}: {alarms} of {audits} tight claims refuted at {ALPHA=}"
 
