@@ -170,7 +170,7 @@ def feature_rr_record_budget(epsilon=4.0, bins=4, features=2):
         mechanism=RecordFeatureRR(budget, identity(features), bins),
         claim=PureDP(epsilon),
         pairs=answers_on_scale(features),
-        controls=[RecordFeatureRR(1.5 * epsilon, identity(features), bins)],
+        controls=[RecordFeatureRR(2 * epsilon, identity(features), bins)],
         play=[SHARES_DIFFER],
         calls=20_000,
         equivalent_mutants=FROM_ZERO
