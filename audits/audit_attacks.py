@@ -8,32 +8,24 @@ from functools import cache
 
 import numpy as np
 
-from auditdp import Audit, EdgeDP, GaussianDP, Pair, PureDP, Skip, audit
+from auditdp import Audit, EdgeDP, GaussianDP, Pair, PureDP, audit
 from auditdp.training import Training
 from auditdp.training.trainers import as_training
+from audits.trainers import ABADI, ensembles
 from mechanisms.edges import EdgeRand
 
 LINKTELLER = "Wu, Long, Zhang & Li 2022, arXiv:2108.06504, Algorithm 1"
 YEOM = "Yeom, Giacomelli, Fredrikson & Jha 2018, arXiv:1709.01604v5, Section 3.2"
-NO_TORCH = "needs torch; install it with: pip install 'auditdp[torch]'"
-
-
-def needed(error):
-    """Skip where torch is missing, and raise anything else."""
-    if error.name not in ("torch", "torch_geometric"):
-        raise error
-    raise Skip(NO_TORCH) from None
 
 
 def influence_of_a_node_on_another(nodes):
     """Return LinkTeller as an attack: the influence of node 0 on node 1, of a GCN that answers on the graph it is given."""
-    try:
-        import torch
+    ensembles()
+    import torch
 
-        from gnn.attacks.link_teller import influence
-        from gnn.models import GCN
-    except ModuleNotFoundError as error:
-        needed(error)
+    from gnn.attacks.link_teller import influence
+    from gnn.models import GCN
+
     generator = torch.Generator().manual_seed(0)
     model = GCN(4, 2, hidden=4, layers=2, dropout=0.0, generator=generator).double().eval()
     features = torch.randn(nodes, 4, dtype=torch.float64, generator=generator)
@@ -76,23 +68,20 @@ def link_teller_on_randomised_edges(epsilon=1.0, nodes=5):
     )
 
 
-@audit(source=f"{YEOM}; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1")
+@audit(source=f"{YEOM}; {ABADI}")
 def membership_inference_on_dp_sgd(mu=1.0, steps=2):
     """The loss of a mislabelled outlier under the final model of DP-SGD tells no more of it than μ-Gaussian DP allows."""
-    try:
-        import torch
+    room, example, _ = ensembles()
+    import torch
 
-        from gnn.ensembles import FinalModel, World, example, twins
-    except ModuleNotFoundError as error:
-        needed(error)
     trainer = example.full_batch(mu, steps)
     worlds = example.canary_pair(steps)
     rows, classes = worlds.neighbour.inputs
     outlier = 5.0 * torch.ones(1, example.FEATURES, dtype=torch.float64)
     label = torch.zeros(1, dtype=torch.long)
     pair = Pair(
-        World((torch.cat([rows, outlier]), torch.cat([classes, label])), name="8 examples and an outlier"),
-        World((rows, classes), name="8 examples"),
+        room.World((torch.cat([rows, outlier]), torch.cat([classes, label])), name="8 examples and an outlier"),
+        room.World((rows, classes), name="8 examples"),
         "outlier",
     )
 
@@ -102,12 +91,12 @@ def membership_inference_on_dp_sgd(mu=1.0, steps=2):
         logits = matrix.reshape(example.CLASSES, -1) @ outlier[0].numpy() + bias
         return float(np.logaddexp.reduce(logits) - logits[0])
 
-    broken = twins(trainer)
+    broken = room.twins(trainer)
     return Audit(
-        mechanism=as_training(FinalModel(trainer), loss),
+        mechanism=as_training(room.FinalModel(trainer), loss),
         claim=GaussianDP(mu),
         pairs=pair,
-        controls=[as_training(FinalModel(broken[name]), loss) for name in ("no clipping", "half the noise")],
+        controls=[as_training(room.FinalModel(broken[name]), loss) for name in ("no clipping", "half the noise")],
         evidence=("game",),
         calls=10_000,
         exhaustive=False,

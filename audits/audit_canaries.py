@@ -6,24 +6,21 @@ for nodes as well, so the accountant's curve has to hold; twins without clipping
 
 import math
 
-from auditdp import Audit, Canaries, GaussianDP, Skip, audit
+from auditdp import Audit, Canaries, GaussianDP, audit
+from audits.trainers import ABADI, ensembles
 
 CONTROLS = ("no clipping", "no noise", "noise of the mean divided by the batch once more")
 """Twins that two thousand coins refute at a small share of α; half the noise takes some ten thousand."""
 STEINKE = "Steinke, Nasr & Jagielski 2023, arXiv:2305.08846v1"
 
 
-@audit(source=f"{STEINKE}; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1")
+@audit(source=f"{STEINKE}; {ABADI}")
 def gcn_disjoint_receptive_fields(mu=1.0, steps=2, canaries=100, trainings=20):
     """DP-SGD on nodes whose receptive fields are disjoint, with noise √steps/μ, is μ-Gaussian DP for each of them."""
-    try:
-        from gnn.ensembles import twins
-        from gnn.ensembles.disjoint import ScoredStars, Stars, trainer_of
-        from gnn.training import PrivateSettings
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torch_geometric"):
-            raise
-        raise Skip("needs torch; install it with: pip install 'auditdp[torch]'") from None
+    room, _, _ = ensembles()
+    from gnn.ensembles.disjoint import ScoredStars, Stars, trainer_of
+    from gnn.training import PrivateSettings
+
     settings = PrivateSettings(
         steps=steps,
         noise_multiplier=math.sqrt(steps) / mu,
@@ -35,7 +32,7 @@ def gcn_disjoint_receptive_fields(mu=1.0, steps=2, canaries=100, trainings=20):
     )
     stars = Stars(canaries)
     trainer = trainer_of(stars, settings)
-    broken = twins(trainer)
+    broken = room.twins(trainer)
     return Audit(
         mechanism=ScoredStars(trainer, stars),
         claim=GaussianDP(mu),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from auditdp.report.html import environment
 from auditdp.report.intervals import TICKS, WIDTH, interval_of, place
-from auditdp.report.numbers import MISSING, bounds, count, duration
+from auditdp.report.numbers import MISSING, bounds, count, duration, level, symbol
 from auditdp.report.standing import BEYOND, counted, detectable, rarely
 from auditdp.report.svg import COLOURS
 from auditdp.report.text import printable
 from auditdp.report.views import audit_view
-from auditdp.results import SYMBOLS, AuditResult, ClaimRecord, Verdict
+from auditdp.results import AuditResult, ClaimRecord, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,12 +103,10 @@ def plot_levels(
 
         _, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
     across, up = zip(*points, strict=True)
-    level = next((x for x in (claim.epsilon, claim.mu, claim.rho) if x is not None), None) if claim else None
     style = {"drawstyle": "steps-post"} if stepwise else {"marker": "o"}
     axes.plot(across, up, color=COLOURS["ink"], **style)  # type: ignore[arg-type]
-    if level is not None and claim is not None:
-        axes.axhline(level, color=COLOURS["soft"], linestyle="--", label=f"claimed: {printable(claim.text)}")
+    if claim is not None and (claimed := level(claim)) is not None:
+        axes.axhline(claimed, color=COLOURS["soft"], linestyle="--", label=f"claimed: {printable(claim.text)}")
         axes.legend(frameon=False, loc="lower right")
-    symbol = SYMBOLS.get(claim.parameter, "level") if claim else "level"
-    axes.set(xlabel=label, ylabel=f"{symbol} at least", ylim=(0, None))
+    axes.set(xlabel=label, ylabel=f"{symbol(claim)} at least", ylim=(0, None))
     return axes

@@ -18,6 +18,7 @@ from gnn.ensembles.graphs import node_loss
 from gnn.ensembles.trainer import Trainer
 from gnn.ensembles.worlds import World
 from gnn.models import GCN
+from gnn.training.gradients import weights_of
 from gnn.training.private import PrivateSettings
 
 SCALE = 1e4
@@ -105,13 +106,8 @@ class ScoredStars:
 
     def scores(self, sums: Tensor) -> Tensor:
         """Return the score of each canary from the noised sums, shape (trainings, steps, weights)."""
-        named = dict(self.trainer.model.named_parameters())
-        name, first = next(name for name, weight in named.items() if weight.ndim == 2), 0
-        for other, weight in named.items():
-            if other == name:
-                break
-            first += weight.numel()
-        shape = named[name].shape  # (classes, features) or (features, classes)
-        total = sums.sum(dim=1)[:, first : first + named[name].numel()].view(-1, *shape)
-        by_class = total if shape[0] == 2 else total.transpose(1, 2)
+        weights = [*weights_of(self.trainer.model).values()]
+        parts = torch.split(sums.sum(dim=1), [weight.numel() for weight in weights], dim=1)
+        (of_features,) = (part for part, weight in zip(parts, weights, strict=True) if weight.ndim == 2)  # and the bias
+        by_class = of_features.view(-1, 2, self.stars.canaries)
         return by_class[:, 1] - by_class[:, 0]
