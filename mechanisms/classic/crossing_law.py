@@ -14,6 +14,7 @@ answer that wins, and the others are below.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -54,21 +55,23 @@ class Crossing:
         kinks: list[End] = sorted({*map(Fraction, self.answers), self.centre})
         return [Piece(low, high, self) for low, high in pairwise([None, *kinks, None])]
 
+    @cached_property
+    def _nothing(self) -> Sides:
+        return Sides(None, [Factor(arb(1), arb(0), 0)] * len(self.pieces), self)
+
     def probability(self, below: Sequence[Answer], above: Sequence[Answer]) -> arb:
         """Return P(every q of ``below`` has q + Lap(ν) < c + Lap(ρ), and every q of ``above`` has not), enclosed."""
         key = tuple(sorted(below)), tuple(sorted(above))
         if key not in self._known:
             with precision():
-                self._known[key] = self._without_noise(*key) if self.nu == 0 else self._integral(*key)
+                self._known[key] = self._without_noise(*key) if self.nu == 0 else self._integral(below, above)
         return self._known[key]
 
     def _integral(self, below: Sequence[Answer], above: Sequence[Answer]) -> arb:
-        parts = (
-            coefficient * piece.moment(power)
-            for piece in self.pieces
-            for power, coefficient in piece.product(below, above)
-        )
-        return sum(parts, arb(0))
+        sides = self._nothing
+        for each in sorted([*((q, True) for q in below), *((q, False) for q in above)]):
+            sides = sides.and_then(*each)
+        return sum((sides.moment(piece, 0) for piece in range(len(self.pieces))), arb(0))
 
     def _without_noise(self, below: Sequence[Answer], above: Sequence[Answer]) -> arb:
         """P(max of below < τ <= min of above)."""
@@ -83,6 +86,58 @@ class Crossing:
         return tail if x <= self.centre else 1 - tail
 
 
+@dataclass(frozen=True)
+class Factor:
+    """F(τ − q) or 1 − F(τ − q) on one piece of the line: (constant + slope w) / w^passed."""
+
+    constant: arb
+    slope: arb
+    passed: int
+
+
+@dataclass(eq=False)
+class Sides:
+    """The sides of the threshold on which the first few answers fall, from the smallest answer on.
+
+    With m(j) the integral of f(τ) w^j ∏ over a piece, the product that of these answers, one answer more gives
+    m′(j) = constant m(j − passed) + slope m(j + 1 − passed). Most of an output's sides are another's, and so the 2^k
+    outputs of k answers take some 2^(k+1) such steps for each piece.
+
+    Args:
+        rest: All answers but the last; None where there is none.
+        factors: What the last answer brings, on each piece.
+        law: Whose answers they are.
+    """
+
+    rest: Sides | None
+    factors: list[Factor]
+    law: Crossing
+    _next: dict[tuple[Answer, bool], Sides] = field(init=False, repr=False, default_factory=dict)
+    _moments: dict[tuple[int, int], arb] = field(init=False, repr=False, default_factory=dict)
+
+    def and_then(self, answer: Answer, is_below: bool) -> Sides:
+        """Return the sides of these answers and of one more."""
+        if (answer, is_below) not in self._next:
+            factors = [piece.factor(answer, is_below) for piece in self.law.pieces]
+            self._next[answer, is_below] = Sides(self, factors, self.law)
+        return self._next[answer, is_below]
+
+    def moment(self, piece: int, power: int) -> arb:
+        """Return m(power) on a piece, enclosed."""
+        if self.rest is None:
+            return self.law.pieces[piece].moment(power)
+        if (piece, power) not in self._moments:
+            factor = self.factors[piece]
+            power_of_rest = power - factor.passed
+            found = arb(0)
+            if factor.constant != 0:  # where it is 0 the integral may be infinite
+                found += factor.constant * self.rest.moment(piece, power_of_rest)
+            if factor.slope != 0:
+                found += factor.slope * self.rest.moment(piece, power_of_rest + 1)
+            self._moments[piece, power] = found
+        return self._moments[piece, power]
+
+
 @dataclass(frozen=True, eq=False)
 class Piece:
     """A piece of the line without an answer or the centre inside; to be used with the precision that is wanted."""
@@ -90,33 +145,24 @@ class Piece:
     low: End
     high: End
     law: Crossing
-    _factors: dict[Any, tuple[arb_poly, int]] = field(init=False, repr=False, default_factory=dict)
-    _products: dict[Any, tuple[arb_poly, int]] = field(init=False, repr=False, default_factory=dict)
+    _factors: dict[Any, Factor] = field(init=False, repr=False, default_factory=dict)
     _moments: dict[int, arb] = field(init=False, repr=False, default_factory=dict)
 
     def product(self, below: Sequence[Answer], above: Sequence[Answer]) -> list[tuple[int, arb]]:
         """Return ∏_below F ∏_above (1 − F) as powers of w and their coefficients."""
-        polynomial, passed = self._product(tuple(below), tuple(above))
+        factors = [self.factor(q, True) for q in below] + [self.factor(q, False) for q in above]
+        polynomial = math.prod((arb_poly([f.constant, f.slope]) for f in factors), start=arb_poly([1]))
+        passed = sum(f.passed for f in factors)
         return [(k - passed, polynomial[k]) for k in range(polynomial.degree() + 1)]
 
-    def _product(self, below: tuple[Answer, ...], above: tuple[Answer, ...]) -> tuple[arb_poly, int]:
-        """The same as a polynomial over a power of w; most of a product is that of another output."""
-        if not below and not above:
-            return arb_poly([1]), 0
-        if (below, above) not in self._products:
-            rest = (below, above[:-1]) if above else (below[:-1], above)
-            (polynomial, passed), (factor, one) = self._product(*rest), self._factor((above or below)[-1], not above)
-            self._products[below, above] = polynomial * factor, passed + one
-        return self._products[below, above]
-
-    def _factor(self, answer: Answer, is_below: bool) -> tuple[arb_poly, int]:
-        """F or 1 − F as a polynomial in w over a power of w, which is 1 for an answer to the left of the piece."""
+    def factor(self, answer: Answer, is_below: bool) -> Factor:
+        """Return F or 1 − F, divided by a power of w for an answer to the left of the piece."""
         if (answer, is_below) not in self._factors:
             q = Fraction(answer)
             left = self._left_of(q)
             g = ball((self.law.centre - q) / self.law.nu * (1 if left else -1)).exp() / 2
-            whole, part = ([0, g] if left else [g]), ([1, -g] if left else [-g, 1])
-            self._factors[answer, is_below] = arb_poly(whole if left == is_below else part), not left
+            whole, part = ((arb(0), g) if left else (g, arb(0))), ((arb(1), -g) if left else (-g, arb(1)))
+            self._factors[answer, is_below] = Factor(*(whole if left == is_below else part), not left)
         return self._factors[answer, is_below]
 
     def _left_of(self, x: Answer) -> bool:
