@@ -201,7 +201,17 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
         os._exit(0)
 
 
-LIBRARIES = ("dp_accounting", "flint", "joblib", "scipy", "sklearn", "statsmodels", "threadpoolctl")
+LIBRARIES = (
+    "dp_accounting",
+    "flint",
+    "joblib",
+    "scipy",
+    "sklearn",
+    "statsmodels",
+    "threadpoolctl",
+    "torch",
+    "torch_geometric",
+)
 """What a parent imports too, once a child needed it, so that the next one has it."""
 
 

@@ -146,6 +146,9 @@ def _has_cuda() -> bool:
 
 
 def _import(libraries: Sequence[str]) -> None:
+    gpu = Path("/dev/nvidiactl").exists()
     for name in libraries:
+        if gpu and name.startswith("torch"):
+            continue  # it may start the driver, which does not survive a fork
         with suppress(Exception):
             importlib.import_module(name)
