@@ -26,8 +26,8 @@ class Repetitions:
     full: bool
 
     def __call__(self, in_full: int, *, least: int = 25) -> int:
-        """So many in full; else a twentieth of them, but at least so many that the assertion can fail."""
-        return in_full if self.full else min(in_full, max(in_full // 20, least))
+        """So many in full; else a hundredth of them, but at least so many that the assertion can fail."""
+        return in_full if self.full else min(in_full, max(in_full // 100, least))
 
     @staticmethod
     def most(repeats: int, rate: float) -> int:
