@@ -43,8 +43,8 @@ EXTRAS = {
     "torch": "torch",
     "torch_geometric": "torch",
     "opacus": "torch",
-    "dask": "cluster",
-    "distributed": "cluster",
+    "dask": "dask",
+    "distributed": "dask",
     "networkx": "oracle",
     "pyarrow": "parquet",
 }
