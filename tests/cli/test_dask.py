@@ -46,7 +46,7 @@ def fourth(epsilon=1.0):
     return Audit(made(.65), PureDP(epsilon), BITS, calls=200)
 """
 RUN = ("run", "--seed", "5", "--budget", "quick", "--format", "json")
-PATIENCE = 60
+PATIENCE = 240
 
 
 def until(condition, what):
