@@ -45,7 +45,6 @@ EXTRAS = {
     "opacus": "torch",
     "dask": "dask",
     "distributed": "dask",
-    "networkx": "oracle",
     "pyarrow": "parquet",
 }
 """The extra that installs each optional package."""

@@ -112,7 +112,7 @@ def test_all_users_have_the_product_law(row):
 def test_lists_that_are_drawn_in_blocks_have_the_product_law(monkeypatch):
     monkeypatch.setattr(sparse, "BLOCK", 5)  # of four rows, some share a block and some have one of their own
     row = DPRR(0.5, 1.0)
-    outputs = sparse_outputs(row, SMALL, 10_000, rng_of(21))
+    outputs = sparse_outputs(row, SMALL, 4_000, rng_of(21))
     follows(outputs, PerUser(row, 4).distribution(SMALL.to_matrix()), "DPRR in blocks")
 
 
