@@ -26,7 +26,7 @@ from mechanisms.graphs import Graph
 from mechanisms.neighbour_lists import NeighbourLists
 
 ORKUT_NODES, ORKUT_EDGES = 3_072_441, 117_185_083
-SIZES = (10**4, 10**5, 10**6, 10**7, 10**8, ORKUT_EDGES)
+SIZES = (10**4, 10**5, 10**6, 10**7, ORKUT_EDGES)
 DENSE = 10**5
 """Edges up to which dense randomised response is measured; beyond, it is predicted."""
 EPSILON = 1.0

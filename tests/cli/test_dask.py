@@ -147,6 +147,17 @@ def test_where_the_scheduler_goes_away_the_run_is_resumed(project, whole, schedu
     assert resumed.untimed == whole
 
 
+def test_an_interrupt_ends_the_audits_on_the_workers(project, scheduler):
+    project.audits(AUDITS)
+    run = project.start(*RUN, "--executor", "dask", "--scheduler", scheduler[1])
+    (busy,) = until(lambda: started(project), "the third audit")
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 130, err
+    assert "continue with --resume" in err
+    until(lambda: is_gone(busy), "the end of the audit that nobody waits for")
+
+
 def test_an_address_without_scheduler_is_refused_within_seconds(project):
     project.audits(AUDITS)
     began = time.monotonic()

@@ -38,8 +38,8 @@ DISTRIBUTIONS = {
     "yaml": "pyyaml",
 }
 """Where modules come from that are not called like their distribution."""
-GIVEN = {("auditdp", "pytest"), ("auditdp", "ipython")}
-"""Imported only where they run already: the plugin of pytest, and progress in a notebook."""
+GIVEN = {("auditdp", "pytest"), ("auditdp", "ipython"), ("auditdp", "pandas")}
+"""Imported only where somebody uses them: the plugin of pytest, progress in a notebook, rows of a frame."""
 NOT_IMPORTED = {"statsmodels"}
 """What is installed for those who audit: tests compare with it."""
 
