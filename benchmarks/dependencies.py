@@ -99,6 +99,7 @@ def main() -> None:
         rows.append(
             (sum(map(size, alone.values())), size(distribution(name)), seconds(module, given.rounds), name, others)
         )
+    print("# What each dependency brings\n\n`python -m benchmarks.dependencies`\n")
     print(
         "| dependency | MB | MB it brings alone | import, CPU s | with it come | imported by |\n|---|---|---|---|---|---|"
     )

@@ -1,7 +1,8 @@
 """``python -m benchmarks.suite``: a run of a thousand trivial audits, and one audit of a hundred million calls.
 
 The first says what the log, resuming and the report of a long run cost; the second whether a game's memory depends on its
-calls. Times are wall times of whole commands, and CPU seconds of all their processes; memory is the peak of a process.
+calls. Times are wall times of whole commands, and CPU seconds of their own process, without those of the audits; memory is
+the peak of a process.
 """
 
 from __future__ import annotations
@@ -96,13 +97,15 @@ def _line(what: str, took: tuple[float, float]) -> str:
 
 
 def main() -> None:
-    """Print the figures as rows of a table."""
+    """Print the figures as a page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--audits", type=int, default=1000)
     parser.add_argument("--files", type=int, default=10)
     parser.add_argument("--workers", default="2")
     parser.add_argument("--calls", type=int, nargs="*", default=(10**6, 10**7, 10**8))
     given = parser.parse_args()
+    print(f"# Large runs and long games\n\n`python -m benchmarks.suite`, {given.workers} audits at a time.\n")
+    print("| what | wall time | |\n|---|---|---|")
     if given.audits:
         for line in suite(given.audits, given.files, given.workers):
             print(line, flush=True)
