@@ -43,9 +43,8 @@ EXTRAS = {
     "torch": "torch",
     "torch_geometric": "torch",
     "opacus": "torch",
-    "dask": "cluster",
-    "distributed": "cluster",
-    "networkx": "oracle",
+    "dask": "dask",
+    "distributed": "dask",
     "pyarrow": "parquet",
 }
 """The extra that installs each optional package."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism import Array
-from mechanisms.cells import Rng, bernoulli_cells, pair_count, pairs_at
+from mechanisms.cells import Rng, bernoulli_cells, distinct, pair_count, pairs_at
 from mechanisms.validation import bit_matrix, check_integer
 
 
@@ -63,7 +63,7 @@ class Graph:
         """Return the graph with an edge for every pair, shape (2, any), in any order and direction, without loops."""
         pairs = _checked_ids("Graph.of", nodes, pairs)
         low, high = pairs.min(axis=0, initial=nodes), pairs.max(axis=0, initial=0)
-        keys = np.unique((low * nodes + high)[low < high])
+        keys = distinct((low * nodes + high)[low < high])
         return cls(nodes, np.stack(np.divmod(keys, max(nodes, 1))))
 
     @classmethod

@@ -48,6 +48,8 @@ class Asked:
     since: str = ""
     continued: str = ""
     shard: str = ""
+    executor: str = "processes"
+    scheduler: str = ""
 
     def completed(self, configuration: Configuration) -> Asked:
         """Return the options with those of the project's settings that stand in for what was not given."""
@@ -111,6 +113,20 @@ class Asked:
             if given:
                 raise ConfigurationError(f"--shard does not go with {option}: {why}")
         return Shard.read(self.shard)
+
+    @property
+    def cluster(self) -> str:
+        """The address of the dask scheduler; empty where audits run on this machine.
+
+        Raises:
+            ConfigurationError: If the executor and the scheduler do not go together.
+        """
+        if (self.executor == "dask") != bool(self.scheduler):
+            raise ConfigurationError(
+                f"--executor {self.executor} with --scheduler {self.scheduler!r}: a cluster needs both, as in "
+                "--executor dask --scheduler tcp://node7:8786"
+            )
+        return self.scheduler
 
     @property
     def overrides(self) -> dict[str, str]:

@@ -11,6 +11,13 @@ from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profi
 from auditdp.report.targets import FORMATS
 
 
+class Executor(StrEnum):
+    """Where audits run."""
+
+    processes = "processes"
+    dask = "dask"
+
+
 class FailOn(StrEnum):
     """What else makes a run fail."""
 
@@ -82,6 +89,13 @@ def run(
             help="Only a part of the audits, such as 2/8, for a machine of its own; auditdp merge makes one run of all.",
         ),
     ] = "",
+    executor: Annotated[
+        Executor, typer.Option(help="Where audits run: processes of this machine, or the workers of a dask cluster.")
+    ] = Executor.processes,
+    scheduler: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", help="The dask scheduler, such as tcp://node7:8786, or its scheduler file."),
+    ] = "",
     check: Annotated[
         bool,
         typer.Option("--check", help="Judge the run by the baseline: new findings, and audits that became weaker."),
@@ -119,5 +133,7 @@ def run(
             since=since,
             continued=continued,
             shard=shard,
+            executor=executor.value,
+            scheduler=scheduler,
         )
     )

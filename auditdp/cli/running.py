@@ -6,9 +6,11 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import typer
 
@@ -45,6 +47,9 @@ from auditdp.runner.record import header, now, read_log, resumable
 from auditdp.runner.shards import Shard
 from auditdp.runner.workers import Workers
 
+if TYPE_CHECKING:
+    from auditdp.runner.cluster import Cluster
+
 
 def carry_out(asked: Asked) -> None:
     """Collect, run, record and report what was asked, and end with the run's exit code."""
@@ -71,7 +76,8 @@ def carry_out(asked: Asked) -> None:
     def heard(path: Path, text: str) -> None:
         say(f"{path} printed while it was imported:\n{text.rstrip()}")
 
-    with interruptible():
+    with interruptible(), ExitStack() as open_:
+        cluster = open_.enter_context(_cluster(asked.cluster)) if asked.cluster else None
         with Workers(
             overrides=overrides, limit=asked.import_limit, memory=asked.memory, count=count, heard=heard
         ) as processes:
@@ -105,7 +111,11 @@ def carry_out(asked: Asked) -> None:
             own = plan.tasks if part is None else part.own(plan.tasks)
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on, own, part)
             run.begin()
-            run.go_on(processes, count)
+            if cluster is None:
+                run.go_on(processes)
+            else:
+                sources = sorted(processes.sources)
+                run.go_on(cluster.executor(run.start, sources, limit=asked.import_limit, memory=asked.memory))
         found = against_baseline(run.record, known) if known is not None else None
         run.publish(reports, found)
     if known is None or found is None:
@@ -113,6 +123,25 @@ def carry_out(asked: Asked) -> None:
     raise typer.Exit(
         run.judged(found, differences_text(found, known=len(known), against=str(baseline), width=columns()))
     )
+
+
+def _cluster(address: str) -> Cluster:
+    from auditdp.runner.cluster import Cluster
+
+    return Cluster(address, say=say)
+
+
+class Executor(Protocol):
+    """Runs tasks."""
+
+    @property
+    def count(self) -> int:
+        """How many at a time."""
+        ...
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
+        """Yield their results as they are finished."""
+        ...
 
 
 @dataclass
@@ -167,7 +196,7 @@ class _Run:
         self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
         self.began = time.perf_counter()
 
-    def go_on(self, processes: Workers, count: int) -> None:
+    def go_on(self, executor: Executor) -> None:
         """Run what is not finished, append every result to the log, print it as it comes, and close the log."""
         tasks = [task for task in self.own if task.id not in self.results]
         asked = self.asked
@@ -178,9 +207,9 @@ class _Run:
                 quiet=asked.quiet,
                 verbose=asked.verbose,
                 before=self.durations,
-            ).working(count) as shown:
+            ).working(executor.count) as shown:
                 shown.begin(self.start, list(self.results.values()))
-                for result in processes.run(tasks):
+                for result in executor.run(tasks):
                     self.results[result.id] = result
                     self.log.add(result)
                     shown.add(result)

@@ -44,7 +44,7 @@ def header(plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: It
         root_seed=root_seed,
         status="running",
         arguments=arguments,
-        versions=_versions(),
+        versions=versions(),
         revision=_revision(sources),
         device=f"{platform.system()} {platform.machine()}, CPU",
         alpha_ledger=plan.ledger,
@@ -65,7 +65,8 @@ def failure(path: str, reason: str) -> AuditResult:
     return AuditResult(id=path, verdict=Verdict.ERROR, summary=reason)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of Python, auditdp and its libraries."""
     found = {"python": platform.python_version(), "auditdp": __version__}
     for name in LIBRARIES:
         try:
@@ -83,10 +84,14 @@ def _revision(sources: Iterable[Path]) -> str:
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         commit = "no commit"
-    digest, package = hashlib.sha256(), Path(__file__).resolve().parents[1]
-    for file in sorted({*sources, *package.rglob("*.py")}):
-        digest.update(file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b""))
-    return f"{commit}, sources {digest.hexdigest()[:12]}"
+    return f"{commit}, sources {digest_of(sources)}"
+
+
+def digest_of(sources: Iterable[Path]) -> str:
+    """Return a digest of files and of auditdp's own, wherever they are."""
+    files = {*sources, *Path(__file__).resolve().parents[1].rglob("*.py")}
+    each = (file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b"") for file in files)
+    return hashlib.sha256(b"".join(sorted(hashlib.sha256(content).digest() for content in each))).hexdigest()[:12]
 
 
 class Reading(NamedTuple):

@@ -82,6 +82,9 @@ class _Host:
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
+    Attributes:
+        count: Processes that work at a time.
+
     Args:
         overrides: Parameters that were given, as text.
         limit: Seconds that the import of a file may take.
@@ -101,7 +104,7 @@ class Workers:
         heard: Callable[[Path, str], None] = lambda path, text: None,
         needed: Sequence[str] = AUDITING,
     ) -> None:
-        self._overrides, self._limit, self._memory, self._count = dict(overrides or {}), limit, memory, count
+        self._overrides, self._limit, self._memory, self.count = dict(overrides or {}), limit, memory, count
         self._heard, self._needed = heard, tuple(needed)
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
@@ -133,7 +136,7 @@ class Workers:
             self._needed = (*self._needed, *NEEDED)
         opened: dict[Path, _Host] = {}
         while waiting or opened:
-            while waiting and len(opened) < self._count:
+            while waiting and len(opened) < self.count:
                 path, label = waiting.popleft()
                 if path not in self._collected:
                     opened[label] = self._open(path)
@@ -155,7 +158,7 @@ class Workers:
         """Yield the results of the tasks as they are finished, started in order."""
         for task, answer in self._work([("run", task, ()) for task in tasks]):
             if answer.value is None:
-                yield _failed(task, answer)
+                yield failed(task, answer)
             else:
                 yield RESULT.validate_python(answer.value | {"printed": answer.printed})
 
@@ -178,7 +181,7 @@ class Workers:
         running: dict[int, bool] = {}
         while waiting or running:
             # What is suspected of having ended the work of others runs with nothing beside it.
-            while waiting and len(running) < self._count and not (running and (waiting[0][1] or any(running.values()))):
+            while waiting and len(running) < self.count and not (running and (waiting[0][1] or any(running.values()))):
                 work, alone = waiting.popleft()
                 running[work.number] = alone
                 self._begin(work, alone=alone)
@@ -289,7 +292,8 @@ def execute(tasks: Sequence[Task], *, workers: int = 1, memory: int | None = Non
         yield from processes.run(tasks)
 
 
-def _failed(task: Task, answer: Answer) -> AuditResult:
+def failed(task: Task, answer: Answer) -> AuditResult:
+    """Return the ERROR of an audit whose process did not answer."""
     return AuditResult(
         id=task.id,
         verdict=Verdict.ERROR,

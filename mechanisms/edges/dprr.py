@@ -16,8 +16,9 @@ from auditdp.laws import FiniteLaw, precision
 from auditdp.mechanism import Array, name_of
 from mechanisms.cells import Rng
 from mechanisms.edges.dprr_law import RowLaw, row_law
-from mechanisms.edges.sparse import thinned_rows, user_ids
+from mechanisms.edges.sparse import thinned_lists, user_ids
 from mechanisms.graphs import DirectedGraph, Graph
+from mechanisms.neighbour_lists import NeighbourLists
 from mechanisms.rounding import keep_probability, laplace_scale, remaining
 from mechanisms.validation import all_bits, bit_list, check_integer, check_positive
 
@@ -203,13 +204,17 @@ class DPRR:
         return mean * first - (degree * p**2 + zeros * (1 - p) ** 2) * second + mean**2 * (second - first**2)
 
     def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Any = None) -> DirectedGraph:
-        """Return the noisy lists of the users (all by default), each perturbing their own row.
+        """Return the noisy lists of the users (all by default), each perturbing their own row, as ``lists`` does."""
+        return self.lists(NeighbourLists.of(graph), rng=rng, users=users).graph
 
-        Time and memory are proportional to users, true ones and released ones.
+    def lists(self, lists: NeighbourLists, *, rng: Rng, users: Sequence[int] | Any = None) -> NeighbourLists:
+        """Return the noisy lists of the users (all by default), each perturbing their own one.
+
+        Time and memory are proportional to users, true ones and released ones; the figures are in reports/scale.md.
         """
-        ids, bits = user_ids(graph, users), graph.nodes - 1
-        q = self.rate(graph.degrees[ids] + rng.laplace(0.0, self.scale, len(ids)), bits)
-        return thinned_rows(graph, ids, self.keep * q, (1 - self.keep) * q, rng)
+        ids, bits = user_ids(lists, users), lists.nodes - 1
+        q = self.rate(lists.sizes[ids] + rng.laplace(0.0, self.scale, len(ids)), bits)
+        return thinned_lists(lists, ids, self.keep * q, (1 - self.keep) * q, rng)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ of floating point in numpy's geometric, binomial and exponential samplers; the d
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,9 +29,13 @@ from mechanisms.cells import (
     pairs_at,
 )
 from mechanisms.graphs import DirectedGraph, Graph
+from mechanisms.neighbour_lists import NeighbourLists, id_type
+
+BLOCK = 1 << 22
+"""Cells that are drawn at a time. The arrays of a block take about a hundred bytes a cell."""
 
 
-def user_ids(graph: Graph, users: Sequence[int] | Array | None) -> Array:
+def user_ids(graph: Graph | NeighbourLists, users: Sequence[int] | Array | None) -> Array:
     """Return the ids as an ascending array without repetition; all nodes by default."""
     if users is None:
         return np.arange(graph.nodes, dtype=np.int64)
@@ -71,20 +76,30 @@ def flipped_pairs(graph: Graph, flip: float, rng: Rng) -> Graph:
     return Graph(graph.nodes, pairs_at(cells, graph.nodes))
 
 
-def thinned_rows(graph: Graph, users: Array, keep_one: Array, set_zero: Array, rng: Rng) -> DirectedGraph:
-    """Return rows in which user r's ones stay with probability keep_one[r] and zeros turn one with set_zero[r].
+def thinned_lists(lists: NeighbourLists, users: Array, keep_one: Array, set_zero: Array, rng: Rng) -> NeighbourLists:
+    """Return lists in which ones of the r-th user stay with probability keep_one[r] and zeros turn one with set_zero[r].
 
     The ones are drawn one by one. For the zeros, each of *all* n − 1 cells of a row is marked independently with
     probability set_zero[r]: the number of marks is binomial, and given the number the marked set is uniform. Marks on
     true ones are dropped; what is left is independent of them, because the cells are independent of each other. So the
     zeros have their law, and the ones, which never look at the marks, have theirs.
+
+    Rows are independent of each other, so they are drawn in blocks of about ``BLOCK`` cells: beside what goes in and comes
+    out, memory does not grow with the graph.
     """
-    bits = graph.nodes - 1
-    ones = row_cells(graph, users)
-    kept = ones[rng.random(len(ones)) < keep_one[ones // max(bits, 1)]]
-    marks = distinct_cells(rng.binomial(bits, set_zero), bits, rng)
-    marks = marks[~contains(ones, marks)]
-    return from_row_cells(np.sort(np.concatenate([kept, marks])), users, graph.nodes)
+    bits, parts, sizes = lists.nodes - 1, [np.empty(0, id_type(lists.nodes))], np.zeros(lists.nodes, np.int64)
+    work = np.cumsum(lists.starts[users + 1] - lists.starts[users] + bits * set_zero + 1)
+    bounds = np.searchsorted(work, np.arange(0, work[-1] if len(work) else 0, BLOCK))
+    for low, high in itertools.pairwise([*np.unique(bounds), len(users)]):
+        mine = users[low:high]
+        ones = lists.cells(mine)
+        kept = ones[rng.random(len(ones)) < keep_one[low + ones // max(bits, 1)]]
+        marks = distinct_cells(rng.binomial(bits, set_zero[low:high]), bits, rng)
+        marks = marks[~contains(ones, marks)]
+        row, place = np.divmod(np.sort(np.concatenate([kept, marks])), max(bits, 1))
+        parts.append((place + (place >= mine[row])).astype(parts[0].dtype))
+        sizes[mine] = np.bincount(row, minlength=len(mine))
+    return NeighbourLists(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(parts))
 
 
 def top_noise(populations: Array, takes: Array, scale: float, rng: Rng) -> Array:
@@ -123,15 +138,23 @@ def _largest(ones: Array, rows: int, capacity: int, totals: Array, scale: float,
     zeros = capacity - np.bincount(ones // max(capacity, 1), minlength=rows)
     takes = np.minimum(totals, zeros)
     values = np.concatenate([1 + rng.laplace(0, scale, len(ones)), top_noise(zeros, takes, scale, rng)])
-    row = np.concatenate([ones // max(capacity, 1), np.repeat(np.arange(rows), takes)])
-    order = np.lexsort((-values, row))
-    counts = np.bincount(row, minlength=rows)
-    rank = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    selected = order[rank < np.repeat(totals, counts)]
-    is_one = selected < len(ones)
-    from_zeros = np.bincount(row[selected[~is_one]], minlength=rows)
+    if rows == 1:  # one row of hundreds of millions of cells need not be sorted
+        first = len(values) - int(totals[0])
+        selected = np.argpartition(values, first)[first:] if first < len(values) else np.empty(0, np.int64)
+        is_one = selected < len(ones)
+        from_zeros = np.array([np.count_nonzero(~is_one)])
+    else:
+        row = np.concatenate([ones // max(capacity, 1), np.repeat(np.arange(rows), takes)])
+        order = np.lexsort((-values, row))
+        counts = np.bincount(row, minlength=rows)
+        rank = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        selected = order[rank < np.repeat(totals, counts)]
+        is_one = selected < len(ones)
+        from_zeros = np.bincount(row[selected[~is_one]], minlength=rows)
+    kept = ones[selected[is_one]]
+    del values, selected, is_one  # the largest arrays of all
     others = distinct_cells(from_zeros, capacity, rng, taken=ones)
-    return np.sort(np.concatenate([ones[selected[is_one]], others]))
+    return np.sort(np.concatenate([kept, others]))
 
 
 def largest_pairs(graph: Graph, total: int, scale: float, rng: Rng) -> Graph:

@@ -26,6 +26,7 @@ from mechanisms.edges import (
     NoisyDegree,
     PerUser,
     RandomisedResponse,
+    sparse,
 )
 from mechanisms.edges.sparse import top_noise
 from mechanisms.graphs import Graph, barabasi_albert, erdos_renyi
@@ -106,6 +107,13 @@ def test_noisy_degrees_have_the_law_of_the_quadrature(bits, degree, clip):
 def test_all_users_have_the_product_law(row):
     mechanism, matrix = PerUser(row, 4), SMALL.to_matrix()
     follows(mechanism(matrix, 100_000, rng=rng_of(4)), mechanism.distribution(matrix), mechanism.name)
+
+
+def test_lists_that_are_drawn_in_blocks_have_the_product_law(monkeypatch):
+    monkeypatch.setattr(sparse, "BLOCK", 5)  # of four rows, some share a block and some have one of their own
+    row = DPRR(0.5, 1.0)
+    outputs = sparse_outputs(row, SMALL, 4_000, rng_of(21))
+    follows(outputs, PerUser(row, 4).distribution(SMALL.to_matrix()), "DPRR in blocks")
 
 
 def test_edge_rand_has_the_stated_law():

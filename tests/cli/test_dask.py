@@ -1,0 +1,176 @@
+"""A run on the workers of a dask cluster, of which some die."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+distributed = pytest.importorskip("distributed")
+
+AUDITS = """
+def response(size, *, rng, data, keep):
+    return np.where(rng.random(size) < keep, data, 1 - data)
+
+def made(keep):
+    def respond(data, size, *, rng):
+        return response(size, rng=rng, data=data, keep=keep)
+
+    return respond
+
+BITS = AnyValues((0, 1))
+
+@audit()
+def first(epsilon=1.0):
+    return Audit(made(.6), PureDP(epsilon), BITS, calls=200)
+
+@audit()
+def second(epsilon=1.0):
+    return Audit(made(.97), PureDP(epsilon), BITS, calls=200)
+
+@audit()
+def third(epsilon=1.0):
+    with open("started", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    while not os.path.exists("go"):
+        time.sleep(.05)
+    return Audit(made(.7), PureDP(epsilon), BITS, calls=200)
+
+@audit()
+def fourth(epsilon=1.0):
+    return Audit(made(.65), PureDP(epsilon), BITS, calls=200)
+"""
+RUN = ("run", "--seed", "5", "--budget", "quick", "--format", "json")
+PATIENCE = 240
+
+
+def until(condition, what):
+    """Wait for a condition and return its value."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"waited {PATIENCE} s for {what}")
+
+
+def started(project):
+    """The processes in which the third audit was begun, in order."""
+    file = project.root / "started"
+    return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def is_gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.fixture
+def whole(project):
+    """The record of the run on one machine, without times."""
+    project.audits(AUDITS)
+    (project.root / "go").touch()
+    record = project(*RUN, "--log", "whole.jsonl").untimed
+    (project.root / "go").unlink()
+    (project.root / "started").unlink()
+    return record
+
+
+def test_a_worker_that_is_killed_costs_nothing(project, whole):
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        process = project.start(*RUN, "--executor", "dask", "--scheduler", cluster.scheduler_address)
+        (busy,) = until(lambda: started(project), "the third audit")
+
+        def worker():
+            return next((name for name, keys in client.processing().items() if any("third" in k for k in keys)), None)
+
+        address = until(worker, "the worker that has it")
+        nanny = next(nanny for nanny in cluster.workers.values() if nanny.worker_address == address)
+        os.kill(nanny.pid, signal.SIGKILL)
+        until(lambda: len(started(project)) == 2, "another worker")
+        until(lambda: is_gone(busy), "the end of the audit whose worker was killed")
+        (project.root / "go").touch()
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, err  # the second audit is a finding
+    assert project("report", "--format", "json").untimed == whole
+    assert json.loads(out)["status"] == "complete"
+    logged = [json.loads(line) for line in (project.root / ".auditdp/run.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in logged] == ["header", *["result"] * 4, "end"]
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler in a process of its own, with one worker; its process and its scheduler file."""
+    file, log = tmp_path / "scheduler.json", (tmp_path / "dask.log").open("w")
+
+    def start(command, *arguments):
+        words = [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *arguments]
+        return subprocess.Popen([*words, "--scheduler-file", file], stdout=log, stderr=log, cwd=tmp_path)
+
+    scheduler = start("scheduler", "--port", "0", "--host", "127.0.0.1")
+    until(file.exists, "the scheduler")
+    worker = start("worker", "--nthreads", "1", "--no-nanny")
+    yield scheduler, file
+    for process in (worker, scheduler):
+        process.kill()
+        process.wait()
+    log.close()
+
+
+def test_where_the_scheduler_goes_away_the_run_is_resumed(project, whole, scheduler):
+    process, file = scheduler
+    run = project.start(*RUN, "--executor", "dask", "--scheduler", file)
+    log = project.root / ".auditdp/run.jsonl"
+    until(lambda: started(project) and log.read_text().count('"kind": "result"') == 2, "two results")
+    process.kill()
+    _, err = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 3, err
+    assert f"the dask scheduler {file} went away" in err
+    assert "--resume" in err
+    assert "Traceback" not in err
+    interrupted = project("report", "--format", "json").record
+    assert interrupted["status"] == "interrupted"
+    assert [r["id"].rpartition("::")[2] for r in interrupted["results"]] == ["first", "second"]
+    (project.root / "go").touch()
+    resumed = project(*RUN, "--resume")
+    assert resumed.untimed == whole
+
+
+def test_an_interrupt_ends_the_audits_on_the_workers(project, scheduler):
+    project.audits(AUDITS)
+    run = project.start(*RUN, "--executor", "dask", "--scheduler", scheduler[1])
+    (busy,) = until(lambda: started(project), "the third audit")
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 130, err
+    assert "continue with --resume" in err
+    until(lambda: is_gone(busy), "the end of the audit that nobody waits for")
+
+
+def test_an_address_without_scheduler_is_refused_within_seconds(project):
+    project.audits(AUDITS)
+    began = time.monotonic()
+    outcome = project(*RUN, "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
+    assert outcome.code == 2
+    assert "no dask scheduler answers" in outcome.err
+    assert time.monotonic() - began < 30
+    assert not (project.root / ".auditdp").exists()
+
+
+@pytest.mark.parametrize("options", [("--executor", "dask"), ("--scheduler", "tcp://127.0.0.1:1")])
+def test_executor_and_scheduler_go_together(project, options):
+    project.audits(AUDITS)
+    outcome = project(*RUN, *options)
+    assert outcome.code == 2
+    assert "a cluster needs both" in outcome.err
