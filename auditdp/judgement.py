@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
 from auditdp.budgets import Fault, Goal
+from auditdp.capabilities import capabilities
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
@@ -25,7 +26,6 @@ from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_again, play_game
 from auditdp.evidence.one_run import one_run_evidence
 from auditdp.evidence.promises import Unbiased, VarianceAtMost
-from auditdp.evidence.query import declared_norm, has_query
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
 from auditdp.evidence.support import support_evidence
 from auditdp.mechanism import as_mechanism, name_of
@@ -148,7 +148,7 @@ def gather(
     if built.is_formula:
         assert not isinstance(claim, Unbiased | VarianceAtMost)  # checked then, too
         return [accounting_evidence(claim, built.accountants, about=built.about)]
-    adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
+    adapted, able, streams = as_mechanism(mechanism), capabilities(mechanism), settings.streams(purpose)
     calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
     if isinstance(claim, Unbiased | VarianceAtMost):
         assert built.inputs is not None  # checked when the audit was made
@@ -169,7 +169,7 @@ def gather(
             calls=calls // COUNTING_CALLS,
             streams=streams,
             pairs=built.play,
-            law=getattr(mechanism, "distribution", None) if "exact" in kinds else None,
+            law=able.law_of_output if "exact" in kinds else None,
         )
     left = settings.alpha if counted is None else settings.alpha * (1 - share)
     alpha = left / max(len(bets), 1)  # each kind that may err has its own share of the audit's alpha
@@ -204,13 +204,12 @@ def gather(
         found.append(one_run_evidence(adapted, claim, adjacency, alpha=alpha, trainings=trainings, streams=streams))
     if "support" in kinds:
         found.append(support_evidence(adapted, claim, adjacency, **betting))
-    if "sensitivity" in kinds and has_query(mechanism):
+    if "sensitivity" in kinds and able.is_calibrated:
         examples = settings.generated(EXAMPLES) if built.exhaustive else 0
         found.append(sensitivity_evidence(mechanism, adjacency, streams=streams, pairs=built.play, examples=examples))
     if not found:
         raise CollectionError(
-            f"no evidence can be gathered: {name_of(mechanism)} states no law or query for evidence={list(kinds)}; "
-            "add 'game'"
+            f"no evidence can be gathered: {able.name} states no law or query for evidence={list(kinds)}; add 'game'"
         )
     return without_fallen_certificates(found)
 
@@ -247,9 +246,10 @@ def _claim_record(built: Audit) -> ClaimRecord:
         classes = len(built.inputs or {})
         return ClaimRecord(claim.kind, str(claim), f"{classes} classes of inputs", source=claim.source, parameter="")
     if built.is_sensitivity:
+        able = capabilities(built.mechanism)
         return ClaimRecord(
             "Sensitivity",
-            f"{declared_norm(built.mechanism)[1]} sensitivity {built.mechanism.sensitivity:.6g}",
+            f"{able.norm.name} sensitivity {able.sensitivity:.6g}",
             as_adjacency(built.pairs).name,
             source=claim.source,
             parameter="sensitivity",

@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
+from auditdp.capabilities import capabilities
 from auditdp.errors import MechanismError
 from auditdp.evidence import means
 from auditdp.evidence.means import Floats
@@ -161,7 +162,7 @@ def _samples(
 
 def _declared(mechanism: Mechanism, promise: Promise, data: Any, values: Floats) -> Limits | None:
     """Return the declared range for an input, wider by what rounding may add, after checking that it holds."""
-    own = getattr(mechanism, "output_range", None)
+    own = capabilities(mechanism).output_range
     given = own(data) if own is not None else None
     if given is None:
         given = promise.range(data) if callable(promise.range) else promise.range

@@ -28,13 +28,13 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.calls import Calls
+from auditdp.capabilities import capabilities
 from auditdp.claims import ApproxDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.exact import has_exact_law
-from auditdp.evidence.query import has_query
 from auditdp.judgement import Settings, gather
-from auditdp.mechanism import Array, as_mechanism, stated_law
+from auditdp.mechanism import Array, as_mechanism
 from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
@@ -211,7 +211,7 @@ class _Trial:
             audits = [self.built]
         else:
             asked = self.built.evidence if self.built.evidence is not None else DEFAULT_KINDS
-            runnable = {"sensitivity": has_query(mutant), "game": True, "support": True}
+            runnable = {"sensitivity": capabilities(mutant).is_calibrated, "game": True, "support": True}
             audits = [replace(self.built, evidence=(kind,)) for kind, can in runnable.items() if can and kind in asked]
         found: list[Evidence] = []
         for audit in audits:
@@ -278,8 +278,11 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
 
 
 def _law(mechanism: Any, data: Any) -> Any:
-    law = stated_law(mechanism)
-    return mechanism.envelope() if law is None else law(data)
+    able = capabilities(mechanism)
+    if able.law is not None:
+        return able.law(data)
+    assert able.envelope is not None  # one of the two is what is exact
+    return able.envelope()
 
 
 def _same(first: Array, second: Array) -> bool:

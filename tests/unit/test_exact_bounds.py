@@ -10,12 +10,12 @@ import pytest
 from auditdp import AnyValues, ApproxDP, Audit, Box, EdgeDP, GaussianDP, NodeDP, Pair, PureDP, QueryAnswers, Records
 from auditdp.adjacency import EdgeLDP, ListsLDP
 from auditdp.betting.forecasters import default_forecasters
+from auditdp.capabilities import capabilities
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.losses import finite_loss, pair_loss
 from auditdp.judgement import Settings, run_audit
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
-from auditdp.mechanism import law_is_of_output, stated_law
 from auditdp.results import Verdict
 
 # Laws before post-processing.
@@ -55,8 +55,8 @@ def test_a_law_before_post_processing_refutes_nothing(kind):
     assert found.counterexample is None
     assert (found.epsilon_lower, found.epsilon_upper) == (None, 2.0)
     assert "exact_epsilon" not in found.details
-    assert not law_is_of_output(kind())
-    assert stated_law(kind())(0.0).scale == 0.5
+    assert capabilities(kind()).law_of_output is None
+    assert capabilities(kind()).law(0.0).scale == 0.5
 
 
 def test_a_law_before_post_processing_certifies():
