@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,9 @@ from auditdp.evidence.one_run import one_run_evidence
 from auditdp.evidence.promises import Unbiased, VarianceAtMost
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
 from auditdp.evidence.support import support_evidence
-from auditdp.mechanism import as_mechanism, name_of
+from auditdp.mechanism import as_mechanism, brief, name_of
 from auditdp.randomness import Streams, stream
-from auditdp.results import REFUTATIONS, SAMPLED, AuditResult, ClaimRecord, ControlResult, Evidence
+from auditdp.results import REFUTATIONS, SAMPLED, AuditResult, ClaimRecord, ControlResult, Evidence, with_figure
 from auditdp.verdict import bounds, conclude, leading, without_fallen_certificates
 
 PLAYED = ("game", "one_run", "support", "sensitivity")
@@ -105,7 +105,12 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     evidence = gather(built, built.mechanism, settings, "mechanism")
     if built.figure is not None:
         figure = built.figure(settings.streams("figure")("figure", 0))
-        evidence[-1] = replace(evidence[-1], details={**evidence[-1].details, **figure})
+        try:
+            evidence[-1] = with_figure(evidence[-1], figure)
+        except (TypeError, ValueError) as error:
+            raise CollectionError(
+                f"figure: expected a dict with a scatter plot, got {brief(figure)}: {error}"
+            ) from None
     controls = [_control(built, twin, settings, k) for k, twin in enumerate(built.controls)]
     verdict, summary = conclude(evidence, controls)
     lead = leading(evidence)
@@ -285,9 +290,7 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
     numbers.
     """
     said = []
-    for confirmation in [evidence.details.get("confirmation") or {} for evidence in result.evidence]:
-        if "outputs" not in confirmation:
-            continue
+    for confirmation in result.recorded:
         wealth = play_again(
             as_mechanism(built.mechanism),
             built.claim,  # type: ignore[arg-type]  # only claims of privacy are played
@@ -297,10 +300,10 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
             forecasters=built.forecasters,
             pairs=built.play,
         )
-        then = float(confirmation["log_e_value"])
+        then = confirmation.log_e_value
         same = "as then" if abs(wealth - then) < SAME_WEALTH else f"DIFFERENT: then {then:.6g}"
         said.append(
-            f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation['calls']:,} "
-            f"recorded outputs of the finding on {confirmation['pair']} the bets earn {wealth:.6g} nats, {same}"
+            f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
+            f"recorded outputs of the finding on {confirmation.pair} the bets earn {wealth:.6g} nats, {same}"
         )
     return said

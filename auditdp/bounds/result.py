@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from auditdp.bounds.curves import Curve
-from auditdp.results import Number
+from auditdp.details import Number
 
 ROUNDING = 1e-9
 """Relative error that the numerical libraries are trusted to stay within; every bound is lowered by it."""

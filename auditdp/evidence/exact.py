@@ -24,6 +24,7 @@ from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import sides
 from auditdp.capabilities import capabilities
 from auditdp.claims import Claim, GaussianDP
+from auditdp.details import ExactDetails
 from auditdp.errors import AuditError, MechanismError
 from auditdp.evidence.coverage import EXAMPLES, Compared, by_envelope, by_pairs
 from auditdp.evidence.losses import (
@@ -113,10 +114,14 @@ def exact_evidence(
     common: dict[str, Any] = {
         "kind": "exact",
         "assumptions": _assumptions(able.name, stated, compared, pair, attained=attained),
-        "details": _details(claim, stated, worst, pair, attained=attained)
-        | {"worst_pair": str(pair), "scope": compared.scope}
-        | ({} if compared.looked_at is None else {"pairs_enumerated": compared.looked_at})
-        | ({"given_sensitivity": able.sensitivity} if compared.bound is not None and envelope is None else {}),
+        "details": ExactDetails(
+            exact_epsilon=worst.lower if attained and (worst.mu is None or is_pure(claim)) else None,
+            worst_pair=str(pair),
+            scope=compared.scope,
+            pairs_enumerated=compared.looked_at,
+            given_sensitivity=able.sensitivity if compared.bound is not None and envelope is None else None,
+            **_curves(claim, stated, worst, pair),
+        ),
         "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known and attained else None,
         "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
     }
@@ -257,17 +262,16 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
         return bool(loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
 
 
-def _details(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair, *, attained: bool) -> dict[str, Any]:
-    exact = worst.lower
-    details: dict[str, Any] = {"exact_epsilon": exact} if attained and (worst.mu is None or is_pure(claim)) else {}
-    top = 1.25 * max(claim.level, exact if math.isfinite(exact) else 2 * claim.level)
+def _curves(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair) -> dict[str, Any]:
+    """Return δ(ε) of the claim, and of the worst pair where its law is known."""
+    top = 1.25 * max(claim.level, worst.lower if math.isfinite(worst.lower) else 2 * claim.level)
     epsilons = np.linspace(0.0, top, CURVE_POINTS)
-    details["claim_curve"] = [[float(e), claim.delta_at(float(e))] for e in epsilons]
+    curves: dict[str, Any] = {"claim_curve": [(float(e), claim.delta_at(float(e))) for e in epsilons]}
     laws = [] if stated is None or not stated.of_output else [stated.law_of(data) for _, data in sides(pair)]
     if laws and isinstance(laws[0], FiniteLaw | StepLaw | GaussianLaw):
         with suppress(MechanismError):  # no closed form where sigma depends on the data
-            details["curve"] = delta_curve(laws[0], laws[1], epsilons)
-    return details
+            curves["curve"] = delta_curve(laws[0], laws[1], epsilons)
+    return curves
 
 
 def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:

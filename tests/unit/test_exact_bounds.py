@@ -54,7 +54,7 @@ def test_a_law_before_post_processing_refutes_nothing(kind):
     assert "that is the law before post-processing" in found.statement
     assert found.counterexample is None
     assert (found.epsilon_lower, found.epsilon_upper) == (None, 2.0)
-    assert "exact_epsilon" not in found.details
+    assert found.details.exact_epsilon is None
     assert capabilities(kind()).law_of_output is None
     assert capabilities(kind()).law(0.0).scale == 0.5
 
@@ -332,7 +332,7 @@ def test_a_law_of_the_number_of_edges_is_certified_with_its_assumption():
     found = exact_evidence(OfNames("edges"), PureDP(1.0), EdgeDP(5, unlabelled=True))
     assert found.verdict is Verdict.CERTIFIED
     assert any("treats nodes alike" in assumption and "not proved" in assumption for assumption in found.assumptions)
-    assert found.details["pairs_enumerated"] == len(EdgeDP(5, unlabelled=True).exhaustive())
+    assert found.details.pairs_enumerated == len(EdgeDP(5, unlabelled=True).exhaustive())
 
 
 @pytest.mark.parametrize("among", [None, (0, 2, 3)])
