@@ -209,7 +209,11 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class MutantResult:
-    """A mutant and what became of it, with the evidence, or the argument."""
+    """A mutant and what became of it, with the evidence, or the argument.
+
+    ``id`` is the name with the variables of a function numbered: what ``Audit(equivalent_mutants=...)`` may call it, so
+    that renaming them changes nothing.
+    """
 
     name: str
     operator: str
@@ -217,6 +221,7 @@ class MutantResult:
     fate: Fate
     statement: str = ""
     calls: int = 0
+    id: str = ""
 
 
 @dataclass(frozen=True)

@@ -136,11 +136,11 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
 
 
 def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str, str]:
-    """Return the audit's arguments by the names of the mutants that their shell patterns match."""
-    names = [mutant.name for mutant in found]
+    """Return the audit's arguments by the names of the mutants whose names or ids their shell patterns match."""
+    names = list(dict.fromkeys(text for mutant in found for text in (mutant.name, mutant.id)))
     arguments: dict[str, str] = {}
     for pattern, argument in declared.items():
-        matching = [name for name in names if fnmatchcase(name, pattern)]
+        matching = [m.name for m in found if fnmatchcase(m.name, pattern) or fnmatchcase(m.id, pattern)]
         if not matching:
             raise CollectionError(
                 f"equivalent_mutants: no mutant is called {pattern!r}; {did_you_mean(pattern, names)}"
@@ -161,7 +161,7 @@ class _Trial:
     def of(self, mutant: Mutant, argued: str) -> MutantResult:
         """Return what became of a mutant; ``argued`` is the audit's argument that it is equivalent."""
         fate, statement, calls = self._fate(mutant, argued)
-        return MutantResult(mutant.name, mutant.operator, mutant.description, fate, statement, calls)
+        return MutantResult(mutant.name, mutant.operator, mutant.description, fate, statement, calls, mutant.id)
 
     def _fate(self, mutant: Mutant, argued: str) -> tuple[Fate, str, int]:
         """Return its fate, the reason, and how many calls were spent on it."""
