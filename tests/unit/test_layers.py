@@ -77,6 +77,7 @@ ROOMS = {
     "bounds": {
         *GROUND,
         "details",
+        "rounding",
         "binomial",
         "results",
         "threads",
