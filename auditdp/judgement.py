@@ -17,7 +17,7 @@ from auditdp.capabilities import capabilities
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
-from auditdp.errors import CollectionError
+from auditdp.errors import CollectionError, ConfigurationError
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.counting import counting_evidence
 from auditdp.evidence.coverage import EXAMPLES as PAIRS_GENERATED
@@ -59,6 +59,9 @@ class Settings:
         further: How many calls the game has altogether when it has gone on, once for each time that it does. All other
             evidence, but for that of controls, stays as it is.
         recorded: The log wealth of the game before it goes on for the last time, if that is known.
+
+    Raises:
+        ConfigurationError: If alpha is not strictly between 0 and 1.
     """
 
     alpha: float
@@ -70,6 +73,10 @@ class Settings:
     find: Fault | None = None
     further: tuple[Goal, ...] = ()
     recorded: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={self.alpha!r}")
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""

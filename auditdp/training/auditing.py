@@ -96,8 +96,6 @@ def audit_training(
         ConfigurationError: If the arguments do not fit together.
         AuditError: If the inputs or the trainer cannot be used.
     """
-    if not 0 < alpha < 1:
-        raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={alpha!r}")
     if (worlds is None) == (canaries is None):
         raise ConfigurationError(
             "expected either worlds=(data, neighbour) or canaries=the number of canaries, got "
