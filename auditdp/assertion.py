@@ -64,13 +64,11 @@ def assert_private(
     'NOT_REFUTED'
     """
     __tracebackhide__ = True  # a failing test shows the line of the assertion, and none of this function
-    if not 0 < alpha < 1:
-        raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={alpha!r}")
     if not calls >= 1:
         raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
-    built = Audit(mechanism, claim, pairs, forecasters=forecasters)
     fault = Fault.read(find) if find else None
     settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
+    built = Audit(mechanism, claim, pairs, forecasters=forecasters)
     result = run_audit(built, settings)
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one

@@ -125,13 +125,11 @@ def check(
     >>> check(lambda x, rng: x + rng.laplace(scale=0.5), PureDP(1.0), [(0.0, 1.0)], calls=5000).verdict.value
     'VIOLATED'
     """
-    if not 0 < alpha < 1:
-        raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={alpha!r}")
     if not calls >= 1:
         raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
-    built = Audit(mechanism, claim, pairs, controls=list(controls), evidence=evidence, forecasters=forecasters)
     fault = Fault.read(find) if find else None
     settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
+    built = Audit(mechanism, claim, pairs, controls=list(controls), evidence=evidence, forecasters=forecasters)
     return Checked(*carried_out(built, settings, progress))
 
 

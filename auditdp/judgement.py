@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,10 +13,11 @@ from threadpoolctl import threadpool_limits
 from auditdp.accountants.description import Description, narrowest
 from auditdp.adjacency import as_adjacency
 from auditdp.budgets import Fault, Goal
+from auditdp.capabilities import capabilities
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
-from auditdp.errors import CollectionError
+from auditdp.errors import CollectionError, ConfigurationError
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.counting import counting_evidence
 from auditdp.evidence.coverage import EXAMPLES as PAIRS_GENERATED
@@ -25,12 +26,11 @@ from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.game import play_again, play_game
 from auditdp.evidence.one_run import one_run_evidence
 from auditdp.evidence.promises import Unbiased, VarianceAtMost
-from auditdp.evidence.query import declared_norm, has_query
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
 from auditdp.evidence.support import support_evidence
-from auditdp.mechanism import as_mechanism, name_of
+from auditdp.mechanism import as_mechanism, brief, name_of
 from auditdp.randomness import Streams, stream
-from auditdp.results import REFUTATIONS, SAMPLED, AuditResult, ClaimRecord, ControlResult, Evidence
+from auditdp.results import REFUTATIONS, SAMPLED, AuditResult, ClaimRecord, ControlResult, Evidence, with_figure
 from auditdp.verdict import bounds, conclude, leading, without_fallen_certificates
 
 PLAYED = ("game", "one_run", "support", "sensitivity")
@@ -59,6 +59,9 @@ class Settings:
         further: How many calls the game has altogether when it has gone on, once for each time that it does. All other
             evidence, but for that of controls, stays as it is.
         recorded: The log wealth of the game before it goes on for the last time, if that is known.
+
+    Raises:
+        ConfigurationError: If alpha is not strictly between 0 and 1.
     """
 
     alpha: float
@@ -70,6 +73,10 @@ class Settings:
     find: Fault | None = None
     further: tuple[Goal, ...] = ()
     recorded: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={self.alpha!r}")
 
     def streams(self, purpose: str) -> Streams:
         """Return the streams of one purpose, keyed by audit, purpose and batch."""
@@ -105,7 +112,12 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     evidence = gather(built, built.mechanism, settings, "mechanism")
     if built.figure is not None:
         figure = built.figure(settings.streams("figure")("figure", 0))
-        evidence[-1] = replace(evidence[-1], details={**evidence[-1].details, **figure})
+        try:
+            evidence[-1] = with_figure(evidence[-1], figure)
+        except (TypeError, ValueError) as error:
+            raise CollectionError(
+                f"figure: expected a dict with a scatter plot, got {brief(figure)}: {error}"
+            ) from None
     controls = [_control(built, twin, settings, k) for k, twin in enumerate(built.controls)]
     verdict, summary = conclude(evidence, controls)
     lead = leading(evidence)
@@ -148,7 +160,7 @@ def gather(
     if built.is_formula:
         assert not isinstance(claim, Unbiased | VarianceAtMost)  # checked then, too
         return [accounting_evidence(claim, built.accountants, about=built.about)]
-    adapted, streams = as_mechanism(mechanism), settings.streams(purpose)
+    adapted, able, streams = as_mechanism(mechanism), capabilities(mechanism), settings.streams(purpose)
     calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
     if isinstance(claim, Unbiased | VarianceAtMost):
         assert built.inputs is not None  # checked when the audit was made
@@ -169,7 +181,7 @@ def gather(
             calls=calls // COUNTING_CALLS,
             streams=streams,
             pairs=built.play,
-            law=getattr(mechanism, "distribution", None) if "exact" in kinds else None,
+            law=able.law_of_output if "exact" in kinds else None,
         )
     left = settings.alpha if counted is None else settings.alpha * (1 - share)
     alpha = left / max(len(bets), 1)  # each kind that may err has its own share of the audit's alpha
@@ -204,13 +216,12 @@ def gather(
         found.append(one_run_evidence(adapted, claim, adjacency, alpha=alpha, trainings=trainings, streams=streams))
     if "support" in kinds:
         found.append(support_evidence(adapted, claim, adjacency, **betting))
-    if "sensitivity" in kinds and has_query(mechanism):
+    if "sensitivity" in kinds and able.is_calibrated:
         examples = settings.generated(EXAMPLES) if built.exhaustive else 0
         found.append(sensitivity_evidence(mechanism, adjacency, streams=streams, pairs=built.play, examples=examples))
     if not found:
         raise CollectionError(
-            f"no evidence can be gathered: {name_of(mechanism)} states no law or query for evidence={list(kinds)}; "
-            "add 'game'"
+            f"no evidence can be gathered: {able.name} states no law or query for evidence={list(kinds)}; add 'game'"
         )
     return without_fallen_certificates(found)
 
@@ -247,9 +258,10 @@ def _claim_record(built: Audit) -> ClaimRecord:
         classes = len(built.inputs or {})
         return ClaimRecord(claim.kind, str(claim), f"{classes} classes of inputs", source=claim.source, parameter="")
     if built.is_sensitivity:
+        able = capabilities(built.mechanism)
         return ClaimRecord(
             "Sensitivity",
-            f"{declared_norm(built.mechanism)[1]} sensitivity {built.mechanism.sensitivity:.6g}",
+            f"{able.norm.name} sensitivity {able.sensitivity:.6g}",
             as_adjacency(built.pairs).name,
             source=claim.source,
             parameter="sensitivity",
@@ -285,9 +297,7 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
     numbers.
     """
     said = []
-    for confirmation in [evidence.details.get("confirmation") or {} for evidence in result.evidence]:
-        if "outputs" not in confirmation:
-            continue
+    for confirmation in result.recorded:
         wealth = play_again(
             as_mechanism(built.mechanism),
             built.claim,  # type: ignore[arg-type]  # only claims of privacy are played
@@ -297,10 +307,10 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
             forecasters=built.forecasters,
             pairs=built.play,
         )
-        then = float(confirmation["log_e_value"])
+        then = confirmation.log_e_value
         same = "as then" if abs(wealth - then) < SAME_WEALTH else f"DIFFERENT: then {then:.6g}"
         said.append(
-            f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation['calls']:,} "
-            f"recorded outputs of the finding on {confirmation['pair']} the bets earn {wealth:.6g} nats, {same}"
+            f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
+            f"recorded outputs of the finding on {confirmation.pair} the bets earn {wealth:.6g} nats, {same}"
         )
     return said

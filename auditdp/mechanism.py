@@ -8,7 +8,7 @@ NaN in an output means "no number here" (a query that was not answered, the padd
 like any other. A function ``f(data, rng)``, one output a call, may also return text, None, lists of different lengths,
 dictionaries, tables and more (`calls/leaves.py`), and raise: that is an output too, unless it always does.
 
-Optional methods make audits stronger; the harness uses those it finds:
+Optional methods make audits stronger; the harness uses those it finds (`auditdp.capabilities`):
 
 - ``distribution(data) -> FiniteLaw``, ``StepLaw``, ``LaplaceLaw`` or ``GaussianLaw``: the exact law of the output itself
   (exact evidence, and the best forecaster);
@@ -20,6 +20,7 @@ Optional methods make audits stronger; the harness uses those it finds:
 - ``log_prob(outputs, data) -> array (size,)``: log density or probability (the best forecaster);
 - ``output_range(data) -> (low, high)``, or None: what every output, a number, lies between (estimation without asymptotics);
 - ``score(outputs, pair) -> array (size,)``: one number per output that keeps what tells the pair apart;
+- ``possible(outputs, data) -> bool array (size,)``: whether the input can give that very output (evidence of support);
 - ``query(data, rng) -> array``, what is computed before the noise, with its internal randomness from ``rng``;
   ``sensitivity``, the number that the noise is calibrated to; and ``norm``, 'l1', 'l2', 'linf' or an order, in which
   that number bounds the change of the query between neighbours (evidence of sensitivity).
@@ -178,17 +179,6 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:
 def is_vectorised(mechanism: Any) -> bool:
     """Return whether a mechanism returns many outputs of one call of the user's code."""
     return not isinstance(mechanism, PerCall) or (isinstance(mechanism, Unseeded) and mechanism.takes_size)
-
-
-def stated_law(mechanism: Any) -> Callable[[Any], Any] | None:
-    """Return what gives the law of an input: of the output where that is stated, else before post-processing, else None."""
-    names = ("distribution", "before_processing", "laplace")
-    return next((law for name in names if (law := getattr(mechanism, name, None)) is not None), None)
-
-
-def law_is_of_output(mechanism: Any) -> bool:
-    """Return whether the stated law is that of the output itself, and not of something before post-processing."""
-    return getattr(mechanism, "distribution", None) is not None
 
 
 def name_of(mechanism: Any) -> str:

@@ -6,13 +6,15 @@ Everything here is plain data that goes to JSON and back without loss; every rep
 
 from __future__ import annotations
 
-import math
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, fields, replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
-from pydantic import PlainSerializer, TypeAdapter, computed_field
+from pydantic import Field, TypeAdapter, ValidationInfo, computed_field, field_validator
 from pydantic.dataclasses import dataclass
+
+from auditdp.details import AnyDetails, Confirmation, Details, GameDetails, Number, Plain, details_of
 
 SCHEMA = 1
 
@@ -48,28 +50,6 @@ DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBR
 """What an audit may declare to find, as in ``@audit(expect="violation")``, and the verdict that finds it."""
 
 
-def json_number(value: float | None) -> float | str | None:
-    """Return the number as records write it: JSON has no infinities and no NaN, which become strings."""
-    if value is None or math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
-
-
-def _write_details(value: Any) -> Any:
-    """Write every number inside nested details as ``json_number`` does."""
-    if isinstance(value, float):
-        return json_number(value)
-    if isinstance(value, dict):
-        return {key: _write_details(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # numpy scalars and arrays
-        return _write_details(value.tolist())
-    return [_write_details(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-Details = Annotated[dict[str, Any], PlainSerializer(_write_details, when_used="json")]
-Number = Annotated[float, PlainSerializer(json_number, when_used="json")]
-
-
 @dataclass(frozen=True)
 class Counterexample:
     """Why a claim is false, for a person to check.
@@ -103,7 +83,7 @@ class Evidence:
         log_e_value: Natural logarithm of the wealth against the claim; None where no bets were made.
         calls: Executions of the mechanism.
         counterexample: Set where the verdict is VIOLATED or MISCALIBRATED.
-        details: Numbers for plots and tables, keyed by what they are.
+        details: Numbers for plots and tables, in the record of that kind (``auditdp.details``); a mapping is read as such.
     """
 
     kind: str
@@ -115,7 +95,31 @@ class Evidence:
     log_e_value: Number | None = None
     calls: int = 0
     counterexample: Counterexample | None = None
-    details: Details = field(default_factory=dict)
+    details: AnyDetails = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("details", mode="before")
+    @classmethod
+    def _of_kind(cls, given: Any, known: ValidationInfo) -> AnyDetails:
+        return details_of(known.data.get("kind", ""), given)
+
+
+Kind = TypeVar("Kind", bound=Details)
+
+
+def details(evidence: Iterable[Evidence], kind: type[Kind]) -> Iterator[Kind]:
+    """Yield the details of those evidences that have such."""
+    yield from (each.details for each in evidence if isinstance(each.details, kind))
+
+
+def with_figure(evidence: Evidence, figure: Mapping[str, Any]) -> Evidence:
+    """Return an evidence with what the ``figure`` of an audit adds to its details.
+
+    Raises:
+        ValueError: If its scatter plot, or a detail of the same name, is of another type (a pydantic.ValidationError).
+    """
+    own = {each.name: getattr(evidence.details, each.name) for each in fields(evidence.details)}
+    more = own.pop("more")
+    return replace(evidence, details=details_of(evidence.kind, own | more | dict(figure)))
 
 
 SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
@@ -205,7 +209,11 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class MutantResult:
-    """A mutant and what became of it, with the evidence, or the argument."""
+    """A mutant and what became of it, with the evidence, or the argument.
+
+    ``id`` is the name with the variables of a function numbered: what ``Audit(equivalent_mutants=...)`` may call it, so
+    that renaming them changes nothing.
+    """
 
     name: str
     operator: str
@@ -213,6 +221,7 @@ class MutantResult:
     fate: Fate
     statement: str = ""
     calls: int = 0
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -258,7 +267,7 @@ class AuditResult:
     expected: str = "holds"
     description: str = ""
     mechanism: str = ""
-    parameters: Details = field(default_factory=dict)
+    parameters: Plain = field(default_factory=dict)
     claim: ClaimRecord | None = None
     evidence: list[Evidence] = field(default_factory=list)
     epsilon_lower: Number | None = None
@@ -286,8 +295,13 @@ class AuditResult:
     @property
     def notices(self) -> list[str]:
         """What a person should know of the mechanism's calls, whatever the verdict."""
-        said = (text for evidence in self.evidence for text in evidence.details.get("notices") or ())
-        return list(dict.fromkeys(str(text) for text in said))
+        return list(dict.fromkeys(text for game in details(self.evidence, GameDetails) for text in game.notices))
+
+    @property
+    def recorded(self) -> list[Confirmation]:
+        """The confirmations whose outputs are kept, since the mechanism draws its own randomness."""
+        games = (game.confirmation for game in details(self.evidence, GameDetails))
+        return [confirmation for confirmation in games if confirmation is not None and confirmation.outputs is not None]
 
     @property
     def surviving_controls(self) -> list[str]:
@@ -339,7 +353,7 @@ class RunRecord:
 
     root_seed: int
     status: str
-    arguments: Details
+    arguments: Plain
     versions: dict[str, str]
     revision: str
     device: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 
 def confidence(alpha: float) -> str:
@@ -15,14 +16,53 @@ def confidence(alpha: float) -> str:
     return f"confidence {math.floor(100 * (1 - alpha) * 10**digits + 1e-6) / 10**digits:.{digits}f}%"
 
 
-def outwards(bound: float, *, up: bool, digits: int = 4) -> str:
-    """Return a bound to so many digits, rounded so that it still holds: an upper one up, a lower one down.
+NEAR = 1e-12
+"""Relative difference from a short decimal that is called rounding: a bound so near to it is written as that decimal."""
+WRITTEN = 9
+"""Digits before the point up to which a number is written with all of them, and without an exponent."""
+
+
+EXACT = Context(prec=1100, Emin=-999999, Emax=999999)
+"""Holds every double to its last digit."""
+
+
+def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> Decimal:
+    """Return a finite number to so many significant digits; below 1e9 all digits before the point are kept.
+
+    >>> significant(12345.678, 4), significant(0.00012345, 2, ROUND_FLOOR)
+    (Decimal('12346'), Decimal('0.00012'))
+    """
+    exact = Decimal(value)
+    places = exact.adjusted() - digits + 1
+    if exact.adjusted() < WRITTEN:
+        places = min(0, places)
+    return exact.quantize(Decimal(1).scaleb(places), rounding=rounding, context=EXACT)
+
+
+def outward(bound: float, *, up: bool, digits: int, near: float = NEAR) -> Decimal:
+    """Return a finite bound to so many significant digits, rounded so that it still holds, but for ``near``.
+
+    Args:
+        bound: The bound.
+        up: Whether it is an upper bound, which is rounded up; else it is rounded down.
+        digits: Significant digits.
+        near: Relative difference from a decimal of so many digits that is called rounding; 0 allows none.
+
+    >>> outward(1.03456, up=False, digits=4), outward(1.0 + 1e-13, up=True, digits=4), outward(1.03, up=False, digits=2)
+    (Decimal('1.034'), Decimal('1.000'), Decimal('1.0'))
+    """
+    shown = significant(bound, digits)
+    if abs(shown - Decimal(bound)) > Decimal(near) * abs(Decimal(bound)):
+        shown = significant(bound, digits, ROUND_CEILING if up else ROUND_FLOOR)
+    return shown
+
+
+def outwards(bound: float, *, up: bool, digits: int = 4, near: float = NEAR) -> str:
+    """Return a bound as it is written in a sentence; see ``outward``.
 
     >>> outwards(1.03456, up=False), outwards(1.03456, up=True), outwards(0.0, up=False), outwards(1.0, up=True)
     ('1.034', '1.035', '0', '1')
     """
-    if not 0 < bound < math.inf:
-        return "∞" if bound > 0 else f"{bound:.{digits}g}"
-    step = 10.0 ** (math.floor(math.log10(bound)) - digits + 1)
-    steps = math.ceil(bound / step - 1e-9) if up else math.floor(bound / step + 1e-9)
-    return f"{steps * step:.{digits}g}"
+    if not math.isfinite(bound):
+        return "∞" if bound > 0 else "−∞"
+    return f"{float(outward(bound, up=up, digits=digits, near=near)):.{max(digits, WRITTEN)}g}"

@@ -15,7 +15,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from auditdp.results import PRECEDENCE, ControlResult, Evidence, Verdict
+from auditdp.details import CountingDetails, ExactDetails
+from auditdp.results import PRECEDENCE, ControlResult, Evidence, Verdict, details
 from auditdp.rounding import outwards
 
 MISCALIBRATION = (
@@ -25,8 +26,6 @@ MISCALIBRATION = (
 """What the verdict MISCALIBRATED says."""
 REMEDY = "Calibrate the noise to what neighbours need, or argue for the claim without this sensitivity."
 """What to do about it."""
-GIVEN_SENSITIVITY = "given_sensitivity"
-"""The detail of exact evidence that holds the declared sensitivity, where its bound is given that and not all pairs."""
 
 
 def leading(evidence: Sequence[Evidence]) -> Evidence:
@@ -87,7 +86,7 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
         beyond = beyond or lead.statement
     if beyond is not None and lead.verdict in (Verdict.CERTIFIED, Verdict.INCONCLUSIVE):
         return Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
-    followed = [e.details["followed"] for e in evidence if "followed" in e.details]
+    followed = [counted.followed for counted in details(evidence, CountingDetails) if counted.followed is not None]
     if lead.kind == "exact" and lead.verdict is Verdict.CERTIFIED and followed:
         return lead.verdict, f"{lead.statement}; {followed[0]}"
     return lead.verdict, lead.statement
@@ -103,7 +102,7 @@ def _contradicted(certificate: Evidence) -> str:
 
 def _provisos(law: Evidence) -> list[str]:
     """What else may be wrong where an exact bound does not hold for the code, beside that it has another law."""
-    given = law.details.get(GIVEN_SENSITIVITY)
+    given = given_sensitivity(law)
     reasons = (
         [] if given is None else [f"two neighbours need more than the sensitivity {given:g} that the bound is given"]
     )
@@ -144,7 +143,12 @@ def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
     """
     if not any(e.verdict is Verdict.MISCALIBRATED for e in evidence):
         return list(evidence)
-    return [_fallen(e) if e.kind == "accounting" or GIVEN_SENSITIVITY in e.details else e for e in evidence]
+    return [_fallen(e) if e.kind == "accounting" or given_sensitivity(e) is not None else e for e in evidence]
+
+
+def given_sensitivity(evidence: Evidence) -> float | None:
+    """Return the declared sensitivity, where exact evidence bounds the loss by it and not by all pairs."""
+    return evidence.details.given_sensitivity if isinstance(evidence.details, ExactDetails) else None
 
 
 def _fallen(evidence: Evidence) -> Evidence:

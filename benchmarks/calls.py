@@ -165,8 +165,8 @@ def _searched(case: Case, streams: Streams, cap: int) -> int | None:
         streams=streams,
         stop_when_refuted=True,
     )
-    refuted_at = evidence.details["refuted_at"]
-    return None if refuted_at is None else int(refuted_at + evidence.details["search_calls"])
+    refuted_at = evidence.details.refuted_at
+    return None if refuted_at is None else int(refuted_at + evidence.details.search_calls)
 
 
 def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int = MOST_CALLS) -> Result:

@@ -238,7 +238,7 @@ def _decided(name: str, seed: int) -> Result:
         calls=row.calls,
         streams=partial(stream, seed, name),
     )
-    return {"violated": evidence.verdict is Verdict.VIOLATED, "refuted_at": evidence.details["refuted_at"]}
+    return {"violated": evidence.verdict is Verdict.VIOLATED, "refuted_at": evidence.details.refuted_at}
 
 
 def _sequential(name: str, seed: int) -> Result:

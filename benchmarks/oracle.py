@@ -15,8 +15,9 @@ from scipy.stats import binom
 
 from auditdp import FiniteLaw, LaplaceLaw, Pair
 from auditdp.binomial import lower_limit, upper_limit
+from auditdp.capabilities import capabilities
 from auditdp.evidence.losses import pair_loss
-from auditdp.mechanism import Array, stated_law
+from auditdp.mechanism import Array
 from mechanisms.classic import SVT3, Rappor
 
 DRAWS = 20_000_000
@@ -82,7 +83,7 @@ def _epsilon(mechanism: Any, pair: Pair) -> float:
         return float(max(loss.max(axis=0).sum(), -loss.min(axis=0).sum()))
     if isinstance(mechanism, SVT3):
         return _svt3(mechanism, pair)
-    if (law := stated_law(mechanism)) is not None:
+    if (law := capabilities(mechanism).law) is not None:
         return pair_loss(law(pair.data), law(pair.neighbour)).upper
     grid = _grid(mechanism, pair)
     ones, zeros = mechanism.log_prob(grid, pair.data), mechanism.log_prob(grid, pair.neighbour)
@@ -114,7 +115,7 @@ def masses(mechanism: Any, pair: Pair) -> tuple[Array, Array]:
     """
     if isinstance(mechanism, Rappor):
         return _rappor(mechanism, pair)
-    if (law := stated_law(mechanism)) is not None:
+    if (law := capabilities(mechanism).law) is not None:
         p, q = law(pair.data), law(pair.neighbour)
         return _laplace(p, q) if isinstance(p, LaplaceLaw) else _finite(p, q)
     grid = _grid(mechanism, pair)

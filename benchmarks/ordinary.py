@@ -51,7 +51,7 @@ def judge(case: Case, seed: int, *, calls: int | None = BUDGETS["standard"]) -> 
     except AuditError as error:
         found: Result = {"verdict": ERROR, "statement": str(error), "calls": None, "refuted_at": None}
     else:
-        games = [evidence.details.get("refuted_at") for evidence in result.evidence if evidence.kind == "game"]
+        games = [evidence.details.refuted_at for evidence in result.evidence if evidence.kind == "game"]
         found = {
             "verdict": result.verdict.value,
             "statement": result.summary,

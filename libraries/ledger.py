@@ -11,9 +11,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from auditdp.details import AccountingDetails, GameDetails
 from auditdp.report.ledger_markdown import cell, table
 from auditdp.report.numbers import bound, number
-from auditdp.results import Verdict
+from auditdp.results import Verdict, details
 from audits.ledger import merged
 from libraries.written import LEFT_OUT, WRITTEN
 
@@ -62,9 +63,7 @@ def neighbours(result):
         r"[;,] (?:of which )?([^;,]*\b(?:replaced|removed|apart|neighbours|move)\b[^;,]*)\.$",
         result.description.partition("\n")[0],
     )
-    played = next(
-        (evidence.details["pairs"][0]["pair"] for evidence in result.evidence if "pairs" in evidence.details), ""
-    )
+    played = next((game.pairs[0].pair for game in details(result.evidence, GameDetails) if game.pairs), "")
     return cell(said.group(1) if said else played if 0 < len(played) <= SHORT else adjacency)
 
 
@@ -86,7 +85,7 @@ def accountant_row(result, confirmed):
     """Return the cells of an accountant: its claim, and what is proved of the truth."""
     del confirmed
     proved = f"{bound(result.epsilon_lower, up=False)} ≤ ε ≤ {bound(result.epsilon_upper, up=True)}"
-    findings = "; ".join(text for evidence in result.evidence for text in evidence.details.get("findings", ()))
+    findings = "; ".join(text for found in details(result.evidence, AccountingDetails) for text in found.findings)
     shown = result.published.reading.removeprefix("accountant: ").removeprefix("noise: ")
     return [cell(f"{library(result)}, {shown}"), cell(result.claim.text), str(result.verdict), proved, cell(findings)]
 

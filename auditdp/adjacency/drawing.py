@@ -10,21 +10,15 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
-from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
-from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, Verbosity, find, settings, target
-from hypothesis._settings import local_settings
-from hypothesis.control import BuildContext
-from hypothesis.errors import Flaky, NoSuchExample, StopTest, Unsatisfiable, UnsatisfiedAssumption
-from hypothesis.internal.conjecture import providers
-from hypothesis.internal.conjecture.data import ConjectureData
+from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
+from auditdp.adjacency.hypothesis_internals import drawn_by, undisturbed
 from auditdp.errors import AuditError
 from auditdp.mechanism import identity_key
 
@@ -75,13 +69,8 @@ def changed(strategy: SearchStrategy[Value], drawn: Drawn[Value], *, seed: int) 
 
 def _draw(strategy: SearchStrategy[Value], random: Random, prefix: tuple[Any, ...]) -> Drawn[Value] | None:
     """Return a value of which the first choices are given, or None where the strategy refuses it."""
-    data = ConjectureData(random=Random(random.getrandbits(64)), prefix=prefix)
-    try:
-        with _undisturbed(settings()), BuildContext(data, is_final=False, wrapped_test=_draw):
-            value = data.draw(strategy)
-    except (StopTest, UnsatisfiedAssumption):
-        return None
-    return Drawn(value, tuple(data.choices))
+    found = drawn_by(strategy, random, prefix)
+    return None if found is None else Drawn(*found)
 
 
 def first_values(strategy: SearchStrategy[Value], count: int, *, seed: int = 0) -> list[Value]:
@@ -137,19 +126,10 @@ def walk(strategy: SearchStrategy[Any], visit: Callable[[Any], bool], *, example
         suppress_health_check=list(HealthCheck),
     )
     try:
-        with _undisturbed(quiet):
+        with undisturbed(quiet):
             find(counted(), condition, settings=quiet, random=Random(seed))
     except _Stop as stop:
         if stop.__cause__ is not None:
             raise stop.__cause__ from None
     except (NoSuchExample, Unsatisfiable, Flaky):
         pass  # nothing holds, nothing can be generated, or what held once held no longer
-
-
-@contextmanager
-def _undisturbed(quiet: settings) -> Iterator[None]:
-    """Keep out what belongs to the process: local constants, and the test and its health checks that may be around."""
-    nothing = SimpleNamespace(set_for_type=lambda kind: ())
-    constants = patch.multiple(providers, create=True, _get_local_constants=lambda: nothing, CONSTANTS_CACHE={})
-    with constants, local_settings(quiet):
-        yield

@@ -10,9 +10,23 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.strategies._internal.lazy import unwrap_strategies
 
 from auditdp.adjacency.drawing import first_values
+from auditdp.adjacency.hypothesis_internals import (
+    Booleans,
+    Built,
+    Choice,
+    Filtered,
+    Floats,
+    Integers,
+    Listed,
+    Mapped,
+    Part,
+    Records,
+    Texts,
+    Tuples,
+    part_of,
+)
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import identity_key
 
@@ -29,7 +43,7 @@ TINY = (5e-324, 2.2250738585072014e-308, 2**-149, 2**-53)
 MOST_ELEMENTS = 8
 """Of listed values, so many are tried although nothing is known of them: code may treat any by itself."""
 
-Leaf = Callable[[Any], st.SearchStrategy[Any]]
+Leaf = Callable[[Part], st.SearchStrategy[Any]]
 
 
 def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
@@ -55,46 +69,43 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
 
 def rebuilt(strategy: st.SearchStrategy[Any], leaf: Leaf) -> st.SearchStrategy[Any]:
     """Return a strategy with every leaf of its structure replaced; parts of unknown structure stay as they are."""
-    inner = unwrap_strategies(strategy)  # type: ignore[no-untyped-call]
-    match type(inner).__name__:
-        case "IntegersStrategy" | "FloatStrategy" | "SampledFromStrategy" | "BooleansStrategy" | "TextStrategy":
-            return leaf(inner)
-        case "TupleStrategy":
-            return st.tuples(*(rebuilt(part, leaf) for part in inner.element_strategies))
-        case "FixedDictStrategy" if not inner.optional:
-            return st.fixed_dictionaries({name: rebuilt(part, leaf) for name, part in inner.mapping.items()})
-        case "OneOfStrategy":
-            return st.one_of([rebuilt(part, leaf) for part in inner.original_strategies])
-        case "BuildsStrategy":
-            named = {name: rebuilt(part, leaf) for name, part in inner.kwargs.items()}
-            return st.builds(inner.target, *(rebuilt(part, leaf) for part in inner.args), **named)
-        case "MappedStrategy":
-            return rebuilt(inner.mapped_strategy, leaf).map(inner.pack)
-        case "FilteredStrategy":
-            kept = rebuilt(inner.filtered_strategy, leaf)
-            for condition in inner.flat_conditions:
+    match part_of(strategy):
+        case Integers() | Floats() | Listed() | Booleans() | Texts() as found:
+            return leaf(found)
+        case Tuples(parts=parts):
+            return st.tuples(*(rebuilt(part, leaf) for part in parts))
+        case Records(fields=fields):
+            return st.fixed_dictionaries({name: rebuilt(part, leaf) for name, part in fields.items()})
+        case Choice(parts=parts):
+            return st.one_of([rebuilt(part, leaf) for part in parts])
+        case Built(target=target, arguments=arguments, named=named):
+            rebuilt_named = {name: rebuilt(part, leaf) for name, part in named.items()}
+            return st.builds(target, *(rebuilt(part, leaf) for part in arguments), **rebuilt_named)
+        case Mapped(inner=inner, function=function):
+            return rebuilt(inner, leaf).map(function)
+        case Filtered(inner=inner, conditions=conditions):
+            kept = rebuilt(inner, leaf)
+            for condition in conditions:
                 kept = kept.filter(condition)
             return kept
     return strategy
 
 
-def values_of(leaf: Any) -> list[Any]:
+def values_of(part: Part) -> list[Any]:
     """Return the values of one leaf at which code breaks, its two ends first; empty where nobody can say."""
-    match type(leaf).__name__:
-        case "IntegersStrategy":
-            return numbers(leaf.start, leaf.end, whole=True)
-        case "FloatStrategy":
-            found = numbers(leaf.min_value, leaf.max_value, whole=False)
-            normal = [x for x in found if x == 0 or abs(x) >= leaf.smallest_nonzero_magnitude]
-            return [*normal[:2], *[math.nan] * leaf.allow_nan, *normal[2:]]
-        case "BooleansStrategy":
+    match part:
+        case Integers(low=low, high=high):
+            return numbers(low, high, whole=True)
+        case Floats(low=low, high=high, smallest=smallest, allow_nan=allow_nan):
+            normal = [x for x in numbers(low, high, whole=False) if x == 0 or abs(x) >= smallest]
+            return [*normal[:2], *[math.nan] * allow_nan, *normal[2:]]
+        case Booleans():
             return [False, True]
-        case "SampledFromStrategy":
-            elements = list(leaf.elements)
+        case Listed(elements=elements):
             listed = [elements[0], elements[-1], *at_limits(elements), *elements[:MOST_ELEMENTS]]
             return list({identity_key(value): value for value in listed}.values())
-        case "TextStrategy" if leaf.min_size == 0:
-            return ["", *first_values(leaf.element_strategy, 4)]
+        case Texts(characters=characters, least=0):
+            return ["", *first_values(characters, 4)]
     return []
 
 
@@ -108,9 +119,11 @@ def at_limits(values: Sequence[Any]) -> list[Any]:
 def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy that generates any values, values at which code breaks, and the two ends, each as often."""
 
-    def leaf(inner: Any) -> st.SearchStrategy[Any]:
-        values = values_of(inner)
-        return st.one_of(inner, st.sampled_from(values), st.sampled_from(values[:2])) if values else inner
+    def leaf(part: Part) -> st.SearchStrategy[Any]:
+        values = values_of(part)
+        if not values:
+            return part.strategy
+        return st.one_of(part.strategy, st.sampled_from(values), st.sampled_from(values[:2]))
 
     return rebuilt(strategy, leaf)
 
@@ -119,9 +132,9 @@ def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
     """Return two values of a strategy that are as far apart as its structure says, else the two that come first."""
 
     def end(k: int) -> list[Any]:
-        def leaf(inner: Any) -> st.SearchStrategy[Any]:
-            values = values_of(inner)
-            return st.just(values[k]) if values else inner
+        def leaf(part: Part) -> st.SearchStrategy[Any]:
+            values = values_of(part)
+            return st.just(values[k]) if values else part.strategy
 
         return first_values(rebuilt(strategy, leaf), 1)
 
@@ -135,16 +148,16 @@ def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
 
 def leaf_values(strategy: st.SearchStrategy[Any], most: int) -> list[Any]:
     """Return values of a strategy in which the k-th value of every leaf comes together, as long as a leaf has one."""
-    inner, longest = unwrap_strategies(strategy), 0  # type: ignore[no-untyped-call]
-    if values := values_of(inner):
+    longest = 0
+    if values := values_of(part_of(strategy)):
         return values[:most]
 
     def at(k: int) -> Leaf:
-        def leaf(inner: Any) -> st.SearchStrategy[Any]:
+        def leaf(part: Part) -> st.SearchStrategy[Any]:
             nonlocal longest
-            values = values_of(inner)
+            values = values_of(part)
             longest = max(longest, len(values))
-            return st.just(values[k % len(values)]) if values else inner
+            return st.just(values[k % len(values)]) if values else part.strategy
 
         return leaf
 
@@ -166,13 +179,12 @@ class Domain:
     @classmethod
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
         """Return the numbers that a strategy generates, or None where they are no numbers."""
-        inner = unwrap_strategies(strategy)  # type: ignore[no-untyped-call]
-        match type(inner).__name__:
-            case "IntegersStrategy" | "FloatStrategy":
-                low, high = (f(values_of(inner)[:2]) for f in (min, max))
-                return cls(low, high, type(inner).__name__ == "IntegersStrategy")
-            case "SampledFromStrategy":
-                return cls.listing(inner.elements)
+        match part := part_of(strategy):
+            case Integers() | Floats():
+                low, high = (f(values_of(part)[:2]) for f in (min, max))
+                return cls(low, high, isinstance(part, Integers))
+            case Listed(elements=elements):
+                return cls.listing(elements)
         return None
 
     @classmethod

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from auditdp.bounds.curves import Curve
-from auditdp.results import Number
+from auditdp.details import Number
+from auditdp.rounding import outwards
 
 ROUNDING = 1e-9
 """Relative error that the numerical libraries are trusted to stay within; every bound is lowered by it."""
@@ -127,14 +126,10 @@ def certified(
 
 
 def rounded_down(value: float, digits: int = 4) -> str:
-    """Write a non-negative number with so many significant digits, never above its value."""
-    return _rounded(value, Context(prec=digits, rounding=ROUND_FLOOR))
+    """Write a lower bound with so many significant digits, never above its value."""
+    return outwards(value, up=False, digits=digits, near=0.0)
 
 
 def rounded_up(value: float, digits: int = 2) -> str:
-    """Write a non-negative number with so many significant digits, never below its value."""
-    return _rounded(value, Context(prec=digits, rounding=ROUND_CEILING))
-
-
-def _rounded(value: float, context: Context) -> str:
-    return f"{float(context.create_decimal(Decimal(value))):.6g}" if math.isfinite(value) else f"{value:g}"
+    """Write an upper bound with so many significant digits, never below its value."""
+    return outwards(value, up=True, digits=digits, near=0.0)

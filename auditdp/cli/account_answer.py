@@ -19,9 +19,10 @@ from auditdp.accountants.solve import DIGITS as DIGITS_SOLVED
 from auditdp.accountants.solve import Solution
 from auditdp.claims import ApproxDP
 from auditdp.cli.common import columns
+from auditdp.details import json_number
 from auditdp.errors import MissingExtraError
 from auditdp.report.numbers import MISSING, bound, number
-from auditdp.results import Verdict, json_number
+from auditdp.results import Verdict
 
 SCHEMA = 1
 DIGITS = 6

@@ -57,6 +57,8 @@ def continuation(asked: Asked) -> Continuation:
     Raises:
         ConfigurationError: If other options do not go with it, or the game of that audit cannot go on.
     """
+    from auditdp.details import GameDetails  # loads pydantic
+
     _refuse_others(asked)
     record, keep = read_run(asked.log_path), True
     unfinished = record.arguments.get("continued")
@@ -67,7 +69,8 @@ def continuation(asked: Asked) -> Continuation:
     game = _game(chosen)
     before = str(record.arguments.get("budget", "standard"))
     (goal,) = Budget.read(f"{before},{asked.budget}").further[-1:]
-    made = int(game.details["parts"][-1]["calls"])
+    assert isinstance(game.details, GameDetails)  # it is a game
+    made = game.details.parts[-1].calls
     if isinstance(goal, int) and goal <= made:
         raise ConfigurationError(
             f"--calls {goal:,}: the game of {chosen.id} has made {made:,} calls; give how many it is to have altogether"

@@ -69,7 +69,7 @@ def replay(
             f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {_shown(chosen)} then, "
             f"{_shown(result)} now"
         )
-        if any("outputs" in (evidence.details.get("confirmation") or {}) for evidence in chosen.evidence):
+        if chosen.recorded:
             for line in processes.ask("again", task, chosen):
                 say(line)
     if result.verdict is Verdict.ERROR:

@@ -15,6 +15,7 @@ from auditdp.accountants.base import Accountant
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
 from auditdp.claims import Claim, GaussianDP
+from auditdp.details import AccountantAnswer, AccountingDetails
 from auditdp.results import Counterexample, Evidence, Verdict
 from auditdp.rounding import outwards
 
@@ -56,24 +57,24 @@ def accounting_evidence(
         epsilon_lower=check.lower.epsilon if whole and check.lower else None,
         epsilon_upper=check.upper.epsilon if whole and check.upper else None,
         counterexample=_counterexample(check),
-        details={
-            "claimed_epsilon": check.epsilon,
-            "about": check.about.text,
-            "delta": check.delta,
-            "accountants": [
-                {
-                    "name": answer.name,
-                    "soundness": str(answer.soundness),
-                    "epsilon": answer.epsilon,
-                    "adjacency": answer.adjacency,
-                    "sampling": answer.sampling,
-                    "source": answer.source,
-                    "finding": answer.finding,
-                }
+        details=AccountingDetails(
+            claimed_epsilon=check.epsilon,
+            about=check.about.text,
+            delta=check.delta,
+            accountants=[
+                AccountantAnswer(
+                    name=answer.name,
+                    soundness=str(answer.soundness),
+                    epsilon=answer.epsilon,
+                    adjacency=answer.adjacency,
+                    sampling=answer.sampling,
+                    source=answer.source,
+                    finding=answer.finding,
+                )
                 for answer in check.answers
             ],
-            "findings": check.findings,
-        },
+            findings=check.findings,
+        ),
     )
 
 

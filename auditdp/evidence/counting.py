@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from auditdp.binomial import Floats
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_share
 from auditdp.claims import Claim, GaussianDP
+from auditdp.details import CountingDetails, UpperBound
 from auditdp.evidence.events import largest_losses, unseen
 from auditdp.evidence.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
 from auditdp.evidence.tally import Tally
@@ -211,19 +212,20 @@ def _evidence(
 ) -> Evidence:
     inputs = "the input" if len(tally.inputs) == 1 else f"the {len(tally.inputs):,} inputs"
     sure = confidence(alpha)
-    details: dict[str, Any] = {"runs_per_input": tally.runs, "confidence": 1 - alpha}
+    details = CountingDetails(runs_per_input=tally.runs, confidence=1 - alpha)
     said = []
     if losses is not None:
         delta, epsilon = losses.shown
         scope = _scope(played, adjacency)
-        details |= {
-            "scope": scope,
-            "outputs": len(tally.outputs),
-            "upper_bounds": [{"delta": d, "epsilon": e} for d, e in losses.bounds],
-            "delta_upper": delta,
-            "delta_at_claim": losses.claimed,
-            **({"counted_pairs": list(map(str, played))} if len(played) <= MOST_NAMED else {}),
-        }
+        details = replace(
+            details,
+            scope=scope,
+            outputs=len(tally.outputs),
+            upper_bounds=[UpperBound(delta=d, epsilon=e) for d, e in losses.bounds],
+            delta_upper=delta,
+            delta_at_claim=losses.claimed,
+            counted_pairs=list(map(str, played)) if len(played) <= MOST_NAMED else None,
+        )
         bound = (
             f"no set of outputs loses more than ε = {outwards(epsilon, up=True)}, but for a probability of "
             f"δ = {outwards(delta, up=True, digits=2)},"
@@ -232,11 +234,11 @@ def _evidence(
         if losses.claimed is not None:
             said.append(f"δ ≤ {outwards(losses.claimed, up=True, digits=2)} at ε = {claim.level:.6g}")
     if followed is not None:
-        details |= {"law_distance": followed.distance, "law_distance_is": followed.kind}
+        details = replace(details, law_distance=followed.distance, law_distance_is=followed.kind)
         if followed.refuted is None:
             distance = f"{followed.kind} {outwards(followed.distance, up=True, digits=2)}"
             seen = f"the code was seen to follow its law within {distance} on {inputs} played"
-            details["followed"] = f"{seen} ({sure})"
+            details = replace(details, followed=f"{seen} ({sure})")
             said.append(seen)
     statement = f"Counting {tally.runs:,} runs on each of {inputs} played: {'; '.join(said)} ({sure})"
     if followed is not None and followed.refuted is not None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from auditdp.adjacency import Adjacency, AnyValues, Box, Pair
 from auditdp.adjacency.base import UpToOrder
 from auditdp.betting.game import checked_pairs
+from auditdp.capabilities import Capabilities
 from auditdp.claims import Claim
 from auditdp.errors import AuditError
 from auditdp.evidence.losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses
@@ -70,7 +70,7 @@ class Compared:
 
 
 def by_pairs(
-    mechanism: Any,
+    able: Capabilities,
     stated: Stated,
     claim: Claim,
     adjacency: Adjacency,
@@ -91,7 +91,7 @@ def by_pairs(
         return Compared(
             pairs, losses, f"{count} of {adjacency.name}", complete=False, missing=missing, looked_at=len(pairs)
         )
-    noise = declared_noise(mechanism, stated, pairs[0].data)
+    noise = declared_noise(able, stated, pairs[0].data)
     departures = [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
     found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
     listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
@@ -116,7 +116,7 @@ def by_pairs(
             looked_at=looked,
         )
     apart = f"at most {noise.sensitivity:g} apart in {noise.norm}"
-    around = " around its query" if hasattr(mechanism, "query") else ""
+    around = " around its query" if able.query is not None else ""
     return Compared(
         pairs,
         losses,

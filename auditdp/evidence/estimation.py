@@ -19,6 +19,8 @@ from scipy.special import stdtrit
 
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding
+from auditdp.capabilities import capabilities
+from auditdp.details import ClassOfInputs, EstimationDetails
 from auditdp.errors import MechanismError
 from auditdp.evidence import means
 from auditdp.evidence.means import Floats
@@ -94,21 +96,21 @@ def estimation_evidence(
     common: dict[str, Any] = {
         "kind": "estimation",
         "calls": sum(len(s.errors) for s in samples),
-        "details": {"classes": classes, "margin": promise.margin},
+        "details": EstimationDetails(classes=classes, margin=promise.margin),
     }
     said = str(promise)[0].upper() + str(promise)[1:]
-    refuted = [c for c in classes if any(b for b, s in zip(broken, samples, strict=True) if s.name == c["class"])]
+    refuted = [c for c in classes if any(b for b, s in zip(broken, samples, strict=True) if s.name == c.name)]
     undeclared = any(s.limits is None for s in samples)
     if refuted:
         worst = max(refuted, key=lambda c: _severity(promise, c))
-        check_finding(made, inputs[worst["class"]][:2], streams, calls)
+        check_finding(made, inputs[worst.name][:2], streams, calls)
         asymptotic = undeclared and isinstance(promise, Unbiased)
         return Evidence(
             verdict=Verdict.VIOLATED,
             statement=f"{said} is refuted in {len(refuted)} of {len(classes)} classes at "
             f"{'the asymptotic ' if asymptotic else ''}level {alpha:.4g}",
             assumptions=_assumptions(promise, samples, alpha, asymptotic, refuted=True),
-            counterexample=Counterexample(pair=worst["class"], explanation=_explain(promise, worst)),
+            counterexample=Counterexample(pair=worst.name, explanation=_explain(promise, worst)),
             **common,
         )
     asymptotic = undeclared and promise.kurtosis is None
@@ -161,7 +163,7 @@ def _samples(
 
 def _declared(mechanism: Mechanism, promise: Promise, data: Any, values: Floats) -> Limits | None:
     """Return the declared range for an input, wider by what rounding may add, after checking that it holds."""
-    own = getattr(mechanism, "output_range", None)
+    own = capabilities(mechanism).output_range
     given = own(data) if own is not None else None
     if given is None:
         given = promise.range(data) if callable(promise.range) else promise.range
@@ -233,7 +235,7 @@ def _assumptions(
     return found
 
 
-def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise, alpha: float) -> dict[str, Any]:
+def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise, alpha: float) -> ClassOfInputs:
     """Return the numbers of one class for the report: of its inputs together, and of the one that is furthest off.
 
     The intervals are Student's: they show where the numbers are, and no verdict rests on them.
@@ -245,20 +247,20 @@ def _describe(samples: Sequence[Sample], group: Sequence[Any], promise: Promise,
     bias = float(values.mean())
     variance = float(np.average([v.var(ddof=1) for v in parts], weights=[len(v) for v in parts]))
     low, high = variance_interval(np.concatenate([means.sample_variances(v) for v in parts]), variance, alpha)
-    return {
-        "class": samples[0].name,
-        "n": len(values),
-        "truth": truth,
-        "mean": truth + bias,
-        "low": truth + bias - half,
-        "high": truth + bias + half,
-        "variance": variance,
-        "variance_low": low,
-        "variance_high": high,
-        "variance_bound": promise.bound if isinstance(promise, VarianceAtMost) else None,
-        "largest_bias": max((float(v.mean()) for v in parts), key=abs),
-        "largest_variance": max(float(v.var(ddof=1)) for v in parts),
-    }
+    return ClassOfInputs(
+        name=samples[0].name,
+        n=len(values),
+        truth=truth,
+        mean=truth + bias,
+        low=truth + bias - half,
+        high=truth + bias + half,
+        variance=variance,
+        variance_low=low,
+        variance_high=high,
+        variance_bound=promise.bound if isinstance(promise, VarianceAtMost) else None,
+        largest_bias=max((float(v.mean()) for v in parts), key=abs),
+        largest_variance=max(float(v.var(ddof=1)) for v in parts),
+    )
 
 
 def variance_interval(groups: Floats, variance: float, alpha: float) -> tuple[float, float]:
@@ -272,22 +274,20 @@ def _student(values: Floats, alpha: float) -> float:
     return float(-stdtrit(len(values) - 1, alpha / 2) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
-def _severity(promise: Promise, c: dict[str, Any]) -> float:
-    return float(c["largest_variance"] if isinstance(promise, VarianceAtMost) else abs(c["largest_bias"]))
+def _severity(promise: Promise, c: ClassOfInputs) -> float:
+    return c.largest_variance if isinstance(promise, VarianceAtMost) else abs(c.largest_bias)
 
 
-def _explain(promise: Promise, c: dict[str, Any]) -> str:
+def _explain(promise: Promise, c: ClassOfInputs) -> str:
     if isinstance(promise, VarianceAtMost):
         return (
-            f"The variance over {c['n']:,} calls is {c['variance']:.6g}, interval [{c['variance_low']:.6g}, "
-            f"{c['variance_high']:.6g}], and {c['largest_variance']:.6g} at the worst input, above {promise.bound:.6g}"
+            f"The variance over {c.n:,} calls is {c.variance:.6g}, interval [{c.variance_low:.6g}, "
+            f"{c.variance_high:.6g}], and {c.largest_variance:.6g} at the worst input, above {promise.bound:.6g}"
         )
-    bias, half = c["mean"] - c["truth"], c["high"] - c["mean"]
-    text = (
-        f"The truth is {c['truth']:.6g}, the mean over {c['n']:,} calls {c['mean']:.6g}: bias {bias:+.4g} ± {half:.2g}"
-    )
+    bias, half = c.mean - c.truth, c.high - c.mean
+    text = f"The truth is {c.truth:.6g}, the mean over {c.n:,} calls {c.mean:.6g}: bias {bias:+.4g} ± {half:.2g}"
     return (
         text
-        if math.isclose(c["largest_bias"], bias, rel_tol=1e-9)
-        else f"{text}, {c['largest_bias']:+.4g} at the worst input"
+        if math.isclose(c.largest_bias, bias, rel_tol=1e-9)
+        else f"{text}, {c.largest_bias:+.4g} at the worst input"
     )

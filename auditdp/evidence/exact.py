@@ -22,7 +22,9 @@ from flint import arb
 
 from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import sides
+from auditdp.capabilities import capabilities
 from auditdp.claims import Claim, GaussianDP
+from auditdp.details import ExactDetails
 from auditdp.errors import AuditError, MechanismError
 from auditdp.evidence.coverage import EXAMPLES, Compared, by_envelope, by_pairs
 from auditdp.evidence.losses import (
@@ -37,7 +39,7 @@ from auditdp.evidence.losses import (
 from auditdp.evidence.stated import Stated, is_pure, size, stated_by
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
 from auditdp.laws.balls import FLOAT_RELATIVE_ERROR, above, below
-from auditdp.mechanism import brief, law_is_of_output, name_of, stated_law
+from auditdp.mechanism import brief
 from auditdp.results import Counterexample, Evidence, Verdict
 from auditdp.search import smallest
 
@@ -54,9 +56,10 @@ def has_exact_law(mechanism: Any, adjacency: Adjacency, *, refuting: bool = Fals
         adjacency: The neighbours.
         refuting: Only a law that can refute a claim, which one before post-processing cannot.
     """
-    if isinstance(adjacency, Box) and hasattr(mechanism, "envelope"):
+    able = capabilities(mechanism)
+    if isinstance(adjacency, Box) and able.envelope is not None:
         return True
-    return law_is_of_output(mechanism) if refuting else stated_law(mechanism) is not None
+    return (able.law_of_output if refuting else able.law) is not None
 
 
 def exact_evidence(
@@ -84,18 +87,19 @@ def exact_evidence(
         MechanismError: If the laws are malformed, or no law is stated.
         AdjacencyError: If a pair is not adjacent.
     """
-    stated = stated_by(mechanism, claim)
+    able = capabilities(mechanism)
+    stated = stated_by(able, claim)
     envelope: Envelope | None = None
-    enclosed = pairs is None and hasattr(mechanism, "envelope") and (stated is None or is_pure(claim))
-    if enclosed and isinstance(adjacency, Box):
-        envelope = mechanism.envelope()
+    enclosed = pairs is None and (stated is None or is_pure(claim))
+    if enclosed and isinstance(adjacency, Box) and able.envelope is not None:
+        envelope = able.envelope()
         compared = by_envelope(envelope, stated, adjacency, seed)
     elif stated is None:
-        raise MechanismError(f"{name_of(mechanism)}: states no law to compare; give it distribution(data)")
+        raise MechanismError(f"{able.name}: states no law to compare; give it distribution(data)")
     else:
         if refuting and stated.of_output:
             pairs = _first_that_breaks(stated, claim, adjacency, pairs) or pairs
-        compared = by_pairs(mechanism, stated, claim, adjacency, pairs, seed=seed, examples=examples)
+        compared = by_pairs(able, stated, claim, adjacency, pairs, seed=seed, examples=examples)
     # An envelope is of the output, and its pairs attain it where no law says otherwise.
     attained = envelope is not None or (stated is not None and stated.of_output)
     judged = [_judge(loss, claim) for loss in compared.losses]
@@ -109,14 +113,14 @@ def exact_evidence(
     known = all(level is not None for level in ends)
     common: dict[str, Any] = {
         "kind": "exact",
-        "assumptions": _assumptions(mechanism, stated, compared, pair, attained=attained),
-        "details": _details(claim, stated, worst, pair, attained=attained)
-        | {"worst_pair": str(pair), "scope": compared.scope}
-        | ({} if compared.looked_at is None else {"pairs_enumerated": compared.looked_at})
-        | (
-            {"given_sensitivity": float(mechanism.sensitivity)}
-            if compared.bound is not None and envelope is None
-            else {}
+        "assumptions": _assumptions(able.name, stated, compared, pair, attained=attained),
+        "details": ExactDetails(
+            exact_epsilon=worst.lower if attained and (worst.mu is None or is_pure(claim)) else None,
+            worst_pair=str(pair),
+            scope=compared.scope,
+            pairs_enumerated=compared.looked_at,
+            given_sensitivity=able.sensitivity if compared.bound is not None and envelope is None else None,
+            **_curves(claim, stated, worst, pair),
         ),
         "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known and attained else None,
         "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
@@ -222,12 +226,12 @@ def _number(value: arb, digits: int) -> str:
     return f"{float(value.mid()):.{digits}g}"
 
 
-def _assumptions(mechanism: Any, stated: Stated | None, compared: Compared, pair: Pair, *, attained: bool) -> list[str]:
+def _assumptions(name: str, stated: Stated | None, compared: Compared, pair: Pair, *, attained: bool) -> list[str]:
     """Return what the evidence rests on."""
     what = (
         "draws from the law that it states" if attained else "computes its output from what has the law that it states"
     )
-    found = [f"{name_of(mechanism)} {what}", f"scope: {compared.scope}", *compared.assumptions]
+    found = [f"{name} {what}", f"scope: {compared.scope}", *compared.assumptions]
     law = stated.law_of(pair.data) if stated is not None and compared.by_law else None
     if isinstance(law, FiniteLaw | StepLaw):
         if law.left_out.most > 0 and not law.left_out.certain:
@@ -258,17 +262,16 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
         return bool(loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
 
 
-def _details(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair, *, attained: bool) -> dict[str, Any]:
-    exact = worst.lower
-    details: dict[str, Any] = {"exact_epsilon": exact} if attained and (worst.mu is None or is_pure(claim)) else {}
-    top = 1.25 * max(claim.level, exact if math.isfinite(exact) else 2 * claim.level)
+def _curves(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair) -> dict[str, Any]:
+    """Return δ(ε) of the claim, and of the worst pair where its law is known."""
+    top = 1.25 * max(claim.level, worst.lower if math.isfinite(worst.lower) else 2 * claim.level)
     epsilons = np.linspace(0.0, top, CURVE_POINTS)
-    details["claim_curve"] = [[float(e), claim.delta_at(float(e))] for e in epsilons]
+    curves: dict[str, Any] = {"claim_curve": [(float(e), claim.delta_at(float(e))) for e in epsilons]}
     laws = [] if stated is None or not stated.of_output else [stated.law_of(data) for _, data in sides(pair)]
     if laws and isinstance(laws[0], FiniteLaw | StepLaw | GaussianLaw):
         with suppress(MechanismError):  # no closed form where sigma depends on the data
-            details["curve"] = delta_curve(laws[0], laws[1], epsilons)
-    return details
+            curves["curve"] = delta_curve(laws[0], laws[1], epsilons)
+    return curves
 
 
 def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:

@@ -13,7 +13,8 @@ probability at most alpha. A clean game is never evidence that a mechanism is pr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from auditdp.adjacency import Adjacency, Pair
@@ -28,6 +29,7 @@ from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_finding, check_share
 from auditdp.calls.recording import Playback, Recorder
 from auditdp.claims import Claim
+from auditdp.details import Confirmation, ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.power import calls_of_pair, detectable, rarely
 from auditdp.evidence.wording import count, explained, notices
@@ -125,39 +127,42 @@ def play_game(
     for goal in further:
         if len(parts) == len(further) and recorded not in (None, game.wealth.log_wealth):
             raise ConfigurationError(
-                f"the log wealth after {parts[-1]['calls']:,} calls is {game.wealth.log_wealth!r}, and {recorded!r} is "
+                f"the log wealth after {parts[-1].calls:,} calls is {game.wealth.log_wealth!r}, and {recorded!r} is "
                 "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
             )
         most = goal - spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)
         game.play(most, alpha=alpha, stop_when_refuted=not bounded, going_on=going_on)
         parts.append(_part(game, spent))
-    details = _details(game, alpha) | {"search_calls": spent - checked, "independence_calls": checked}
+    details = replace(_details(game, alpha), search_calls=spent - checked, independence_calls=checked, parts=parts)
     if find:
-        details["calls_to_find"] = (
+        found = (
             f"{each:,} on each pair of {len(game.tables)}, for {find.description}, nine times in ten (--find {find})"
         )
-    details["parts"] = parts
+        details = replace(details, calls_to_find=found)
     if further:
-        details["went_on"] = "; ".join(
-            f"after {part['calls']:,} calls, with an e-value of {math.exp(min(part['log_e_value'], 700.0)):.4g}"
+        stops = (
+            f"after {part.calls:,} calls, with an e-value of {math.exp(min(part.log_e_value, 700.0)):.4g}"
             for part in parts[:-1]
         )
+        details = replace(details, went_on="; ".join(stops))
     common: dict[str, Any] = {
         "kind": "game",
         "assumptions": _assumptions(made, adjacency),
         "epsilon_lower": game.wealth.lower_bound(alpha),
         "log_e_value": game.wealth.log_wealth,
-        "details": details,
     }
     symbol = SYMBOLS[claim.parameter]
     bound = f"{symbol} ≥ {outwards(common['epsilon_lower'], up=False)}, {confidence(alpha)}"
     used = game.wealth.calls + spent
     if not game.wealth.refuted(alpha):
         level, alternative = detectable(game, alpha)
-        details |= {"detectable_epsilon": level, "detectable_alternative": alternative}
-        details["growths"] = growths(claim, level) if math.isfinite(level) else []
-        if claim.delta == 0:
-            details["detectable_rarely"] = list(rarely(game, alpha))
+        details = replace(
+            details,
+            detectable_epsilon=level,
+            detectable_alternative=alternative,
+            growths=growths(claim, level) if math.isfinite(level) else [],
+            detectable_rarely=rarely(game, alpha) if claim.delta == 0 else None,
+        )
         shown = f" ({bound})" if common["epsilon_lower"] > 0 else ""
         power = (
             f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative})"
@@ -168,19 +173,19 @@ def play_game(
             verdict=Verdict.NOT_REFUTED,
             statement=f"{count(used)} did not refute the claim{shown}; {power}",
             calls=used,
+            details=details,
             **common,
         )
     part, own = f" of part {len(parts)}" if further else "", alpha / 2 ** len(parts)
     fresh = _confirm(game, streams, f"confirmation{part}", own)
     used += fresh.wealth.calls
-    details["confirmation"] = _confirmation(fresh, own)
-    if isinstance(fresh.calls, Recorder):
-        details["confirmation"]["outputs"] = fresh.calls.recorded()
-    seen = f"{count(details['refuted_at'])} were enough to refute the claim ({bound})"
+    details = replace(details, confirmation=_confirmation(fresh, own))
+    assert game.refuted_at is not None  # it was
+    seen = f"{count(game.refuted_at)} were enough to refute the claim ({bound})"
     if not fresh.wealth.refuted(own):
         used += check_state(game, streams, own)
         checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
-        details["independence_calls"] += checked
+        details = replace(details, independence_calls=(details.independence_calls or 0) + checked)
         used += checked
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
@@ -190,6 +195,7 @@ def play_game(
                 "the violation is too small for so many calls; another seed with more calls tells which"
             ),
             calls=used,
+            details=details,
             **common,
         )
     statement = f"{seen}, and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
@@ -202,12 +208,13 @@ def play_game(
             if again.wealth.refuted(own):
                 fresh = again
                 statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
-                details["smallest"] = {"calls": spent} | _confirmation(fresh, own)
+                details = replace(details, smallest=replace(_confirmation(fresh, own), outputs=None))
     return Evidence(
         verdict=Verdict.VIOLATED,
         statement=statement,
         calls=used,
         counterexample=explained(fresh),
+        details=details,
         **common,
     )
 
@@ -216,7 +223,7 @@ def play_again(
     mechanism: Mechanism,
     claim: Claim,
     adjacency: Adjacency,
-    confirmation: Mapping[str, Any],
+    confirmation: Confirmation,
     *,
     streams: Streams,
     forecasters: Sequence[Any] | None = None,
@@ -236,15 +243,15 @@ def play_again(
     Raises:
         ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
     """
-    listed = [pair for pair in checked_pairs(adjacency, pairs) if str(pair) == confirmation["pair"]]
+    listed = [pair for pair in checked_pairs(adjacency, pairs) if str(pair) == confirmation.pair]
     if not listed:
         raise ConfigurationError(
-            f"the pair of this finding, {confirmation['pair']}, is not one that the audit lists; give it with play="
+            f"the pair of this finding, {confirmation.pair}, is not one that the audit lists; give it with play="
         )
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
-    recorded = Playback(Calls(mechanism), confirmation["outputs"])
+    recorded = Playback(Calls(mechanism), confirmation.outputs or {})
     game = Game(recorded, claim, listed[:1], templates, prefixed(streams, "confirmation"))
-    game.play(confirmation["calls"], alpha=confirmation["alpha"], stop_when_refuted=True)
+    game.play(confirmation.calls, alpha=confirmation.alpha, stop_when_refuted=True)
     return game.wealth.log_wealth
 
 
@@ -267,27 +274,26 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
     return made
 
 
-def _part(game: Game, spent: int) -> dict[str, Any]:
+def _part(game: Game, spent: int) -> Part:
     """Return what a game had played and won when it stopped, or went on."""
-    return {"calls": game.wealth.calls + spent, "log_e_value": game.wealth.log_wealth}
+    return Part(calls=game.wealth.calls + spent, log_e_value=game.wealth.log_wealth)
 
 
-def _details(game: Game, alpha: float) -> dict[str, Any]:
+def _details(game: Game, alpha: float) -> GameDetails:
     """Return what the report plots and lists of a game."""
     wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)
-    return {
-        "wealth_path": [[n, w] for n, w in game.path],
-        "bound_path": [[n, bound] for n, bound in game.bounds],
-        "threshold": math.log(1 / alpha),
-        "refuted_at": game.refuted_at,
-        "forecasters": [{"name": name, "log_wealth": w} for w, name in wealth[:MOST_LISTED]],
-        "forecasters_played": len(game.names),
-        "pairs": [
-            {"pair": str(t.pair), "calls": t.calls, "growth": game.earned(t) / max(t.calls, 1)} for t in game.tables
+    return GameDetails(
+        wealth_path=list(game.path),
+        bound_path=list(game.bounds),
+        threshold=math.log(1 / alpha),
+        refuted_at=game.refuted_at,
+        forecasters=[ForecasterWealth(name=name, log_wealth=w) for w, name in wealth[:MOST_LISTED]],
+        forecasters_played=len(game.names),
+        pairs=[
+            PlayedPair(pair=str(t.pair), calls=t.calls, growth=game.earned(t) / max(t.calls, 1)) for t in game.tables
         ],
-        "confirmation": None,
-        "notices": notices(game),
-    }
+        notices=notices(game),
+    )
 
 
 def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
@@ -306,16 +312,17 @@ def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
     return fresh
 
 
-def _confirmation(fresh: Game, alpha: float) -> dict[str, Any]:
+def _confirmation(fresh: Game, alpha: float) -> Confirmation:
     """Return what happened on fresh randomness."""
     right, wrong = fresh.wealth.record_of_best
-    return {
-        "pair": str(fresh.best.pair),
-        "calls": fresh.wealth.calls,
-        "log_e_value": fresh.wealth.log_wealth,
-        "alpha": alpha,
-        "confirmed": fresh.wealth.refuted(alpha),
-        "forecaster": fresh.best_forecaster,
-        "bets": right + wrong,
-        "right": right,
-    }
+    return Confirmation(
+        pair=str(fresh.best.pair),
+        calls=fresh.wealth.calls,
+        log_e_value=fresh.wealth.log_wealth,
+        alpha=alpha,
+        confirmed=fresh.wealth.refuted(alpha),
+        forecaster=fresh.best_forecaster,
+        bets=right + wrong,
+        right=right,
+        outputs=fresh.calls.recorded() if isinstance(fresh.calls, Recorder) else None,
+    )

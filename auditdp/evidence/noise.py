@@ -19,6 +19,7 @@ from scipy import sparse
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.base import sides
+from auditdp.capabilities import Capabilities
 from auditdp.evidence.losses import ROUNDING_TOLERANCE, PairLoss, gaussian_loss, laplace_loss
 from auditdp.evidence.stated import Stated
 from auditdp.laws import GaussianLaw, LaplaceLaw
@@ -37,13 +38,13 @@ class DeclaredNoise:
     """Noise of the scale that one input shows, around answers of a declared sensitivity.
 
     Attributes:
-        mechanism: States the law, and perhaps the query.
+        able: The mechanism, which states the law, and perhaps the query.
         stated: Its law.
         first: The input that the others are compared with.
         sensitivity: S.
     """
 
-    mechanism: Any
+    able: Capabilities
     stated: Stated
     first: Any
     sensitivity: float
@@ -90,11 +91,11 @@ class DeclaredNoise:
                 f"the scale of the noise depends on the data: {_scale(law)!r} on {brief(data)}, {_scale(self.law)!r} on "
                 f"{brief(self.first)}"
             )
-        if not hasattr(self.mechanism, "query"):
+        if self.able.query is None:
             return ""
         for seed in SEEDS:
             try:
-                answers = self.mechanism.query(data, np.random.default_rng(seed))
+                answers = self.able.query(data, np.random.default_rng(seed))
                 answers = np.ravel(answers.toarray() if sparse.issparse(answers) else answers).astype(float)
             except Exception as error:
                 return f"query raised {type(error).__name__}: {error} (on input {brief(data)})"
@@ -129,14 +130,12 @@ class DeclaredNoise:
         return sum((gap**2 for gap in gaps) if self.norm == "l2" else gaps, Fraction(0))
 
 
-def declared_noise(mechanism: Any, stated: Stated, first: Any) -> DeclaredNoise | None:
+def declared_noise(able: Capabilities, stated: Stated, first: Any) -> DeclaredNoise | None:
     """Return the model that a mechanism declares by ``sensitivity`` and ``norm``; None where it declares none that fits."""
-    sensitivity, law = getattr(mechanism, "sensitivity", None), stated.law_of(first)
-    if not isinstance(sensitivity, int | float | np.integer | np.floating) or not 0 < sensitivity < math.inf:
+    law = stated.law_of(first)
+    if able.finite_sensitivity is None or type(law) not in NORMS or able.declared_norm != NORMS[type(law)]:
         return None
-    if type(law) not in NORMS or getattr(mechanism, "norm", None) != NORMS[type(law)]:
-        return None
-    return DeclaredNoise(mechanism, stated, first, float(sensitivity))
+    return DeclaredNoise(able, stated, first, able.finite_sensitivity)
 
 
 def _agree(answers: Array, location: Array, scale: float) -> bool:

@@ -29,6 +29,7 @@ from auditdp.bounds.result import Bound, Question
 from auditdp.calls import Calls
 from auditdp.calls.leaves import Raised
 from auditdp.claims import Claim
+from auditdp.details import OneRunDetails
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.mechanism import Mechanism
 from auditdp.randomness import Streams, prefixed
@@ -108,12 +109,9 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
         ],
         "epsilon_lower": bound.lower,
         "calls": trainings,
-        "details": {
-            "canaries": adjacency.count,
-            "trainings": trainings,
-            "method": bound.method,
-            "p_value": bound.p_value,
-        },
+        "details": OneRunDetails(
+            canaries=adjacency.count, trainings=trainings, method=bound.method, p_value=bound.p_value
+        ),
     }
     if not bound.refuted:
         return Evidence(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,9 @@ from scipy import sparse
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.calls.inputs import Inputs
+from auditdp.capabilities import capabilities
 from auditdp.errors import AuditError, MechanismError
-from auditdp.mechanism import Array, brief, name_of
+from auditdp.mechanism import Array, brief
 from auditdp.randomness import Streams
 
 DRAWS = 8
@@ -23,7 +23,6 @@ ROUNDING_UNITS = 256
 """Excess in units of the last place of the values (at the norm of the larger one) that is called rounding."""
 EXACT_INTEGERS = 2**53
 """Integers below this are doubles, and so are their differences."""
-NORMS = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,6 @@ class Difference:
     second: Any
     norm: float
     rounding: float
-
-
-def has_query(mechanism: Any) -> bool:
-    """Return whether the mechanism says what it computes before its noise and what the noise is calibrated to."""
-    return hasattr(mechanism, "query") and hasattr(mechanism, "sensitivity")
 
 
 class Comparison:
@@ -55,15 +49,18 @@ class Comparison:
         random: Whether the query ever drew anything.
 
     Raises:
-        AuditError: If the declared sensitivity or its norm is not one.
+        AuditError: If there is no query, or the declared sensitivity or its norm is not one.
     """
 
     def __init__(self, mechanism: Any, adjacency: Adjacency, streams: Streams) -> None:
-        self.mechanism = mechanism
+        able = capabilities(mechanism)
+        if able.query is None:
+            raise MechanismError(f"{able.name}: has no query to compare; give it query(data, rng)")
+        self.query = able.query
         self.adjacency = adjacency
-        self.name = f"{name_of(mechanism)}.query"
-        self.sensitivity = _declared_sensitivity(mechanism)
-        self.order, self.norm = declared_norm(mechanism)
+        self.name = f"{able.name}.query"
+        self.sensitivity = able.sensitivity
+        self.order, self.norm = able.norm.order, able.norm.name
         self.seeds = [int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)]
         self._inputs = Inputs()
         self.largest: Difference | None = None
@@ -109,7 +106,7 @@ class Comparison:
         rng = np.random.default_rng(seed)
         try:
             with self._inputs.lent(self.name, data) as (lent,):
-                raw = self.mechanism.query(lent, rng)
+                raw = self.query(lent, rng)
             value = raw.tocsr() if sparse.issparse(raw) else np.asarray(raw)
         except AuditError:
             raise
@@ -154,30 +151,6 @@ class Comparison:
                 f"{self.name}: gave {show(once)} and {show(again)} on one input with one seed; draw all its "
                 "randomness from the rng that it is given"
             )
-
-
-def _declared_sensitivity(mechanism: Any) -> float:
-    value = mechanism.sensitivity
-    if not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < math.inf:
-        raise AuditError(f"{name_of(mechanism)}: expected a finite sensitivity > 0, got sensitivity={value!r}")
-    return float(value)
-
-
-def declared_norm(mechanism: Any) -> tuple[float, str]:
-    """Return the order of the norm in which the sensitivity is measured, and what reports call it.
-
-    Raises:
-        AuditError: If it is no norm.
-    """
-    norm = getattr(mechanism, "norm", None)
-    if isinstance(norm, str) and norm in NORMS:
-        return NORMS[norm], norm
-    if isinstance(norm, int | float | np.integer | np.floating) and norm >= 1:
-        return float(norm), f"l{norm:g}"
-    raise AuditError(
-        f"{name_of(mechanism)}: expected norm 'l1', 'l2', 'linf' or an order >= 1, in which its sensitivity is measured; "
-        f"got norm={norm!r}"
-    )
 
 
 def _entries(value: Any) -> Array:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
+from auditdp.details import SensitivityDetails
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.query import DRAWS, Comparison, Difference, minus, show
 from auditdp.mechanism import brief
@@ -138,15 +139,15 @@ def _evidence(comparison: Comparison, violation: Difference | None, listed: int,
     common: dict[str, Any] = {
         "kind": "sensitivity",
         "assumptions": assumptions,
-        "details": {
-            "scope": scope,
-            "sensitivity": sensitivity,
-            "norm": norm,
-            "largest_difference": largest.norm,
-            "worst_pair": str(largest.pair),
-            "pairs_compared": comparison.pairs,
-            "exhaustive": complete and not comparison.random,
-        },
+        "details": SensitivityDetails(
+            scope=scope,
+            sensitivity=sensitivity,
+            norm=norm,
+            largest_difference=largest.norm,
+            worst_pair=str(largest.pair),
+            pairs_compared=comparison.pairs,
+            exhaustive=complete and not comparison.random,
+        ),
     }
     if violation is not None:
         return Evidence(

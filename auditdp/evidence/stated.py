@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 from auditdp.adjacency import Pair
 from auditdp.calls.inputs import Inputs
+from auditdp.capabilities import Capabilities
 from auditdp.claims import Claim, GaussianDP
 from auditdp.evidence.losses import PairLoss, pair_loss
-from auditdp.mechanism import identity_key, law_is_of_output, name_of, stated_law
+from auditdp.mechanism import identity_key
 from auditdp.search import key
 
 Result = TypeVar("Result")
@@ -32,12 +33,11 @@ class Stated:
     of_output: bool
 
 
-def stated_by(mechanism: Any, claim: Claim) -> Stated | None:
+def stated_by(able: Capabilities, claim: Claim) -> Stated | None:
     """Return what a mechanism states, with losses at the point of δ(ε) that the claim is about; None where it is nothing."""
-    law = stated_law(mechanism)
-    if law is None:
+    if (law := able.law) is None:
         return None
-    inputs, name = Inputs(), f"{name_of(mechanism)}: its law"
+    inputs, name = Inputs(), f"{able.name}: its law"
 
     def lent_law(data: Any) -> Any:
         with inputs.lent(name, data) as (lent,):
@@ -45,7 +45,7 @@ def stated_by(mechanism: Any, claim: Claim) -> Stated | None:
 
     law_of, asked = _once(lent_law, identity_key), asked_by(claim)
     loss_of = _once(lambda pair: pair_loss(law_of(pair.data), law_of(pair.neighbour), **asked), key)
-    return Stated(law_of, loss_of, law_is_of_output(mechanism))
+    return Stated(law_of, loss_of, able.law_of_output is not None)
 
 
 def is_pure(claim: Claim) -> bool:

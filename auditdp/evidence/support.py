@@ -21,10 +21,11 @@ from auditdp.betting.forecasters import Labels, Player
 from auditdp.betting.views import as_rows, fingerprint
 from auditdp.betting.watcher import Watching
 from auditdp.calls.inputs import Inputs
+from auditdp.capabilities import capabilities
 from auditdp.claims import Claim
 from auditdp.dominating import Floats
 from auditdp.evidence.game import play_game
-from auditdp.mechanism import Array, Mechanism, name_of
+from auditdp.mechanism import Array, Mechanism
 from auditdp.randomness import Streams, prefixed
 from auditdp.results import Evidence
 
@@ -44,7 +45,7 @@ def support_evidence(
 
     A mechanism's own ``possible(outputs, data)`` is used where it has one: whether an input can give exactly that output.
     """
-    forecasters: list[Any] = [Possible()] if hasattr(mechanism, "possible") else []
+    forecasters: list[Any] = [] if capabilities(mechanism).possible is None else [Possible()]
     evidence = play_game(
         mechanism,
         claim,
@@ -74,11 +75,13 @@ class Possible:
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
-        bound, inputs, name = copy.copy(self), Inputs(), f"{name_of(mechanism)}.possible"
+        bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
+        assert able.possible is not None  # else it is not played
+        asked = able.possible
 
-        def possible(outputs: Array) -> list[Any]:
-            with inputs.lent(name, pair.data, pair.neighbour) as lent:
-                return [mechanism.possible(outputs, x) for x in lent]
+        def possible(outputs: Array) -> list[Array]:
+            with inputs.lent(f"{able.name}.possible", pair.data, pair.neighbour) as lent:
+                return [asked(outputs, x) for x in lent]
 
         bound._possible = possible
         return bound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ class Mutant:
     Attributes:
         operator: The kind of fault.
         name: The fault and its place, unique among the mutants of a mechanism.
+        id: The same, but for the names of a function's own variables, which may be renamed.
         description: The same in a sentence.
         original: The mechanism, whose law is what the mutant states.
         broken: What runs. A mutant has the ``query`` of that, because a query is code; one that is broken in its draws
@@ -36,6 +38,7 @@ class Mutant:
     description: str
     original: Any = field(repr=False)
     broken: Any = field(repr=False)
+    id: str = ""
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` independent outputs of the broken mechanism."""
@@ -139,6 +142,7 @@ def _of_source(mechanism: Any, inputs: Sequence[Any]) -> tuple[list[Mutant], lis
             + (f"replaced by {change.after}" if change.after else "left out"),
             mechanism,
             source.Rewritten(mechanism, change),
+            change.id,
         )
         for change in changes
     ], left_alone
@@ -146,10 +150,16 @@ def _of_source(mechanism: Any, inputs: Sequence[Any]) -> tuple[list[Mutant], lis
 
 def _distinct(found: Sequence[Mutant]) -> list[Mutant]:
     """Number the mutants that share a name: the same change of the same text in several places of a function."""
-    seen: dict[str, int] = {}
+    names, ids = Counter[str](), Counter[str]()
     distinct = []
     for mutant in found:
-        seen[mutant.name] = count = seen.get(mutant.name, 0) + 1
-        again = f" (place {count})" if count > 1 else ""
-        distinct.append(dataclasses.replace(mutant, name=mutant.name + again, description=mutant.description + again))
+        identity = mutant.id or mutant.name
+        again, same = _again(names, mutant.name), _again(ids, identity)
+        named = {"name": mutant.name + again, "id": identity + same, "description": mutant.description + again}
+        distinct.append(dataclasses.replace(mutant, **named))
     return distinct
+
+
+def _again(seen: Counter[str], name: str) -> str:
+    seen[name] += 1
+    return f" (place {seen[name]})" if seen[name] > 1 else ""

@@ -28,13 +28,13 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.calls import Calls
+from auditdp.capabilities import capabilities
 from auditdp.claims import ApproxDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.exact import has_exact_law
-from auditdp.evidence.query import has_query
 from auditdp.judgement import Settings, gather
-from auditdp.mechanism import Array, as_mechanism, stated_law
+from auditdp.mechanism import Array, as_mechanism
 from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
@@ -136,11 +136,11 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
 
 
 def _arguments(declared: Mapping[str, str], found: Sequence[Mutant]) -> dict[str, str]:
-    """Return the audit's arguments by the names of the mutants that their shell patterns match."""
-    names = [mutant.name for mutant in found]
+    """Return the audit's arguments by the names of the mutants whose names or ids their shell patterns match."""
+    names = list(dict.fromkeys(text for mutant in found for text in (mutant.name, mutant.id)))
     arguments: dict[str, str] = {}
     for pattern, argument in declared.items():
-        matching = [name for name in names if fnmatchcase(name, pattern)]
+        matching = [m.name for m in found if fnmatchcase(m.name, pattern) or fnmatchcase(m.id, pattern)]
         if not matching:
             raise CollectionError(
                 f"equivalent_mutants: no mutant is called {pattern!r}; {did_you_mean(pattern, names)}"
@@ -161,7 +161,7 @@ class _Trial:
     def of(self, mutant: Mutant, argued: str) -> MutantResult:
         """Return what became of a mutant; ``argued`` is the audit's argument that it is equivalent."""
         fate, statement, calls = self._fate(mutant, argued)
-        return MutantResult(mutant.name, mutant.operator, mutant.description, fate, statement, calls)
+        return MutantResult(mutant.name, mutant.operator, mutant.description, fate, statement, calls, mutant.id)
 
     def _fate(self, mutant: Mutant, argued: str) -> tuple[Fate, str, int]:
         """Return its fate, the reason, and how many calls were spent on it."""
@@ -211,7 +211,7 @@ class _Trial:
             audits = [self.built]
         else:
             asked = self.built.evidence if self.built.evidence is not None else DEFAULT_KINDS
-            runnable = {"sensitivity": has_query(mutant), "game": True, "support": True}
+            runnable = {"sensitivity": capabilities(mutant).is_calibrated, "game": True, "support": True}
             audits = [replace(self.built, evidence=(kind,)) for kind, can in runnable.items() if can and kind in asked]
         found: list[Evidence] = []
         for audit in audits:
@@ -278,8 +278,11 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
 
 
 def _law(mechanism: Any, data: Any) -> Any:
-    law = stated_law(mechanism)
-    return mechanism.envelope() if law is None else law(data)
+    able = capabilities(mechanism)
+    if able.law is not None:
+        return able.law(data)
+    assert able.envelope is not None  # one of the two is what is exact
+    return able.envelope()
 
 
 def _same(first: Array, second: Array) -> bool:

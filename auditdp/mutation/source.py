@@ -45,6 +45,7 @@ class Change:
         after: What it is changed to; empty where it is left out.
         functions: The functions that have this code.
         code: The changed code.
+        id: The change as it is called whatever the function's own variables are called.
     """
 
     operator: str
@@ -53,11 +54,16 @@ class Change:
     after: str
     functions: Sequence[FunctionType]
     code: CodeType
+    id: str = ""
 
     @property
     def name(self) -> str:
         """The change as reports call it."""
-        return f"{self.operator} in {self.function}: {self.before} → {self.after or 'nothing'}"
+        return _called(self.operator, self.function, self.before, self.after)
+
+
+def _called(operator: str, function: str, before: str, after: str) -> str:
+    return f"{operator} in {function}: {before} → {after or 'nothing'}"
 
 
 def changes(mechanism: Any, codes: Sequence[CodeType]) -> tuple[list[Change], list[str]]:
@@ -93,6 +99,7 @@ def _parsed(code: CodeType) -> ast.FunctionDef | None:
 
 
 def _changes_of(code: CodeType, functions: Sequence[FunctionType], tree: ast.FunctionDef) -> Iterator[Change]:
+    nameless = _Nameless(tree)
     for number, node in enumerate(_nodes(tree)):
         for variant, (operator, new) in enumerate(variants(node)):
             changed = copy.deepcopy(tree)
@@ -101,7 +108,9 @@ def _changes_of(code: CodeType, functions: Sequence[FunctionType], tree: ast.Fun
             broken = _compiled(code, _Replacing(old, replacement).visit(changed))
             if broken.co_freevars == code.co_freevars:
                 function = code.co_qualname.rpartition("<locals>.")[2]
-                yield Change(operator, function, _text(node), _text(new), functions, broken)
+                before, after = _text(node), _text(new)
+                identity = _called(operator, function, nameless.text(node), nameless.text(new))
+                yield Change(operator, function, before, after, functions, broken, identity)
 
 
 def _text(node: ast.AST | None) -> str:
@@ -110,6 +119,37 @@ def _text(node: ast.AST | None) -> str:
         return ""
     text = ast.unparse(ast.fix_missing_locations(node.test if isinstance(node, ast.If) else node))
     return ("if " if isinstance(node, ast.If) else "") + " ".join(text.split())
+
+
+class _Nameless(ast.NodeTransformer):
+    """Calls the variables of a function, its arguments among them, _1, _2, … in the order of their first appearance.
+
+    What is defined elsewhere, such as functions, modules and attributes, keeps its name: another of it is another code.
+    """
+
+    def __init__(self, tree: ast.FunctionDef) -> None:
+        arguments = [node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)]
+        bound = [node for node in ast.walk(tree) if isinstance(node, ast.arg) or _is_bound(node)]
+        bound.sort(key=lambda node: (node.lineno, node.col_offset))  # type: ignore[attr-defined]
+        names = [node.arg if isinstance(node, ast.arg) else node.id for node in bound]  # type: ignore[attr-defined]
+        own = [name for name in dict.fromkeys([*arguments, *names]) if name not in ("self", "cls")]
+        self._places = {name: f"_{number}" for number, name in enumerate(own, start=1)}
+
+    def text(self, node: ast.AST | None) -> str:
+        """Return an expression on one line."""
+        return _text(node if node is None else self.visit(copy.deepcopy(node)))
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:  # as ast calls it
+        """Rename a variable."""
+        return ast.copy_location(ast.Name(self._places.get(node.id, node.id), node.ctx), node)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        """Rename an argument of a function inside."""
+        return ast.copy_location(ast.arg(self._places.get(node.arg, node.arg)), node)
+
+
+def _is_bound(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 class _Replacing(ast.NodeTransformer):

@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from auditdp.details import GameDetails
 from auditdp.nightly.control import POWER, nights_to_report
 from auditdp.nightly.stream import Stream
 from auditdp.results import SYMBOLS, AuditResult, Verdict
@@ -30,7 +31,7 @@ def within(result: AuditResult, stream: Stream, nights: int) -> Iterator[tuple[s
     claim = result.claim
     if game is None or claim is None or game.verdict is not Verdict.NOT_REFUTED:
         return
-    points = game.details.get("growths")
+    points = game.details.growths if isinstance(game.details, GameDetails) else None
     if not points or not result.alpha or not game.calls:
         return
     levels, means, deviations = np.array(points, dtype=float).T

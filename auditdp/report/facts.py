@@ -9,10 +9,19 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from auditdp.details import (
+    AccountingDetails,
+    ClassOfInputs,
+    Confirmation,
+    CountingDetails,
+    EstimationDetails,
+    ExactDetails,
+    GameDetails,
+    SensitivityDetails,
+)
 from auditdp.report import numbers
-from auditdp.report.numbers import MISSING, as_float, number
+from auditdp.report.numbers import MISSING, number
 from auditdp.report.text import shorten
 from auditdp.results import ClaimRecord, Evidence
 
@@ -77,53 +86,53 @@ def facts(
         said: What the reader has been told already.
         pair: The pair of the audit's counterexample, which stands above.
     """
-    details, letter = evidence.details, numbers.symbol(claim)
-    exact = as_float(details.get("exact_epsilon"))
+    shown, letter = evidence.details, numbers.symbol(claim)
+    exact = shown if isinstance(shown, ExactDetails) else ExactDetails()
+    game = shown if isinstance(shown, GameDetails) else GameDetails()
     found = numbers.interval(evidence.epsilon_lower, evidence.epsilon_upper, claim)
-    known = exact is not None and found == numbers.interval(exact, exact, claim)
-    if details.get("delta_upper") is not None:
+    known = exact.exact_epsilon is not None and found == numbers.interval(
+        exact.exact_epsilon, exact.exact_epsilon, claim
+    )
+    if isinstance(shown, CountingDetails) and shown.delta_upper is not None:
         if evidence.epsilon_upper is not None:
-            yield "On the pairs counted", numbers.at_most(evidence.epsilon_upper, details["delta_upper"])
+            yield "On the pairs counted", numbers.at_most(evidence.epsilon_upper, shown.delta_upper)
     elif found != MISSING and not known and not says(said, found):
         yield "Bounds", found
-    if details.get("exact_epsilon") is not None:
+    if exact.exact_epsilon is not None:
         pure = "pure " if claim is not None and claim.delta else ""
-        yield f"Exact {pure}{letter}", number(details["exact_epsilon"], digits=6)
-    if details.get("worst_pair") not in (None, pair):
-        yield "Worst pair", plain(details["worst_pair"])
-    scope = plain(details.get("scope"))
+        yield f"Exact {pure}{letter}", number(exact.exact_epsilon, digits=6)
+    if isinstance(shown, ExactDetails | SensitivityDetails) and shown.worst_pair not in (None, pair):
+        yield "Worst pair", plain(shown.worst_pair)
+    scope = plain(shown.scope if isinstance(shown, ExactDetails | SensitivityDetails | CountingDetails) else None)
     if scope != MISSING and not says(said, scope):
         yield "Scope", scope
-    many = number(details.get("pairs_enumerated"))
+    many = number(exact.pairs_enumerated)
     if many != MISSING and not says(f"{said} {scope}", many):
         yield "Pairs enumerated", many
     if evidence.log_e_value is not None:
-        threshold = as_float(details.get("threshold"))
-        against = "" if threshold is None else f", against {numbers.e_value(threshold)} = 1/α"
+        against = "" if game.threshold is None else f", against {numbers.e_value(game.threshold)} = 1/α"
         yield "e-value (wealth)", numbers.e_value(evidence.log_e_value) + against
     for name, calls in (
-        ("Refuted after", details.get("refuted_at")),
+        ("Refuted after", game.refuted_at),
         ("Calls", evidence.calls or None),
-        ("Calls to find pairs", details.get("search_calls") or None),
+        ("Calls to find pairs", game.search_calls or None),
     ):
         if calls is not None and not says(said, f"{number(calls)} calls"):
             yield name, number(calls) + (" calls" if name == "Refuted after" else "")
-    smallest = number(details.get("detectable_epsilon"))
+    smallest = number(game.detectable_epsilon)
     if smallest != MISSING and not says(said, smallest):
-        alternative = details.get("detectable_alternative")
+        alternative = game.detectable_alternative
         seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
         yield "Would have refuted, 9 times in 10", "nothing: the calls are too few" if smallest == "∞" else seen
-    confirmation = mapping(details.get("confirmation"))
-    if confirmation:
-        yield "Confirmation on fresh randomness", _confirmation(confirmation)
-    winners = _winners(evidence)
+    if game.confirmation is not None:
+        yield "Confirmation on fresh randomness", _confirmation(game.confirmation)
+    winners = _winners(game)
     if winners:
-        played = number(details.get("forecasters_played"))
+        played = number(game.forecasters_played)
         yield "Best forecasters" + (f", of {played}" if played != MISSING else ""), winners
-    margin = as_float(details.get("margin"))
-    if margin is not None:
-        yield "Margin", f"± {number(margin)}"
-    for key, value in details.items():
+    if isinstance(shown, EstimationDetails) and shown.margin is not None:
+        yield "Margin", f"± {number(shown.margin)}"
+    for key, value in shown.values():
         if key not in _PLACED and isinstance(value, str | int | float | bool):
             yield key.replace("_", " ").capitalize(), plain(value)
 
@@ -133,63 +142,48 @@ def says(text: str, part: str) -> bool:
     return re.search(rf"(?<![\w.,]){re.escape(part)}(?![\w]|[.,]\d)", text) is not None
 
 
-def _confirmation(confirmation: dict[str, Any]) -> str:
-    outcome = "confirmed" if confirmation.get("confirmed") else "not confirmed"
-    calls, wealth = number(confirmation.get("calls")), numbers.e_value(confirmation.get("log_e_value"))
-    return f"{outcome} after {calls} calls (e-value {wealth}, α = {number(confirmation.get('alpha'))})"
+def _confirmation(confirmation: Confirmation) -> str:
+    outcome = "confirmed" if confirmation.confirmed else "not confirmed"
+    calls, wealth = number(confirmation.calls), numbers.e_value(confirmation.log_e_value)
+    return f"{outcome} after {calls} calls (e-value {wealth}, α = {number(confirmation.alpha)})"
 
 
 def tables(evidence: Evidence) -> Iterator[Table]:
-    """Return the tables of an evidence: its classes of inputs, and what accountants say."""
-    details = evidence.details
-    classes = _rows(details.get("classes"))
-    if classes:
+    """Return the tables of an evidence: its classes of inputs, its bounds, and what accountants say."""
+    shown = evidence.details
+    if isinstance(shown, EstimationDetails) and shown.classes:
         columns = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance", "Variance bound"]
-        rows = [[plain(row.get("class")), *map(number, _class_numbers(row))] for row in classes]
-        for shown, row in zip(rows, classes, strict=True):
-            shown.insert(4, f"{number(row.get('low'))} to {number(row.get('high'))}")
+        rows = [_class(row) for row in shown.classes]
         yield Table("Classes of inputs", columns, rows[:CLASSES_SHOWN], max(0, len(rows) - CLASSES_SHOWN))
-    if len(bounds := _rows(details.get("upper_bounds"))) > 1:
-        columns = ["δ", "ε at most"]
-        ends = [[numbers.bound(row.get(key), up=True) for key in ("delta", "epsilon")] for row in bounds]
-        yield Table("Upper bounds that hold together", columns, ends)
-    if accountants := _rows(details.get("accountants")):
-        columns = ["Accountant", "Is", f"ε at δ = {number(details.get('delta'))}", "Source", "Finding"]
-        said = [[row.get(key) for key in ("name", "soundness", "epsilon", "source", "finding")] for row in accountants]
-        yield Table(
-            "Accountants", columns, [[*map(plain, row[:2]), number(row[2]), *map(plain, row[3:])] for row in said]
-        )
+    if isinstance(shown, CountingDetails) and len(bounds := shown.upper_bounds or []) > 1:
+        ends = [[numbers.bound(end, up=True) for end in (row.delta, row.epsilon)] for row in bounds]
+        yield Table("Upper bounds that hold together", ["δ", "ε at most"], ends)
+    if isinstance(shown, AccountingDetails) and shown.accountants:
+        columns = ["Accountant", "Is", f"ε at δ = {number(shown.delta)}", "Source", "Finding"]
+        said = [
+            [plain(a.name), plain(a.soundness), number(a.epsilon), plain(a.source), plain(a.finding)]
+            for a in shown.accountants
+        ]
+        yield Table("Accountants", columns, said)
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:
     """Return what is known of each pair that was played, the most played first."""
-    for row in sorted(_rows(evidence.details.get("pairs")), key=lambda row: -(as_float(row.get("calls")) or 0.0)):
-        growth = f", {number(row.get('growth'), 3)} nats per call" if row.get("growth") is not None else ""
-        yield f"{shorten(plain(row.get('pair')), PAIR_LENGTH)}: {number(row.get('calls'))} calls{growth}"
+    played = evidence.details.pairs if isinstance(evidence.details, GameDetails) else []
+    for row in sorted(played, key=lambda row: -row.calls):
+        growth = f", {number(row.growth, 3)} nats per call" if row.growth is not None else ""
+        yield f"{shorten(plain(row.pair), PAIR_LENGTH)}: {number(row.calls)} calls{growth}"
 
 
-def _winners(evidence: Evidence) -> str:
+def _winners(game: GameDetails) -> str:
     """The forecasters that won most, with their wealth."""
-    wealth = [
-        (as_float(row.get("log_wealth")) or 0.0, plain(row.get("name")))
-        for row in _rows(evidence.details.get("forecasters"))
-    ]
-    won = sorted((entry for entry in wealth if entry[0] > WON), key=lambda entry: -entry[0])
-    shown = [f"{name} ({numbers.e_value(log)})" for log, name in won[:FORECASTERS_SHOWN]]
-    return "; ".join(shown)
+    won = sorted((row for row in game.forecasters if row.log_wealth > WON), key=lambda row: -row.log_wealth)
+    return "; ".join(f"{plain(row.name)} ({numbers.e_value(row.log_wealth)})" for row in won[:FORECASTERS_SHOWN])
 
 
-def _class_numbers(row: dict[str, Any]) -> list[Any]:
-    return [row.get(key) for key in ("n", "truth", "mean", "variance", "variance_bound")]
-
-
-def mapping(value: object) -> dict[str, Any]:
-    """Return a detail that should be a mapping, or an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def _rows(value: object) -> list[dict[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list | tuple) else []
+def _class(row: ClassOfInputs) -> list[str]:
+    interval, variances = f"{number(row.low)} to {number(row.high)}", (row.variance, row.variance_bound)
+    return [plain(row.name), *map(number, (row.n, row.truth, row.mean)), interval, *map(number, variances)]
 
 
 def plain(value: object) -> str:

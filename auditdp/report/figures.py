@@ -6,11 +6,12 @@ Each function returns an image element, or None where there is nothing to draw.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
 
 from markupsafe import Markup
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from auditdp.details import ClassOfInputs, EstimationDetails, ExactDetails, GameDetails, Scatter
 from auditdp.report.canvas import (
     HEIGHT,
     WIDTH,
@@ -24,7 +25,7 @@ from auditdp.report.canvas import (
     thin,
     thin_evenly,
 )
-from auditdp.report.numbers import as_float, number
+from auditdp.report.numbers import number
 from auditdp.report.svg import COLOURS
 from auditdp.report.text import printable, shorten
 
@@ -34,14 +35,14 @@ SERIES = (("o", "not-refuted"), ("x", "violated"), ("^", "certified"), ("s", "er
 """Marker and colour role of the series of a scatter plot, in turn."""
 
 
-def wealth(details: dict[str, Any]) -> Markup | None:
+def wealth(game: GameDetails) -> Markup | None:
     """Draw the wealth of the bets against the calls spent, and the threshold at which the claim is refuted."""
-    spent = _points(details.get("wealth_path"))
+    spent = _finite(game.wealth_path)
     first = min((calls for calls, _ in spent if calls > 0), default=1.0)
     path = [(max(calls, first / 2), log / math.log(10)) for calls, log in spent]
     if len(path) < 2:
         return None
-    threshold, refuted_at = as_float(details.get("threshold")), as_float(details.get("refuted_at"))
+    threshold, refuted_at = game.threshold, game.refuted_at
     path = thin(path, keep=refuted_at)
     heights = [height for _, height in path]
     top = max([*heights, 0.0] + ([threshold / math.log(10)] if threshold is not None else []))
@@ -74,9 +75,9 @@ def wealth(details: dict[str, Any]) -> Markup | None:
         return finish(figure, f"Wealth over calls: {ended}.")
 
 
-def privacy_curves(details: dict[str, Any], *, logarithmic: bool) -> Markup | None:
+def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
     """Draw delta as a function of epsilon for the worst pair and for the claim."""
-    curve, claimed = (sorted(_points(details.get(key))) for key in ("curve", "claim_curve"))
+    curve, claimed = (sorted(_finite(points)) for points in (exact.curve or [], exact.claim_curve))
     if logarithmic:
         curve, claimed = ([point for point in points if point[1] > 0] for points in (curve, claimed))
     if len(curve) < 2 or curve[0][0] == curve[-1][0]:
@@ -107,15 +108,14 @@ def privacy_curves(details: dict[str, Any], *, logarithmic: bool) -> Markup | No
         return finish(figure, "Delta as a function of epsilon, for the worst pair and for the claim.")
 
 
-def classes(details: dict[str, Any]) -> Markup | None:
+def classes(estimation: EstimationDetails) -> Markup | None:
     """Draw each class of inputs with its interval: the variance over its bound where there is one, else the bias."""
-    entries = _list(details.get("classes"))
-    ratios = [row for row in map(_ratio_row, entries) if row is not None]
-    rows = ratios or [row for row in map(_class_row, entries) if row is not None]
+    ratios = [row for row in map(_ratio_row, estimation.classes) if row is not None]
+    rows = ratios or [row for row in map(_class_row, estimation.classes) if row is not None]
     if not rows:
         return None
     rows = thin_evenly(rows, CLASSES_SHOWN)
-    margin = None if ratios else as_float(details.get("margin"))
+    margin = None if ratios else estimation.margin
     numbers = [value for _, *values in rows for value in values]
     reach = 1.12 * max([abs(value) for value in numbers] + [margin or 0.0, 1.0 if ratios else 0.0]) or 1.0
     centre = 1.0 if ratios else 0.0
@@ -143,25 +143,21 @@ def classes(details: dict[str, Any]) -> Markup | None:
         return finish(figure, f"{what} by class of inputs, with intervals; the table gives the same numbers.")
 
 
-def scatter(details: dict[str, Any], *, points: int) -> Markup | None:
-    """Draw the series of ``details["scatter"]``, at most so many points in all."""
-    description = details.get("scatter")
-    if not isinstance(description, dict):
-        return None
-    logarithmic = bool(description.get("log"))
+def scatter(description: Scatter, *, points: int) -> Markup | None:
+    """Draw the series of a scatter plot, at most so many points in all."""
+    logarithmic = bool(description.log)
     series: list[tuple[str, list[Point]]] = []
-    described = [entry for entry in _list(description.get("series")) if isinstance(entry, dict)]
-    for entry in described:
-        inside = [point for point in _points(entry.get("points")) if not logarithmic or min(point) > 0]
+    for entry in description.series:
+        inside = [point for point in _finite(entry.points) if not logarithmic or min(point) > 0]
         if inside:
-            series.append((str(entry.get("name", "")), thin_evenly(sorted(inside), max(8, points // len(described)))))
+            series.append((entry.name, thin_evenly(sorted(inside), max(8, points // len(description.series)))))
     if not series:
         return None
     everything = [point for _, inside in series for point in inside]
     with drawing():
         figure, axes = new_axes(WIDTH, 312 + 17 * len(series), left=64, top=14 + 17 * len(series))
         limits = [axis_limits([point[axis] for point in everything], logarithmic) for axis in (0, 1)]
-        if description.get("diagonal"):
+        if description.diagonal:
             limits = [(min(limits[0][0], limits[1][0]), max(limits[0][1], limits[1][1]))] * 2
         for name, (low, high) in zip("xy", limits, strict=True):
             axis = axes.xaxis if name == "x" else axes.yaxis
@@ -173,7 +169,7 @@ def scatter(details: dict[str, Any], *, points: int) -> Markup | None:
             else:
                 axis.set_major_locator(MaxNLocator(nbins=5))
                 axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-        if description.get("diagonal"):
+        if description.diagonal:
             axes.plot(*limits, color=COLOURS["soft"], linewidth=1, linestyle=(0, (5, 3)))
         for index, (name, inside) in enumerate(series):
             marker, role = SERIES[index % len(SERIES)]
@@ -187,46 +183,27 @@ def scatter(details: dict[str, Any], *, points: int) -> Markup | None:
                 alpha=0.75,
                 label=" " + shorten(printable(name), 40),  # a label that starts with "_" would be left out
             )
-        axes.set_xlabel(shorten(printable(str(description.get("x_label", ""))), 60))
-        axes.set_ylabel(shorten(printable(str(description.get("y_label", ""))), 45))
+        axes.set_xlabel(shorten(printable(description.x_label), 60))
+        axes.set_ylabel(shorten(printable(description.y_label), 45))
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), handletextpad=0.2, borderaxespad=0, labelspacing=0.3)
-        label = f"{description.get('y_label', 'y')} against {description.get('x_label', 'x')} for {len(series)} series."
+        label = f"{description.y_label or 'y'} against {description.x_label or 'x'} for {len(series)} series."
         return finish(figure, printable(label))
 
 
-def _list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _points(value: object) -> list[Point]:
+def _finite(points: Iterable[tuple[float, float]]) -> list[Point]:
     """The finite points of a list of pairs."""
-    points = []
-    for entry in _list(value):
-        pair = [as_float(coordinate) for coordinate in _list(entry)[:2]]
-        finite = [coordinate for coordinate in pair if coordinate is not None and math.isfinite(coordinate)]
-        if len(finite) == 2:
-            points.append((finite[0], finite[1]))
-    return points
+    return [(float(x), float(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)]
 
 
-def _class_row(entry: object) -> tuple[str, float, float, float] | None:
+def _class_row(row: ClassOfInputs) -> tuple[str, float, float, float] | None:
     """A class's name and its bias: lower end, middle, upper end."""
-    if not isinstance(entry, dict):
-        return None
-    truth, mean = as_float(entry.get("truth")), as_float(entry.get("mean"))
-    if truth is None or mean is None:
-        return None
-    low, high = as_float(entry.get("low")), as_float(entry.get("high"))
-    values = [(mean if value is None else value) - truth for value in (low, mean, high)]
-    return (str(entry.get("class", "")), values[0], values[1], values[2]) if all(map(math.isfinite, values)) else None
+    low, middle, high = (value - row.truth for value in (row.low, row.mean, row.high))
+    return (row.name, low, middle, high) if all(map(math.isfinite, (low, middle, high))) else None
 
 
-def _ratio_row(entry: object) -> tuple[str, float, float, float] | None:
+def _ratio_row(row: ClassOfInputs) -> tuple[str, float, float, float] | None:
     """The class's name and the interval and value of its variance over the bound, if it has one."""
-    if not isinstance(entry, dict):
+    if not row.variance_bound:
         return None
-    values = [as_float(entry.get(key)) for key in ("variance_low", "variance", "variance_high", "variance_bound")]
-    if any(value is None or not math.isfinite(value) for value in values) or not values[3]:
-        return None
-    low, middle, high, bound = (value or 0.0 for value in values)
-    return str(entry.get("class", "")), low / bound, middle / bound, high / bound
+    values = [value / row.variance_bound for value in (row.variance_low, row.variance, row.variance_high)]
+    return (row.name, values[0], values[1], values[2]) if all(map(math.isfinite, values)) else None

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.curve_claims import ZeroConcentratedDP
+from auditdp.details import ExactDetails, GameDetails
 from auditdp.report.numbers import as_float, bound, level, number, symbol
 from auditdp.results import AuditResult, ClaimRecord, Evidence, Verdict
 
@@ -90,10 +91,12 @@ def _output(result: AuditResult, known: Sequence[tuple[float, float]]) -> str:
 
 def _guesses(lead: Evidence, known: Sequence[tuple[float, float]]) -> str:
     """On fresh calls, by the best forecaster: what was seen, and no bound."""
-    played = lead.details.get("smallest") or lead.details.get("confirmation")
-    if not isinstance(played, dict) or not played.get("confirmed"):
+    if not isinstance(lead.details, GameDetails):
         return ""
-    right, bets, calls = (as_float(played.get(key)) or 0.0 for key in ("right", "bets", "calls"))
+    played = lead.details.smallest or lead.details.confirmation
+    if played is None or not played.confirmed:
+        return ""
+    right, bets, calls = played.right, played.bets, played.calls
     if not 0 < right <= bets <= calls:
         return ""
     seen, cap = right / bets, allowed(known, bets / calls)
@@ -102,7 +105,7 @@ def _guesses(lead: Evidence, known: Sequence[tuple[float, float]]) -> str:
     each = "an output" if bets == calls else f"one of the most telling outputs ({_share(bets / calls)} of all)"
     return (
         f"Whoever sees {each} guesses rightly {_of_100(seen, cap)} times of 100 {WHICH} "
-        f"({number(int(right))} of {number(int(bets))} guesses on fresh calls); the claim allows {_of_100(cap, seen)}."
+        f"({number(right)} of {number(bets)} guesses on fresh calls); the claim allows {_of_100(cap, seen)}."
     )
 
 
@@ -111,16 +114,11 @@ def _needed(result: AuditResult, lead: Evidence) -> str:
     claim = result.claim
     assert claim is not None  # it has statements
     delta, epsilon = as_float(claim.delta), as_float(claim.epsilon)
-    curve = lead.details.get("curve")
-    if lead.kind not in CERTIFIED or not delta or epsilon is None or not isinstance(curve, list):
+    curve = lead.details.curve if isinstance(lead.details, ExactDetails) else None
+    if not delta or epsilon is None or curve is None:
         return ""
-    points = [
-        (as_float(point[0]), as_float(point[1]))
-        for point in curve
-        if isinstance(point, list | tuple) and len(point) == 2
-    ]
     # The curve falls, so its value at any ε beyond the claimed one is a lower bound on what is needed there.
-    needed = max((d for e, d in points if e is not None and d is not None and e >= epsilon * (1 - 1e-12)), default=0.0)
+    needed = max((d for e, d in curve if e >= epsilon * (1 - 1e-12)), default=0.0)
     if needed <= delta:
         return ""
     return (

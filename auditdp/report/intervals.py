@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from auditdp.details import GameDetails
 from auditdp.report.numbers import as_float, bounds, level
 from auditdp.report.standing import role
-from auditdp.results import AuditResult, Verdict
+from auditdp.results import AuditResult, Verdict, details
 
 DECADES = 1.0
 """The axis reaches from a tenth of the claim to ten times it."""
@@ -49,7 +50,7 @@ def interval_of(result: AuditResult) -> Interval | None:
     start = 0.0 if lower is None else place(lower / claimed)
     end = float(WIDTH) if upper is None else place(upper / claimed)
     smallest = next(
-        (s for e in result.evidence if (s := as_float(e.details.get("detectable_epsilon"))) is not None), None
+        (s for game in details(result.evidence, GameDetails) if (s := game.detectable_epsilon) is not None), None
     )
     seen = place(smallest / claimed) if smallest is not None and result.verdict is Verdict.NOT_REFUTED else None
     return Interval(

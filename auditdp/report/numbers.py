@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 from auditdp.results import SYMBOLS, AuditResult, ClaimRecord
+from auditdp.rounding import outward, significant
 
 MISSING = "–"
 SNAP = 1e-9  # a bound this close to a short decimal is shown as that decimal, in either direction
@@ -37,7 +38,7 @@ def number(value: object, digits: int = 4) -> str:
         return MISSING
     if math.isinf(as_number):
         return "∞" if as_number > 0 else "−∞"
-    return _write(_round(as_number, digits, ROUND_HALF_EVEN))
+    return _write(significant(as_number, digits))
 
 
 def bound(value: object, *, up: bool, against: float | None = None, digits: int = 4) -> str:
@@ -56,9 +57,7 @@ def bound(value: object, *, up: bool, against: float | None = None, digits: int 
         return number(against, digits=CLAIM_DIGITS)
     shown = Decimal(0)
     for places in range(digits, MOST_DIGITS + 1):
-        shown = _round(exact, places, ROUND_HALF_EVEN)
-        if abs(float(shown) - exact) > SNAP * abs(exact):
-            shown = _round(exact, places, ROUND_CEILING if up else ROUND_FLOOR)
+        shown = outward(exact, up=up, digits=places, near=SNAP)
         if against is None or _side(float(shown), against) == _side(exact, against):
             break
     return _write(shown)
@@ -137,12 +136,6 @@ def duration(seconds: object) -> str:
 
 def _side(value: float, against: float) -> int:
     return 0 if abs(value - against) <= SNAP * abs(against) else (1 if value > against else -1)
-
-
-def _round(value: float, digits: int, rounding: str) -> Decimal:
-    exact = Decimal(value)
-    places = min(0, exact.adjusted() - digits + 1)
-    return exact.quantize(Decimal(1).scaleb(places), rounding=rounding) if abs(exact) < Decimal("1e15") else exact
 
 
 def _write(value: Decimal) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from auditdp.details import DETAILS
 from auditdp.results import SCHEMA, RunRecord
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
@@ -15,12 +16,19 @@ PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
 
 
 def run_schema() -> dict[str, Any]:
-    """Return the schema of a record, as its types say it.
+    """Return the schema of a record, as its types say it; the kind of an evidence says which details it has.
 
     Fields may be added within a version; a reader leaves alone what it does not know. Whatever changes the meaning of a
     field, or removes one, makes a new version.
     """
     schema = TypeAdapter(RunRecord).json_schema(mode="serialization")
+    schema["$defs"]["Evidence"]["allOf"] = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}},
+            "then": {"properties": {"details": {"$ref": f"#/$defs/{record.__name__}"}}},
+        }
+        for kind, record in DETAILS.items()
+    ]
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Version of this schema"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

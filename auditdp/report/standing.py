@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from auditdp.report.numbers import as_float, bound, count, level, number, symbol
+from auditdp.details import CountingDetails, GameDetails
+from auditdp.report.numbers import bound, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 from auditdp.results import (
     DECLARABLE,
@@ -18,6 +19,7 @@ from auditdp.results import (
     Mutation,
     RunRecord,
     Verdict,
+    details,
 )
 from auditdp.rounding import confidence
 from auditdp.verdict import MISCALIBRATION, REMEDY, of_claim
@@ -162,13 +164,12 @@ def _survivor(control: ControlResult) -> str:
 
 def detectable(result: AuditResult) -> str:
     """Return the smallest epsilon that the game would have refuted, as a phrase; empty where none was computed."""
-    for evidence in result.evidence:
-        smallest = as_float(evidence.details.get("detectable_epsilon"))
+    for game in details(result.evidence, GameDetails):
+        smallest = game.detectable_epsilon
         if smallest == math.inf:
             return f"no violation of any {symbol(result.claim)}, since the calls are too few"
         if smallest is not None:
-            alternative = evidence.details.get("detectable_alternative")
-            against = f" ({alternative})" if alternative else ""
+            against = f" ({game.detectable_alternative})" if game.detectable_alternative else ""
             return f"{symbol(result.claim)} = {number(smallest)}{against}"
     return ""
 
@@ -183,9 +184,9 @@ def would_find(result: AuditResult) -> str:
 
 def rarely(result: AuditResult) -> list[str]:
     """Return how rare what tells may be for the game to have refuted the claim by it, as phrases."""
-    for evidence in result.evidence:
-        if given := evidence.details.get("detectable_rarely"):
-            tail, alone = given
+    for game in details(result.evidence, GameDetails):
+        if game.detectable_rarely:
+            tail, alone = game.detectable_rarely
             twice = f"{symbol(result.claim)} = {number(2 * (level(result.claim) or 0.0))}"
             phrases = [
                 (tail, f"{twice} where the leak is in outputs that come once in {math.floor(1 / tail):,} calls"),
@@ -205,18 +206,17 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
     """
     found = []
     for evidence in result.evidence:
-        details, pair = evidence.details, result.counterexample.pair if result.counterexample else ""
-        if (
-            evidence.epsilon_upper is not None
-            and "delta_upper" in details
-            and pair in ("", *details.get("counted_pairs", [pair]))
-        ):
-            epsilon, delta = bound(evidence.epsilon_upper, up=True), bound(details["delta_upper"], up=True, digits=2)
-            sure = confidence(1 - details["confidence"])
+        if not isinstance(seen := evidence.details, CountingDetails):
+            continue
+        pair = result.counterexample.pair if result.counterexample else ""
+        named = pair in ("", *(seen.counted_pairs if seen.counted_pairs is not None else [pair]))
+        if evidence.epsilon_upper is not None and seen.delta_upper is not None and named:
+            epsilon, delta = bound(evidence.epsilon_upper, up=True), bound(seen.delta_upper, up=True, digits=2)
+            sure = confidence(1 - (seen.confidence or 0.0))
             rest = f"but for outputs of probability δ = {delta} ({count(evidence.calls, 'call')}, {sure})"
-            found.append(("at most", f"ε ≤ {epsilon} on {details['scope']}, {rest}"))
-        if "followed" in details:
-            found.append(("law", str(details["followed"])))
+            found.append(("at most", f"ε ≤ {epsilon} on {seen.scope}, {rest}"))
+        if seen.followed is not None:
+            found.append(("law", seen.followed))
     return found
 
 

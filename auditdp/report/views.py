@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from auditdp.details import EstimationDetails, ExactDetails, GameDetails
 from auditdp.report import numbers
 from auditdp.report.drawings import Drawing, Inputs, drawing, inputs
-from auditdp.report.facts import Table, facts, mapping, pairs, says, tables
+from auditdp.report.facts import Table, facts, pairs, says, tables
 from auditdp.report.guessing import guessing
 from auditdp.report.intervals import Interval, interval_of
 from auditdp.report.numbers import as_float, level, number
@@ -231,23 +232,24 @@ def _evidence(evidence: Evidence, result: AuditResult) -> EvidenceView:
 def _plots(evidence: Evidence, claim: ClaimRecord | None) -> Iterator[Plot]:
     from auditdp.report import figures  # loads matplotlib, which only a report with plots needs
 
-    details = evidence.details
+    shown = evidence.details
     logarithmic = claim is not None and (bool(claim.delta) or claim.parameter == "mu")
-    crossed = (
-        "A cross marks a bias that is not zero; the shaded band is the margin."
-        if as_float(details.get("margin")) is not None
-        else "A cross marks a variance above its bound."
-    )
-    equal = " The dashed line is equality." if mapping(details.get("scatter")).get("diagonal") else ""
-    drawn = [
-        (figures.wealth(details), WEALTH),
-        (figures.privacy_curves(details, logarithmic=logarithmic), CURVE),
-        (figures.classes(details), f"By class of inputs, with intervals. {crossed}"),
-        (
-            figures.scatter(details, points=SCATTER_POINTS),
-            f"A sample of the points, evenly spaced, where there are many.{equal}",
-        ),
-    ]
+    drawn = []
+    if isinstance(shown, GameDetails):
+        drawn.append((figures.wealth(shown), WEALTH))
+    if isinstance(shown, ExactDetails):
+        drawn.append((figures.privacy_curves(shown, logarithmic=logarithmic), CURVE))
+    if isinstance(shown, EstimationDetails):
+        crossed = (
+            "A cross marks a bias that is not zero; the shaded band is the margin."
+            if shown.margin is not None
+            else "A cross marks a variance above its bound."
+        )
+        drawn.append((figures.classes(shown), f"By class of inputs, with intervals. {crossed}"))
+    if shown.scatter is not None:
+        equal = " The dashed line is equality." if shown.scatter.diagonal else ""
+        caption = f"A sample of the points, evenly spaced, where there are many.{equal}"
+        drawn.append((figures.scatter(shown.scatter, points=SCATTER_POINTS), caption))
     for image, caption in drawn:
         if image is not None:
             yield Plot(image, caption)

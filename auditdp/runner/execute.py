@@ -111,7 +111,7 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
 
 def play_recorded(task: Task, result: AuditResult) -> list[str]:
     """Return what comes of playing the findings of a result again on their recorded outputs, a line for each."""
-    if not any("outputs" in (evidence.details.get("confirmation") or {}) for evidence in result.evidence):
+    if not result.recorded:
         return []
     with _environment(task):
         built, _ = find(task).build(task.overrides)

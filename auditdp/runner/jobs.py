@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from auditdp.adjacency import as_adjacency
+from auditdp.capabilities import capabilities
 from auditdp.errors import AuditError, Skip
 from auditdp.mechanism import name_of
 from auditdp.results import RESULT, AuditResult
@@ -38,7 +39,9 @@ def _show(task: Task) -> dict[str, Any]:
     rows += [("tried", f"{name} = {', '.join(map(str, sizes))}") for name, sizes in item.smallest.items()]
     try:
         built, _ = item.build({})
-        rows += [] if built.is_formula else [("mechanism", name_of(built.mechanism))]
+        if not built.is_formula:
+            rows += [("mechanism", name_of(built.mechanism))]
+            rows += [("offers", offered) for offered in capabilities(built.mechanism).offered()]
         rows += [("claim", str(built.claim))]
         rows += [("accountant", accountant.name) for accountant in built.accountants]
         rows += [("about", built.about.describes.text)] if built.about is not None else []

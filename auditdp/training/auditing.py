@@ -10,6 +10,7 @@ from auditdp.adjacency.canaries import Canaries
 from auditdp.checking import Checked, carried_out
 from auditdp.claims import Claim
 from auditdp.declaration import Audit
+from auditdp.details import GameDetails
 from auditdp.errors import ConfigurationError
 from auditdp.judgement import Settings
 from auditdp.mechanism import name_of
@@ -32,8 +33,8 @@ class AuditedTraining(Checked):
 
         All of these bounds hold together with the audit's confidence, so one may stop wherever one likes.
         """
-        played = [e.details.get("bound_path", []) for e in self.evidence if e.kind == "game"]
-        return [(int(trainings), float(bound)) for path in played for trainings, bound in path]
+        games = (e.details for e in self.evidence if e.kind == "game" and isinstance(e.details, GameDetails))
+        return [point for game in games for point in game.bound_path]
 
     def plot_history(self, axes: Axes | None = None) -> Axes:
         """Draw the lower bound against the trainings, and the claim, on Matplotlib's own new axes unless some are given.
@@ -95,8 +96,6 @@ def audit_training(
         ConfigurationError: If the arguments do not fit together.
         AuditError: If the inputs or the trainer cannot be used.
     """
-    if not 0 < alpha < 1:
-        raise ConfigurationError(f"expected alpha strictly between 0 and 1, got alpha={alpha!r}")
     if (worlds is None) == (canaries is None):
         raise ConfigurationError(
             "expected either worlds=(data, neighbour) or canaries=the number of canaries, got "

@@ -146,6 +146,12 @@ def test_show_spells_an_audit_out_and_runs_nothing(two_files, identifier):
     assert not (two_files.root / "ran").exists()
 
 
+def test_show_lists_what_the_mechanism_offers(two_files):
+    outcome = two_files("show", "audits/more/audit_labels.py::response")
+    shown = [" ".join(line.split()) for line in outcome.out.splitlines()]
+    assert [row for row in shown if row.startswith("offers")] == ["offers distribution(data)"]
+
+
 def test_show_of_a_promise_lists_its_inputs(two_files):
     shown = [" ".join(line.split()) for line in two_files("show", "promise").out.splitlines()]
     assert "inputs zero" in shown

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
+from auditdp.capabilities import capabilities
 from auditdp.evidence.losses import finite_loss, laplace_loss
-from auditdp.mechanism import stated_law
 from mechanisms.classic import (
     SVT1,
     SVT2,
@@ -140,7 +140,7 @@ def test_half_the_noise_is_enough_where_one_answer_changes(mechanism, bound):
 def test_additive_noise_costs_the_change_of_the_query(pair):
     for mechanism in (NoisyHistogram1(0.5), PrefixSum(0.5), LaplaceSum(0.5)):
         change = np.abs(mechanism.query(pair.data) - mechanism.query(pair.neighbour)).sum()
-        loss = laplace_loss(*map(stated_law(mechanism), (pair.data, pair.neighbour)))
+        loss = laplace_loss(*map(capabilities(mechanism).law, (pair.data, pair.neighbour)))
         assert loss.upper == pytest.approx(change / 2.0, rel=1e-12)
 
 

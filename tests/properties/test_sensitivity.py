@@ -44,8 +44,8 @@ def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
     name, order = norm
     columns = np.linalg.norm(np.array(matrix), order, axis=0)
     found = look(matrix, sensitivity, name, examples=50)
-    assert found.details["exhaustive"]
-    assert found.details["largest_difference"] == columns.max()
+    assert found.details.exhaustive
+    assert found.details.largest_difference == columns.max()
     assert (found.verdict is Verdict.MISCALIBRATED) == (columns.max() > sensitivity)
     assert (found.counterexample is not None) == (found.verdict is Verdict.MISCALIBRATED)
 
@@ -59,7 +59,7 @@ def test_a_search_shows_nothing_that_is_not_there(matrix, sensitivity, root):
     """The 24,576 pairs are too many to compare; what a search shows of them is one of the columns."""
     columns = np.abs(np.array(matrix)).sum(axis=0)
     found = look(matrix, sensitivity, "l1", examples=60, root=root)
-    assert not found.details["exhaustive"]
-    assert found.details["largest_difference"] in columns
-    assert (found.verdict is Verdict.MISCALIBRATED) == (found.details["largest_difference"] > sensitivity)
+    assert not found.details.exhaustive
+    assert found.details.largest_difference in columns
+    assert (found.verdict is Verdict.MISCALIBRATED) == (found.details.largest_difference > sensitivity)
     assert found == look(matrix, sensitivity, "l1", examples=60, root=root)

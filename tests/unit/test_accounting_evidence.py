@@ -37,10 +37,10 @@ def test_a_false_claim_has_bounds_a_table_and_a_counterexample():
         "about: any (1, 1e-06)-DP mechanism on a sample (Poisson) at rate 0.01",
         "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
     ]
-    (row,) = evidence.details["accountants"]
-    assert row["soundness"] == "exact"
-    assert row["source"].startswith("Balle, Barthe & Gaboardi (2018)")
-    assert row["finding"] == ""
+    (row,) = evidence.details.accountants
+    assert row.soundness == "exact"
+    assert row.source.startswith("Balle, Barthe & Gaboardi (2018)")
+    assert row.finding == ""
 
 
 def test_a_true_claim_is_certified_by_the_tightest_proof():
@@ -50,8 +50,8 @@ def test_a_true_claim_is_certified_by_the_tightest_proof():
     assert (evidence.epsilon_lower, evidence.epsilon_upper) == (lower, upper)
     assert evidence.counterexample is None
     assert evidence.calls == 0
-    assert [row["name"].split("(")[0] for row in evidence.details["accountants"]] == ["PLDLower", "PLDUpper", "RDP"]
-    assert evidence.details["delta"] == 1e-5
+    assert [row.name.split("(")[0] for row in evidence.details.accountants] == ["PLDLower", "PLDUpper", "RDP"]
+    assert evidence.details.delta == 1e-5
 
 
 def test_between_the_bounds_nothing_is_decided():
@@ -69,7 +69,7 @@ def test_findings_are_told_and_decide_nothing():
     )
     assert evidence.verdict is Verdict.CERTIFIED
     assert evidence.statement.endswith("(1 finding about accountants)")
-    assert "is about DP-SGD in 1 shuffled epochs of 1,000 batches" in evidence.details["findings"][0]
+    assert "is about DP-SGD in 1 shuffled epochs of 1,000 batches" in evidence.details.findings[0]
     with pytest.raises(AccountantError, match="accountants of one thing"):
         accounting_evidence(ApproxDP(5.0, 1e-5), [*ACCOUNTANTS, ShuffledLower(0.6, 1000)])
 
@@ -86,7 +86,7 @@ def test_it_goes_to_json_and_back():
     again = adapter.validate_json(adapter.dump_json(evidence))
     assert again.verdict is evidence.verdict
     assert again.epsilon_upper == math.inf
-    assert again.details["accountants"][0]["epsilon"] == "inf"
+    assert again.details.accountants[0].epsilon == math.inf
 
 
 def mechanism_audit(**about):

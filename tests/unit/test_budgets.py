@@ -150,10 +150,10 @@ def test_the_power_line_of_such_a_game_is_what_was_asked_or_better(pairs, find):
 
     found = played(find, pairs=pairs, mechanism=noisy)
     assert found.verdict is Verdict.NOT_REFUTED
-    level, (tail, alone) = found.details["detectable_epsilon"], found.details["detectable_rarely"]
+    level, (tail, alone) = found.details.detectable_epsilon, found.details.detectable_rarely
     fault = Fault.read(find)
     assert {"level": level, "tail": tail, "output": alone}[fault.kind] <= fault.size
-    assert f"(--find {fault})" in found.details["calls_to_find"]
+    assert f"(--find {fault})" in found.details.calls_to_find
     if len(pairs) == 1:  # the smallest such number of calls
         fewer = {"alpha": 0.05, "share": 1e-9, "white_box": False}
         assert found.calls < calls_to_find(fault, PureDP(1.0), **fewer)
@@ -165,7 +165,7 @@ def test_a_stated_law_needs_fewer_calls_for_a_level():
         "level:1.5", pairs=AnyValues((0, 1)), mechanism=lambda data, size, *, rng: Response(1.0)(data, size, rng=rng)
     )
     assert white.calls < black.calls
-    assert max(white.details["detectable_epsilon"], black.details["detectable_epsilon"]) <= 1.5
+    assert max(white.details.detectable_epsilon, black.details.detectable_epsilon) <= 1.5
 
 
 @pytest.mark.statistical
@@ -177,17 +177,17 @@ def test_the_fault_is_found_nine_times_in_ten_by_games_that_were_given_its_calls
         pairs = [Pair(1, 0), Pair(0, 1)]
         audit = Audit(Response(1.5), PureDP(1.0), pairs, evidence=["game"], forecasters=[LikelihoodRatio()])
         (evidence,) = run_audit(audit, settings).evidence
-        found += evidence.details["refuted_at"] is not None
+        found += evidence.details.refuted_at is not None
     assert found >= repeats.fewest(games, 0.9)
 
 
 def test_pairs_that_were_found_have_the_calls_too():
     found = played("level:1.08", pairs=Box(0.0, 1.0))
-    each = int(found.details["calls_to_find"].split()[0].replace(",", ""))
-    pairs = len(found.details["pairs"])
-    spent = found.details["search_calls"] + found.details["independence_calls"]
+    each = int(found.details.calls_to_find.split()[0].replace(",", ""))
+    pairs = len(found.details.pairs)
+    spent = found.details.search_calls + found.details.independence_calls
     assert found.calls == spent + each * pairs
-    assert found.details["search_calls"] > 0
+    assert found.details.search_calls > 0
 
 
 def test_an_audit_that_names_its_calls_has_at_least_these():
@@ -214,7 +214,7 @@ def test_an_assertion_and_a_check_take_a_fault():
     checked = check(LaplaceMechanism(1.0), PureDP(1.0), [(0.0, 1.0)], find="level:2", alpha=0.01, evidence=["game"])
     for found in (result.evidence, checked.evidence):
         (game,) = [evidence for evidence in found if evidence.kind == "game"]
-        assert 1 < game.details["detectable_epsilon"] <= 2
+        assert 1 < game.details.detectable_epsilon <= 2
         assert game.calls < BUDGETS["quick"]
     with pytest.raises(AssertionError, match=r"find='level:2\.0'"):
         assert_private(LaplaceMechanism(0.2), PureDP(1.0), [(0.0, 1.0)], find="level:2", alpha=0.01)

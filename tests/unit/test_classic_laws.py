@@ -10,11 +10,11 @@ import pytest
 from scipy import integrate, stats
 
 from auditdp import GaussianDP, QueryAnswers
+from auditdp.capabilities import capabilities
 from auditdp.errors import MechanismError
 from auditdp.evidence.losses import finite_loss, laplace_loss
 from auditdp.laws import LaplaceLaw
 from auditdp.laws import precision as precision_of
-from auditdp.mechanism import stated_law
 from mechanisms.classic import (
     SVT1,
     SVT2,
@@ -48,8 +48,8 @@ ANSWERS = np.array([1.0, -0.5, 2.0])
 
 def epsilon(mechanism, a, b):
     a, b = (np.array(x, float) for x in (a, b))
-    if isinstance(stated_law(mechanism)(a), LaplaceLaw):
-        return laplace_loss(*map(stated_law(mechanism), (a, b)))
+    if isinstance(capabilities(mechanism).law(a), LaplaceLaw):
+        return laplace_loss(*map(capabilities(mechanism).law, (a, b)))
     return finite_loss(mechanism.distribution(a), mechanism.distribution(b))
 
 

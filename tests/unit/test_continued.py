@@ -13,6 +13,7 @@ from auditdp.adjacency import AnyValues, Box, as_adjacency
 from auditdp.budgets import Fault
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.declaration import Audit
+from auditdp.details import Part
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.game import play_game
 from auditdp.judgement import Settings, run_audit
@@ -53,24 +54,24 @@ def test_the_first_part_is_the_game_that_it_was_to_the_last_bit(game):
     options = {name: value for name, value in game.items() if name != "calls"}
     before = play(calls, **options)
     after = play(calls, [calls + 1_000], recorded=before.log_e_value, **options)
-    (first,) = before.details["parts"]
-    assert first == {"calls": calls, "log_e_value": before.log_e_value}
-    assert after.details["parts"][0] == first
-    assert [part["calls"] for part in after.details["parts"]] == [calls, calls + 1_000]
-    assert after.details["parts"][1]["log_e_value"] == after.log_e_value != before.log_e_value
+    (first,) = before.details.parts
+    assert first == Part(calls=calls, log_e_value=before.log_e_value)
+    assert after.details.parts[0] == first
+    assert [part.calls for part in after.details.parts] == [calls, calls + 1_000]
+    assert after.details.parts[1].log_e_value == after.log_e_value != before.log_e_value
     assert after.epsilon_lower >= before.epsilon_lower
-    assert after.details["search_calls"] == before.details["search_calls"]
-    shorter = len(before.details["wealth_path"])
-    assert after.details["wealth_path"][:shorter] == before.details["wealth_path"]
-    assert f"after {calls:,} calls, with an e-value of" in after.details["went_on"]
+    assert after.details.search_calls == before.details.search_calls
+    shorter = len(before.details.wealth_path)
+    assert after.details.wealth_path[:shorter] == before.details.wealth_path
+    assert f"after {calls:,} calls, with an e-value of" in after.details.went_on
 
 
 def test_a_game_that_went_on_can_go_on_again():
     first = play(400)
     second = play(400, [800], recorded=first.log_e_value)
     third = play(400, [800, 1_200], recorded=second.log_e_value)
-    assert third.details["parts"][:2] == second.details["parts"]
-    assert third.details["parts"][2]["calls"] == third.calls == 1_200
+    assert third.details.parts[:2] == second.details.parts
+    assert third.details.parts[2].calls == third.calls == 1_200
 
 
 @pytest.mark.parametrize("off", [1e-12, -0.5])
@@ -92,7 +93,7 @@ def test_more_calls_find_what_a_few_do_not_and_a_fault_says_how_many():
     few = play(300, mechanism=Response(1.0), pairs=BITS)
     asked = play(300, [Fault("level", 1.2)], recorded=few.log_e_value, mechanism=Response(1.0), pairs=BITS)
     assert asked.verdict is Verdict.NOT_REFUTED
-    assert asked.details["detectable_epsilon"] <= 1.2 < few.details["detectable_epsilon"]
+    assert asked.details.detectable_epsilon <= 1.2 < few.details.detectable_epsilon
 
 
 def test_a_finding_that_goes_on_has_a_sharper_bound_and_is_confirmed_on_other_randomness():
@@ -101,18 +102,18 @@ def test_a_finding_that_goes_on_has_a_sharper_bound_and_is_confirmed_on_other_ra
     more = play(2_000, [20_000], recorded=few.log_e_value, **response)
     assert few.verdict is more.verdict is Verdict.VIOLATED
     assert 1 <= few.epsilon_lower < more.epsilon_lower <= 1.5
-    assert few.details["refuted_at"] == more.details["refuted_at"]
-    assert few.details["confirmation"]["log_e_value"] != more.details["confirmation"]["log_e_value"]
+    assert few.details.refuted_at == more.details.refuted_at
+    assert few.details.confirmation.log_e_value != more.details.confirmation.log_e_value
 
 
 def test_one_that_ended_at_its_verdict_goes_on_from_there():
     response = {"mechanism": Response(2.0), "pairs": BITS, "stop_when_refuted": True}
     few = play(2_000, **response)
     more = play(2_000, [2_500], recorded=few.log_e_value, **response)
-    assert few.details["parts"][0]["calls"] < 2_000
-    assert more.details["parts"] == [*few.details["parts"], {"calls": 2_500, "log_e_value": more.log_e_value}]
+    assert few.details.parts[0].calls < 2_000
+    assert more.details.parts == [*few.details.parts, Part(calls=2_500, log_e_value=more.log_e_value)]
     twin = play(2_000, [2_500], bounded=False, **response)  # a control needs no more
-    assert twin.details["parts"][0] == twin.details["parts"][1]
+    assert twin.details.parts[0] == twin.details.parts[1]
 
 
 def test_a_mechanism_with_its_own_randomness_cannot_go_on():
@@ -141,5 +142,5 @@ def test_the_calls_that_an_audit_names_are_its_first_part():
     assert run_audit(audit, brief).lacking == 100
     for settings, first in ((Settings(0.05, 5_000, 1, "key"), 300), (brief, 200)):
         result = run_audit(audit, replace(settings, further=(700,)))
-        assert [part["calls"] for part in result.evidence[0].details["parts"]] == [first, 700]
+        assert [part.calls for part in result.evidence[0].details.parts] == [first, 700]
         assert result.lacking == 0

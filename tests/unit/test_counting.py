@@ -74,11 +74,11 @@ def test_the_loss_is_bounded_from_above(mechanism, truth, within):
     found = evidence(mechanism)
     assert found.verdict is Verdict.NOT_REFUTED
     assert truth <= found.epsilon_upper <= (0.5 if within is None else within * truth)
-    assert 0 < found.details["delta_upper"] < 0.01
+    assert 0 < found.details.delta_upper < 0.01
     assert found.calls == CALLS
     assert "on the only pair of neighbours" in found.statement
     assert "confidence 99.9%" in found.statement
-    assert "followed" not in found.details
+    assert found.details.followed is None
 
 
 def test_pairs_that_are_not_all_pairs_are_said_to_be_those_counted():
@@ -98,7 +98,7 @@ def test_a_revealing_mechanism_has_no_upper_bound():
 def test_rare_outputs_of_infinite_ratio_are_paid_with_delta():
     """One output of probability 1e-4 that the other input cannot give: δ may be above that, ε is not infinite."""
     found = evidence(LeakyResponse(1.0, 1e-4))
-    assert 1e-4 < found.details["delta_upper"] < 0.02
+    assert 1e-4 < found.details.delta_upper < 0.02
     assert 0.9 < found.epsilon_upper < 2
 
 
@@ -108,18 +108,18 @@ def test_geometric_noise_without_end_is_bounded():
 
     found = evidence(noisy)
     assert 0.9 < found.epsilon_upper < 2.5
-    assert found.details["delta_upper"] < 0.05
+    assert found.details.delta_upper < 0.05
 
 
 def test_a_claim_with_delta_is_bounded_at_its_epsilon_and_at_its_delta():
     found = evidence(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05))
-    assert 0.05 < found.details["delta_at_claim"] < 0.12
-    assert [bound["delta"] for bound in found.details["upper_bounds"]] == [0.05, 0.1]
-    assert found.details["upper_bounds"][0]["epsilon"] == math.inf, "what is revealed may be a little more than .05"
-    assert found.details["delta_upper"] == 0.1
+    assert 0.05 < found.details.delta_at_claim < 0.12
+    assert [bound.delta for bound in found.details.upper_bounds] == [0.05, 0.1]
+    assert found.details.upper_bounds[0].epsilon == math.inf, "what is revealed may be a little more than .05"
+    assert found.details.delta_upper == 0.1
     assert 0.7 < found.epsilon_upper < 1.5
     tiny = evidence(Response(1.0), ApproxDP(1.0, 1e-9))
-    assert tiny.details["delta_upper"] > 1e-9, "runs are too few for the claimed δ"
+    assert tiny.details.delta_upper > 1e-9, "runs are too few for the claimed δ"
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_a_finite_law_that_is_followed_has_a_distance():
     mechanism = Biased(0.0)
     found = evidence(mechanism, law=mechanism.distribution)
     assert found.verdict is Verdict.NOT_REFUTED
-    assert 0 < found.details["law_distance"] < 0.035
-    assert found.details["law_distance_is"] == "total variation"
-    assert "within total variation" in found.details["followed"]
+    assert 0 < found.details.law_distance < 0.035
+    assert found.details.law_distance_is == "total variation"
+    assert "within total variation" in found.details.followed
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_a_law_that_is_not_followed_is_refuted(mechanism, reason):
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.statement.startswith("The code does not draw from the law that it states")
     assert reason in found.statement
-    assert "followed" not in found.details
+    assert found.details.followed is None
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
 def test_numbers_are_compared_by_their_distribution_function(claim):
     found = evidence(Uniform(), claim, law=Uniform().distribution)
     assert found.epsilon_upper is None
-    assert 0 < found.details["law_distance"] < 0.05
+    assert 0 < found.details.law_distance < 0.05
     assert "within Kolmogorov distance" in found.statement
 
     def normal(data, size, *, rng):
@@ -222,7 +222,7 @@ def test_the_bounds_of_an_audit_are_not_those_of_the_pairs_played():
 def test_alpha_is_shared_where_counting_applies_and_nowhere_else():
     def threshold(result):
         (game,) = [e for e in result.evidence if e.kind == "game"]
-        return game.details["threshold"]
+        return game.details.threshold
 
     assert threshold(audit(Response(1.0))) == pytest.approx(-math.log(0.01 * (1 - COUNTING_ALPHA)))
     assert threshold(audit(Response(1.0), evidence=["exact", "game"])) == pytest.approx(-math.log(0.01))

@@ -258,7 +258,7 @@ def test_a_hidden_law_is_refuted_by_the_game():
 def test_a_clean_game_says_what_it_would_have_seen():
     result = run(Hidden(safe()), PureDP(1.0), BIT)
     assert result.verdict is Verdict.NOT_REFUTED
-    assert result.evidence[0].details["detectable_epsilon"] > 1.0
+    assert result.evidence[0].details.detectable_epsilon > 1.0
     assert "nine times in ten" in result.summary
 
 
@@ -342,8 +342,8 @@ def test_noise_shared_by_a_call_is_an_error_and_no_verdict():
 
 def test_a_figure_joins_the_details_of_the_last_evidence():
     result = run(safe(), PureDP(1.0), BIT, figure=lambda rng: {"points": rng.integers(0, 9, 2).tolist()})
-    assert len(result.evidence[-1].details["points"]) == 2
-    assert "points" not in result.evidence[0].details
+    assert len(result.evidence[-1].details.more["points"]) == 2
+    assert "points" not in result.evidence[0].details.more
 
 
 def outcome(result):
@@ -367,7 +367,7 @@ def test_assert_private_returns_the_result_of_a_clean_audit():
     result = assert_private(noisy, PureDP(1.0), [(0.0, 1.0)], calls=1000)
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.calls == 1000
-    assert result.evidence[0].details["detectable_epsilon"] > 1
+    assert result.evidence[0].details.detectable_epsilon > 1
 
 
 def test_assert_private_fails_with_the_counterexample():
@@ -455,9 +455,9 @@ def test_assert_private_takes_adjacencies_and_forecasters():
 
     assert assert_private(respond, PureDP(1.0), EdgeLDP(4), calls=500).verdict is Verdict.NOT_REFUTED
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[GaussianNB()])
-    assert [f["name"] for f in result.evidence[0].details["forecasters"]] == ["gaussian n b"]
+    assert [f.name for f in result.evidence[0].details.forecasters] == ["gaussian n b"]
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[Watching()])
-    assert result.evidence[0].details["forecasters_played"] > len(result.evidence[0].details["forecasters"]) > 1
+    assert result.evidence[0].details.forecasters_played > len(result.evidence[0].details.forecasters) > 1
 
 
 def test_assert_private_passes_on_what_is_wrong_with_the_arguments():

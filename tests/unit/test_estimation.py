@@ -48,7 +48,7 @@ def test_an_unbiased_estimator_is_equivalent():
     assert found.verdict is Verdict.EQUIVALENT
     assert found.calls == 4000
     assert found.counterexample is None
-    low, high = found.details["classes"]
+    low, high = found.details.classes
     assert (low["truth"], high["truth"]) == (1.0, 5.0)
     assert low["n"] == high["n"] == 2000
     assert low["low"] < 1.0 < low["high"]
@@ -259,7 +259,7 @@ def test_a_kurtosis_is_at_least_one_and_finite(value):
 def test_biases_that_differ_between_inputs_are_not_variance():
     found = evidence(estimator(bias=lambda x: 10 * x), VarianceAtMost(1.2, truth), {"both": [1.0, 5.0]})
     assert found.verdict is Verdict.EQUIVALENT
-    assert found.details["classes"][0]["variance"] == pytest.approx(1.0, abs=0.1)
+    assert found.details.classes[0].variance == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("group", [[1.0], [1.0, 5.0, 9.0]], ids=len)
@@ -275,13 +275,13 @@ def test_the_variance_is_the_unbiased_one(group):
     found = evidence(remembering, VarianceAtMost(1.2, truth), {"only": group}, calls=30 * len(group))
     samples = drawn[-len(group) :]
     expected = np.mean([values.var(ddof=1) for values in samples])
-    assert found.details["classes"][0]["variance"] == pytest.approx(expected, rel=1e-12)
+    assert found.details.classes[0].variance == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_mean_that_is_reported_is_the_mean():
     for promise in (Unbiased(truth, margin=0.2), VarianceAtMost(2.0, truth)):
         found = evidence(estimator(bias=3.0), promise, {"only": [1.0]})
-        assert found.details["classes"][0]["mean"] == pytest.approx(4.0, abs=0.2)
+        assert found.details.classes[0].mean == pytest.approx(4.0, abs=0.2)
 
 
 def test_many_classes_are_corrected_for():

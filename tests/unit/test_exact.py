@@ -88,7 +88,7 @@ def test_the_loss_of_a_response_row_depends_on_the_number_of_differing_bits():
 def test_all_pairs_of_a_response_row_are_certified():
     evidence = exact_evidence(ResponseRow(Fraction(3, 4)), PureDP(1.1), EdgeLDP(5))
     assert evidence.verdict is Verdict.CERTIFIED
-    assert evidence.details["pairs_enumerated"] == 4 * 2**3
+    assert evidence.details.pairs_enumerated == 4 * 2**3
     assert exact_evidence(ResponseRow(Fraction(3, 4)), PureDP(1.09), EdgeLDP(5)).verdict is Verdict.VIOLATED
 
 
@@ -242,7 +242,7 @@ def test_the_worst_pair_leads():
     keep = {0: Fraction(1, 2), 1: Fraction(6, 10), 2: Fraction(9, 10)}
     evidence = exact_evidence(Stated(lambda x: [keep[x], 1 - keep[x]]), PureDP(1.0), AnyValues((0, 1, 2)))
     assert evidence.verdict is Verdict.VIOLATED
-    assert evidence.details["worst_pair"] == "2 | 0"
+    assert evidence.details.worst_pair == "2 | 0"
     assert evidence.epsilon_lower == pytest.approx(math.log(5))
     assert "0.5" in evidence.counterexample.explanation
     assert "0.1" in evidence.counterexample.explanation
@@ -423,7 +423,7 @@ def test_the_leaky_response_is_tight_for_its_own_parameters_only():
 
 def test_the_curve_for_plots_runs_from_total_variation_to_zero():
     evidence = exact_evidence(Stated(bit(Fraction(3, 4))), PureDP(2.0), BIT)
-    curve, claimed = np.array(evidence.details["curve"]), np.array(evidence.details["claim_curve"])
+    curve, claimed = np.array(evidence.details.curve), np.array(evidence.details.claim_curve)
     assert curve[0].tolist() == pytest.approx([0.0, 0.5])
     assert curve[-1, 1] == 0.0
     assert (curve[:, 1] <= claimed[:, 1] + 1e-12).all(), "a certified mechanism lies below its claim everywhere"

@@ -10,12 +10,12 @@ import pytest
 from auditdp import AnyValues, ApproxDP, Audit, Box, EdgeDP, GaussianDP, NodeDP, Pair, PureDP, QueryAnswers, Records
 from auditdp.adjacency import EdgeLDP, ListsLDP
 from auditdp.betting.forecasters import default_forecasters
+from auditdp.capabilities import capabilities
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.exact import exact_evidence, has_exact_law
 from auditdp.evidence.losses import finite_loss, pair_loss
 from auditdp.judgement import Settings, run_audit
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
-from auditdp.mechanism import law_is_of_output, stated_law
 from auditdp.results import Verdict
 
 # Laws before post-processing.
@@ -54,9 +54,9 @@ def test_a_law_before_post_processing_refutes_nothing(kind):
     assert "that is the law before post-processing" in found.statement
     assert found.counterexample is None
     assert (found.epsilon_lower, found.epsilon_upper) == (None, 2.0)
-    assert "exact_epsilon" not in found.details
-    assert not law_is_of_output(kind())
-    assert stated_law(kind())(0.0).scale == 0.5
+    assert found.details.exact_epsilon is None
+    assert capabilities(kind()).law_of_output is None
+    assert capabilities(kind()).law(0.0).scale == 0.5
 
 
 def test_a_law_before_post_processing_certifies():
@@ -332,7 +332,7 @@ def test_a_law_of_the_number_of_edges_is_certified_with_its_assumption():
     found = exact_evidence(OfNames("edges"), PureDP(1.0), EdgeDP(5, unlabelled=True))
     assert found.verdict is Verdict.CERTIFIED
     assert any("treats nodes alike" in assumption and "not proved" in assumption for assumption in found.assumptions)
-    assert found.details["pairs_enumerated"] == len(EdgeDP(5, unlabelled=True).exhaustive())
+    assert found.details.pairs_enumerated == len(EdgeDP(5, unlabelled=True).exhaustive())
 
 
 @pytest.mark.parametrize("among", [None, (0, 2, 3)])

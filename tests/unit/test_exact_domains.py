@@ -166,7 +166,7 @@ def test_step_laws_are_compared_as_they_are():
     found = exact_evidence(Shift(), ApproxDP(0.1, 0.05), AnyValues([0, 1]))
     assert found.verdict is Verdict.VIOLATED
     assert "any number in" in found.counterexample.output
-    assert found.details["curve"]
+    assert found.details.curve
 
 
 def test_which_mechanisms_state_a_law_for_which_neighbours():

@@ -411,7 +411,7 @@ LEAKING = {
 def test_a_leak_is_found_wherever_it_is(kind):
     found = play_game(LEAKING[kind], PureDP(1.0), AnyValues((0, 1)), alpha=1e-3, calls=1_500, streams=streams())
     assert found.verdict is Verdict.VIOLATED
-    assert found.details["confirmation"]["confirmed"]
+    assert found.details.confirmation.confirmed
 
 
 def test_what_cannot_be_played_is_an_error():
@@ -431,17 +431,15 @@ def test_evidence_reports_what_happened():
     details = found.details
     assert found.verdict is Verdict.VIOLATED
     first = 3_000 - 3_000 // SHARE // 2 * 2
-    assert found.calls == first + details["independence_calls"] + details["confirmation"]["calls"]
-    assert details["wealth_path"][0] == [0, 0.0]
-    assert details["wealth_path"][-1] == [first, found.log_e_value]
-    assert details["threshold"] == pytest.approx(math.log(100))
-    assert details["refuted_at"] <= first
-    assert details["forecasters"][0]["log_wealth"] == max(f["log_wealth"] for f in details["forecasters"])
-    assert sum(pair["calls"] for pair in details["pairs"]) == first
-    right, bets = (details["confirmation"][key] for key in ("right", "bets"))
-    assert found.counterexample.explanation.startswith(
-        f"On {details['confirmation']['calls']:,} fresh calls, bets on which"
-    )
+    assert found.calls == first + details.independence_calls + details.confirmation.calls
+    assert details.wealth_path[0] == (0, 0.0)
+    assert details.wealth_path[-1] == (first, found.log_e_value)
+    assert details.threshold == pytest.approx(math.log(100))
+    assert details.refuted_at <= first
+    assert details.forecasters[0].log_wealth == max(f.log_wealth for f in details.forecasters)
+    assert sum(pair.calls for pair in details.pairs) == first
+    right, bets = details.confirmation.right, details.confirmation.bets
+    assert found.counterexample.explanation.startswith(f"On {details.confirmation.calls:,} fresh calls, bets on which")
     assert right / bets > PureDP(1.0).posterior_cap()
 
 
@@ -453,7 +451,7 @@ def test_a_gaussian_finding_is_told_in_its_own_terms():
     assert "μ ≥" in found.statement
     assert "ε" not in found.statement
     # The total variation of 1-GDP is 2 Φ(1/2) - 1 = .3829, so one is right (1 + .3829)/2 = 69.15 % of the time at most.
-    right, bets, calls = (found.details["confirmation"][key] for key in ("right", "bets", "calls"))
+    right, bets, calls = (getattr(found.details.confirmation, key) for key in ("right", "bets", "calls"))
     assert bets == calls
     assert right / bets > 0.6915
 
@@ -468,7 +466,7 @@ def test_a_game_without_a_bound_refutes_no_later_and_says_so(claim):
     )
     assert without.verdict is with_bound.verdict is Verdict.VIOLATED
     assert without.epsilon_lower == claim.level
-    assert without.details["refuted_at"] <= with_bound.details["refuted_at"]
+    assert without.details.refuted_at <= with_bound.details.refuted_at
 
 
 NOTICES = {
@@ -481,13 +479,13 @@ NOTICES = {
 @pytest.mark.parametrize(("function", "said"), NOTICES.values(), ids=NOTICES)
 def test_what_a_person_should_know_of_the_calls_is_noticed(function, said):
     found = play_game(as_mechanism(function), CLAIM, AnyValues((0, 1)), alpha=0.05, calls=306, streams=streams())
-    (notice,) = found.details["notices"]
+    (notice,) = found.details.notices
     assert said in notice
 
 
 def test_of_an_ordinary_mechanism_nothing_is_noticed():
     for mechanism in (Response(1.0), LaplaceMechanism(1.0)):
         assert (
-            play_game(mechanism, CLAIM, AnyValues((0, 1)), alpha=0.05, calls=200, streams=streams()).details["notices"]
+            play_game(mechanism, CLAIM, AnyValues((0, 1)), alpha=0.05, calls=200, streams=streams()).details.notices
             == []
         )

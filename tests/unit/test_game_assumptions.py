@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,9 +134,9 @@ def test_a_counter_that_nothing_depends_on_is_no_error():
 def test_a_finding_is_confirmed_at_the_level_of_the_audit():
     found = play(Response(2.5), alpha=1e-4)
     assert found.verdict is Verdict.VIOLATED
-    confirmation = found.details["confirmation"]
-    assert confirmation["alpha"] == 0.5e-4
-    assert confirmation["log_e_value"] >= math.log(1 / 0.5e-4)
+    confirmation = found.details.confirmation
+    assert confirmation.alpha == 0.5e-4
+    assert confirmation.log_e_value >= math.log(1 / 0.5e-4)
 
 
 def test_an_explanation_shows_the_bets_that_were_made():
@@ -143,8 +144,8 @@ def test_an_explanation_shows_the_bets_that_were_made():
     for seed in range(20):
         found = play(LaplaceMechanism(0.4), alpha=0.01, seed=seed, stop_when_refuted=True)
         assert found.verdict is Verdict.VIOLATED
-        confirmation = found.details["confirmation"]
-        assert 0 < confirmation["right"] <= confirmation["bets"] <= confirmation["calls"]
+        confirmation = found.details.confirmation
+        assert 0 < confirmation.right <= confirmation.bets <= confirmation.calls
         assert "multiplied their stake by" in found.counterexample.explanation
 
 
@@ -166,17 +167,17 @@ def test_what_draws_from_elsewhere_is_audited_as_it_is():
     assert clean.verdict is Verdict.NOT_REFUTED
     assert broken.verdict is Verdict.VIOLATED
     assert any("repeats the test and not its numbers" in text for text in broken.assumptions)
-    assert "outputs" not in (clean.details["confirmation"] or {})
+    assert clean.details.confirmation is None
 
 
 def test_the_outputs_of_such_a_finding_are_kept_and_give_the_same_bets_again():
     found = play(library(0.3))
-    confirmation = found.details["confirmation"]
-    assert confirmation["outputs"]["kept"] == confirmation["calls"]
+    confirmation = found.details.confirmation
+    assert confirmation.outputs["kept"] == confirmation.calls
     options = {"streams": streams(1)}
     again = play_again(library(0.3, seed=99), CLAIM, BIT, confirmation, **options)
-    assert again == pytest.approx(confirmation["log_e_value"], abs=1e-9)
-    other = confirmation | {"pair": "5 | 6"}
+    assert again == pytest.approx(confirmation.log_e_value, abs=1e-9)
+    other = replace(confirmation, pair="5 | 6")
     with pytest.raises(ConfigurationError, match="not one that the audit lists"):
         play_again(library(0.3), CLAIM, BIT, other, **options)
 
@@ -184,8 +185,8 @@ def test_the_outputs_of_such_a_finding_are_kept_and_give_the_same_bets_again():
 def test_too_many_outputs_are_not_kept_and_said_to_be(monkeypatch):
     monkeypatch.setattr("auditdp.calls.recording.MOST_BYTES", 64)
     assert MOST_BYTES > 64
-    confirmation = play(library(0.3)).details["confirmation"]
-    assert confirmation["outputs"]["kept"] == 0
+    confirmation = play(library(0.3)).details.confirmation
+    assert confirmation.outputs["kept"] == 0
     with pytest.raises(ConfigurationError, match=r"were not kept: .* bytes are more than 64"):
         play_again(library(0.3), CLAIM, BIT, confirmation, streams=streams(1))
 
@@ -198,7 +199,7 @@ def test_pairs_of_different_widths_are_played_in_one_game():
     for pairs in ([narrow, wide], [wide, narrow]):
         found = play(noisy, pairs=Neighbours(pairs), calls=6_000)
         assert found.verdict is Verdict.VIOLATED
-        assert all(row["calls"] > 0 for row in found.details["pairs"])
+        assert all(row.calls > 0 for row in found.details.pairs)
 
 
 def test_a_search_over_inputs_of_several_widths_goes_on():
@@ -209,4 +210,4 @@ def test_a_search_over_inputs_of_several_widths_goes_on():
         calls=6_000,
     )
     assert found.verdict is Verdict.VIOLATED
-    assert len(found.details["smallest"]["pair"]) <= len(found.details["pairs"][0]["pair"])
+    assert len(found.details.smallest.pair) <= len(found.details.pairs[0].pair)

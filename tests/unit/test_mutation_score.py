@@ -13,7 +13,8 @@ from auditdp.errors import CollectionError, MechanismError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.judgement import Settings
 from auditdp.laws import LaplaceLaw
-from auditdp.mutation.score import mutation
+from auditdp.mutation.mutants import mutants
+from auditdp.mutation.score import _arguments, mutation
 from auditdp.results import Fate, MutantResult, Mutation
 from auditdp.testing import LaplaceMechanism, Response
 
@@ -227,6 +228,33 @@ def test_an_argument_that_the_evidence_refutes_does_not_save_the_mutant():
 def test_an_argument_about_no_mutant_is_refused():
     with pytest.raises(CollectionError, match="no mutant is called 'noise halved: draw 9'"):
         judged(arguing({"noise halved: draw 9": "gone"}))
+
+
+def before_renaming():
+    def noisy(data, size, *, rng):
+        noise = rng.laplace(size=size)
+        return data + 0.5 * noise
+
+    return noisy
+
+
+def after_renaming():
+    def noisy(data, size, *, rng):
+        drawn = rng.laplace(size=size)
+        return data + 0.5 * drawn
+
+    return noisy
+
+
+def test_an_argument_by_id_survives_that_variables_are_renamed():
+    before, after = (mutants(function(), [0.0]) for function in (before_renaming, after_renaming))
+    for old, new in zip(before, after, strict=True):
+        assert _arguments({old.id: "an argument"}, after) == {new.name: "an argument"}
+    renamed = [old.name for old, new in zip(before, after, strict=True) if old.name != new.name]
+    assert renamed
+    for name in renamed:
+        with pytest.raises(CollectionError, match="no mutant is called"):
+            _arguments({name: "an argument"}, after)
 
 
 def test_promises_about_estimates_are_held_against_faults_of_the_code_alone():

@@ -336,3 +336,46 @@ def test_parameters_of_parts_are_changed_and_refused_values_left_out():
 def test_a_mutant_follows_the_protocol():
     for mutant in mutants(Response(1.0), [0, 1]):
         assert list(inspect.signature(mutant.__call__).parameters) == ["data", "size", "rng"]
+
+
+def renamed(data, size, *, rng):
+    inside = np.clip(data, 0, 1)
+    scale = max(2.0, 1 / data) if size else 3.0
+    drawn = rng.laplace(size=size)
+    drawn *= scale
+    if size > 2:
+        drawn += data
+    if data > 9:
+        raise ValueError(f"{data * 2}")
+    return inside + drawn[: size + 0]
+
+
+def test_ids_are_those_of_the_code_whatever_its_variables_are_called():
+    before, after = (list(found(function, [1.0]).values()) for function in (operators, renamed))
+    assert [change.id for change in before] == [change.id.replace("renamed", "operators") for change in after]
+    assert before[-2].id == "term left out in operators: _4 + _6[:_2 + 0] → _4"
+    assert before[0].id == "clip left out in operators: np.clip(_1, 0, 1) → _1"
+    assert len({change.id for change in before}) == len({change.name for change in before}) == len(before)
+
+
+def test_ids_tell_other_code_apart():
+    def first(data, size, *, rng):
+        return data + rng.laplace(size=size)
+
+    def second(data, size, *, rng):
+        return size + rng.laplace(size=size)
+
+    one, two = ({change.id for change in found(function, [1.0]).values()} for function in (first, second))
+    assert not one & {text.replace("second", "first") for text in two}
+
+
+def test_variables_of_a_comprehension_and_of_a_function_inside_are_numbered_too():
+    def summed(data, size, *, rng):
+        def shifted(by):
+            return by + data
+
+        return np.array([shifted(k) - data for k in range(size)]) + rng.laplace(size=size)
+
+    ids = {change.name: change.id for change in found(summed, [1.0]).values()}
+    assert ids["term left out in summed: by + data → by"] == "term left out in summed: _4 + _1 → _4"
+    assert ids["term left out in summed: shifted(k) - data → shifted(k)"].endswith(": shifted(_5) - _1 → shifted(_5)")

@@ -156,13 +156,13 @@ def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest
         mechanism, CLAIM, Numbers(), alpha=1e-3, calls=30_000, streams=lambda purpose, batch: stream(1, purpose, batch)
     )
     assert evidence.verdict is Verdict.VIOLATED
-    assert evidence.details["search_calls"] > 0
+    assert evidence.details.search_calls > 0
     assert 1.0 <= evidence.epsilon_lower <= 6.0
     played = 64 + 8  # to see whether calls are independent, and what outputs look like
     assert evidence.calls <= mechanism.calls <= evidence.calls + played + 16 * module.SHRINK_EXAMPLES
-    smallest = evidence.details["smallest"]
-    assert evidence.counterexample.pair == smallest["pair"]
-    assert smallest["confirmed"]
+    smallest = evidence.details.smallest
+    assert evidence.counterexample.pair == smallest.pair
+    assert smallest.confirmed
 
 
 @pytest.mark.parametrize("options", [{"pairs": [Pair(0, 1)]}, {"search": False}], ids=["given pairs", "no search"])
@@ -177,8 +177,8 @@ def test_nothing_is_searched_where_pairs_are_given_or_nobody_asks(options):
         **options,
     )
     assert evidence.verdict is Verdict.NOT_REFUTED
-    assert evidence.details["search_calls"] == 0
-    assert [pair["pair"] for pair in evidence.details["pairs"]] == [str(Pair(0, 1))]
+    assert evidence.details.search_calls == 0
+    assert [pair.pair for pair in evidence.details.pairs] == [str(Pair(0, 1))]
 
 
 def test_pairs_that_are_not_adjacent_are_never_scored():

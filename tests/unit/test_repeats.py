@@ -91,7 +91,7 @@ def test_a_raw_vector_in_one_of_a_thousand_calls_is_found():
         stop_when_refuted=True,
     )
     assert evidence.verdict is Verdict.VIOLATED
-    assert "seen before" in evidence.details["forecasters"][0]["name"]
+    assert "seen before" in evidence.details.forecasters[0].name
 
 
 def test_wealth_stays_where_atoms_are_shared():

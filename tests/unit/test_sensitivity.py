@@ -117,12 +117,12 @@ def test_a_known_sensitivity_holds_and_anything_less_is_refuted(query, norm, adj
     held = look(Query(query, known, norm), adjacency)
     assert held.verdict is Verdict.NOT_REFUTED
     assert held.counterexample is None
-    assert held.details["largest_difference"] == pytest.approx(known, rel=1e-14)
-    assert held.details["exhaustive"] is True
+    assert held.details.largest_difference == pytest.approx(known, rel=1e-14)
+    assert held.details.exhaustive is True
     assert f"holds for all {len(everything):,} pairs" in held.statement
     broken = look(Query(query, known * (1 - 1e-6), norm), adjacency)
     assert broken.verdict is Verdict.MISCALIBRATED
-    assert broken.details["largest_difference"] == held.details["largest_difference"]
+    assert broken.details.largest_difference == held.details.largest_difference
 
 
 def test_the_first_violation_of_a_complete_list_is_shown():
@@ -141,8 +141,8 @@ def test_long_lists_of_pairs_are_searched_instead():
     assert len(EdgeDP(5).exhaustive()) > MAX_ENUMERATED
     found = look(Query(degrees, 2), EdgeDP(5))
     listed = len(EdgeDP(5).pairs())
-    assert found.details["scope"].startswith(f"{listed} pairs and {EXAMPLES} generated ones of")
-    assert found.details["exhaustive"] is False
+    assert found.details.scope.startswith(f"{listed} pairs and {EXAMPLES} generated ones of")
+    assert found.details.exhaustive is False
     assert "No difference above" in found.statement
     assert "holds" not in found.statement
 
@@ -161,10 +161,10 @@ def test_a_clip_that_was_left_out_is_found_and_shrunk(root):
     adjacency = Replace(3, 10**6)
     right = look(Query(lambda values: clipped(values, at=900_000), 900_000), adjacency, root=root)
     assert right.verdict is Verdict.NOT_REFUTED
-    assert right.details["pairs_compared"] == 1 + EXAMPLES
+    assert right.details.pairs_compared == 1 + EXAMPLES
     wrong = look(Query(sum, 900_000), adjacency, root=root)
     assert wrong.verdict is Verdict.MISCALIBRATED
-    assert wrong.details["pairs_compared"] <= 1 + 2 * EXAMPLES
+    assert wrong.details.pairs_compared <= 1 + 2 * EXAMPLES
     first, second = (sorted(map(int, re.findall(r"\d+", side))) for side in wrong.counterexample.pair.split("|"))
     assert sorted([first, second]) == [[0, 0, 0], [0, 0, 900_001]]
     assert "is 900001, and the noise is calibrated to 900000" in wrong.counterexample.explanation
@@ -178,7 +178,7 @@ def test_the_search_climbs_to_what_random_pairs_do_not_show(root):
     """
     found = look(Query(lambda values: sum(values) * values[0], 55_000), Replace(6, 100), root=root)
     assert found.verdict is Verdict.MISCALIBRATED
-    assert found.details["pairs_compared"] <= 1 + 2 * EXAMPLES
+    assert found.details.pairs_compared <= 1 + 2 * EXAMPLES
 
 
 def test_the_same_streams_give_the_same_evidence():
@@ -193,9 +193,9 @@ def test_played_pairs_alone():
     pairs = [Pair(np.array([1, 0, 0, 0, 0], np.int8), np.zeros(5, np.int8))]
     found = look(query, EdgeLDP(6), pairs=pairs, examples=0)
     assert found.verdict is Verdict.NOT_REFUTED
-    assert found.details["pairs_compared"] == 1
+    assert found.details.pairs_compared == 1
     assert look(query, EdgeLDP(6)).verdict is Verdict.MISCALIBRATED
-    assert look(query, EdgeLDP(6), examples=0).details["pairs_compared"] == len(EdgeLDP(6).pairs())
+    assert look(query, EdgeLDP(6), examples=0).details.pairs_compared == len(EdgeLDP(6).pairs())
 
 
 def test_played_pairs_are_compared_before_the_search():
@@ -209,7 +209,7 @@ def test_played_pairs_are_compared_before_the_search():
 def test_all_pairs_as_given_are_not_all_pairs():
     found = look(Query(float), Neighbours([(0, 1), (1, 2)]))
     assert found.verdict is Verdict.NOT_REFUTED
-    assert found.details["exhaustive"] is False
+    assert found.details.exhaustive is False
 
 
 def test_long_values_are_told_apart_by_their_entries():
@@ -234,8 +234,8 @@ def test_randomness_inside_is_the_same_on_both_sides():
     """One bit changes the sum by its scale if it is sampled, and by nothing otherwise; fresh coins would add more."""
     found = look(sampled(1), EdgeLDP(6))
     assert found.verdict is Verdict.NOT_REFUTED
-    assert found.details["largest_difference"] == 1
-    assert found.details["exhaustive"] is False
+    assert found.details.largest_difference == 1
+    assert found.details.exhaustive is False
     assert "8 draws of the query's own randomness each" in found.statement
     assert any("equal internal randomness" in assumption for assumption in found.assumptions)
 
@@ -244,13 +244,13 @@ def test_an_amplified_sample_is_refuted():
     """Records weighted by 1/rate change the sum by 2, whatever the rate does for privacy elsewhere."""
     found = look(sampled(2), EdgeLDP(6))
     assert found.verdict is Verdict.MISCALIBRATED
-    assert found.details["largest_difference"] == 2
+    assert found.details.largest_difference == 2
 
 
 def test_spawned_generators_are_randomness_too():
     spawning = RandomQuery(lambda bits, rng: bits.sum() * rng.spawn(1)[0].random())
-    assert look(spawning, EdgeLDP(4)).details["exhaustive"] is False
-    assert look(Query(np.sum), EdgeLDP(4)).details["exhaustive"] is True
+    assert look(spawning, EdgeLDP(4)).details.exhaustive is False
+    assert look(Query(np.sum), EdgeLDP(4)).details.exhaustive is True
 
 
 def first_two(bits, rng):
@@ -275,7 +275,7 @@ def test_inputs_that_draw_unequally_much_are_not_held_against_a_query():
     assert found.verdict is Verdict.NOT_REFUTED
     assert "a larger one does not count" in found.statement
     assert "holds" not in found.statement
-    assert found.details["largest_difference"] <= 4
+    assert found.details.largest_difference <= 4
     assert "holds for all 80 pairs" in look(RandomQuery(first_two_by_key, 4), EdgeLDP(6)).statement
     assert look(RandomQuery(first_two_by_key, 3), EdgeLDP(6)).verdict is Verdict.MISCALIBRATED
 
@@ -304,7 +304,7 @@ def test_randomness_from_elsewhere_is_an_error():
 def test_rounding_is_not_a_violation():
     """0.1 + 0.1 + 0.1 is 0.30000000000000004, and less 0.2 it is more than 0.1."""
     found = look(Query(lambda bits: sum([0.1] * bits.sum()), 0.1), EdgeLDP(5))
-    assert found.details["largest_difference"] > 0.1
+    assert found.details.largest_difference > 0.1
     assert found.verdict is Verdict.NOT_REFUTED
     assert "above it by rounding alone" in found.statement
     assert "rounding" not in look(Query(np.sum), EdgeLDP(5)).statement
@@ -330,8 +330,8 @@ def test_integers_beyond_doubles_are_rounded():
 
 
 def test_unsigned_and_boolean_values_do_not_wrap():
-    assert look(Query(lambda x: np.uint8(x)), Neighbours([(0, 1)])).details["largest_difference"] == 1
-    assert look(Query(lambda x: np.array([x > 0, x > 1])), Neighbours([(0, 2)])).details["largest_difference"] == 2
+    assert look(Query(lambda x: np.uint8(x)), Neighbours([(0, 1)])).details.largest_difference == 1
+    assert look(Query(lambda x: np.array([x > 0, x > 1])), Neighbours([(0, 2)])).details.largest_difference == 2
 
 
 # What is refused.
@@ -424,7 +424,7 @@ def judge(mechanism, **kwargs):
 def test_it_is_gathered_where_it_applies_and_certifies_nothing():
     result = judge(Counting())
     assert [e.kind for e in result.evidence] == ["game", "sensitivity"]
-    assert result.evidence[1].details["exhaustive"] is True
+    assert result.evidence[1].details.exhaustive is True
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.summary == result.evidence[0].statement
     assert [e.kind for e in judge(Stated()).evidence] == ["exact", "game", "sensitivity"]
@@ -481,4 +481,4 @@ def test_alone_it_has_to_refute_the_controls_itself():
 
 
 def test_an_audit_of_played_pairs_compares_those():
-    assert judge(Counting(), exhaustive=False).evidence[1].details["pairs_compared"] == len(EdgeLDP(4).pairs())
+    assert judge(Counting(), exhaustive=False).evidence[1].details.pairs_compared == len(EdgeLDP(4).pairs())

@@ -8,12 +8,13 @@ import pytest
 
 from auditdp import AnyValues, Audit, LaplaceLaw, Neighbours, PureDP, assert_private, audit
 from auditdp.betting.forecasters import LikelihoodRatio
+from auditdp.details import ExactDetails
 from auditdp.errors import CollectionError, MiscalibrationWarning, PrivacyViolation
 from auditdp.judgement import Settings, run_audit
 from auditdp.mutation.score import mutation
 from auditdp.results import AuditResult, ControlResult, Counterexample, Evidence, Fate, Verdict
 from auditdp.testing import LaplaceMechanism, Response
-from auditdp.verdict import GIVEN_SENSITIVITY, beyond_its_law, bounds, conclude, without_fallen_certificates
+from auditdp.verdict import beyond_its_law, bounds, conclude, without_fallen_certificates
 
 SETTINGS = Settings(alpha=1e-6, calls=1000, root_seed=0, key="test")
 BITS = AnyValues((0.0, 1.0))
@@ -179,7 +180,7 @@ LAW = Evidence(
     epsilon_lower=1.0,
     epsilon_upper=1.0,
 )
-GIVEN = replace(LAW, details={GIVEN_SENSITIVITY: 1.0})
+GIVEN = replace(LAW, details=ExactDetails(given_sensitivity=1.0))
 SYMMETRIC = replace(LAW, assumptions=[*LAW.assumptions, "the names of nodes do not matter"])
 MODEL = Evidence(
     "accounting",

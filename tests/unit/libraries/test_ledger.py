@@ -46,7 +46,7 @@ def test_listed_pairs_are_told_in_the_words_of_the_audit_or_shown():
         ledger.neighbours(result(claim=listed, description="A sum; one row is replaced.\n\nFalse."))
         == "one row is replaced"
     )
-    shown = [Evidence("game", Verdict.NOT_REFUTED, "", details={"pairs": [{"pair": "0.0 | 1.0"}]})]
+    shown = [Evidence("game", Verdict.NOT_REFUTED, "", details={"pairs": [{"pair": "0.0 | 1.0", "calls": 8}]})]
     assert ledger.neighbours(result(claim=listed, description="A number.", evidence=shown)) == "0.0 \\| 1.0"
     searched = ClaimRecord("PureDP", "1-DP", "one row added or removed (0 to 4 rows, list)", epsilon=1.0)
     assert ledger.neighbours(result(claim=searched)) == "one row added or removed"

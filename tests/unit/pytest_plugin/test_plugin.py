@@ -160,7 +160,7 @@ def calls(result):
 
 def test_of_the_session(auditor):
     found = auditor.assert_private(coin, PureDP(1.0), BITS)
-    assert 1 < found.evidence[0].details["detectable_epsilon"] <= 2
+    assert 1 < found.evidence[0].details.detectable_epsilon <= 2
     assert calls(auditor.assert_private(coin, PureDP(1.0), BITS, calls=333)) == 333
     assert calls(auditor.assert_private(coin, PureDP(1.0), BITS, calls=333, find="level:3")) < calls(found)
 

@@ -19,6 +19,7 @@ from auditdp.results import (
     LedgerEntry,
     RunRecord,
     Verdict,
+    with_figure,
 )
 
 ALPHA = 0.05 / 16
@@ -62,7 +63,7 @@ def game(
 ) -> Evidence:
     path, refuted_at = wealth_path(growth, seed=seed)
     calls = int(path[-1][0])
-    confirmation = {"calls": 412, "log_e_value": 9.3, "alpha": 0.001, "confirmed": True}
+    confirmation = {"pair": "0 | 1", "calls": 412, "log_e_value": 9.3, "alpha": 0.001, "confirmed": True}
     return Evidence(
         kind="game",
         verdict=verdict,
@@ -135,6 +136,8 @@ def estimation(verdict: Verdict, shift: float) -> Evidence:
                 "low": middle - 0.11,
                 "high": middle + 0.11,
                 "variance": 31.2 + 0.1 * degree,
+                "variance_low": 30.1 + 0.1 * degree,
+                "variance_high": 32.3 + 0.1 * degree,
                 "variance_bound": 43.5 if degree else None,
             }
         )
@@ -145,6 +148,15 @@ def estimation(verdict: Verdict, shift: float) -> Evidence:
         calls=160_000,
         details={"classes": classes, "margin": 0.25},
     )
+
+
+def class_of(name: str, **other: object) -> dict[str, object]:
+    values = {"n": 30, "truth": 1.0, "mean": 1.1, "low": 1.0, "high": 1.2, "variance": 1.0, "variance_low": 0.9}
+    return {"class": name, **values, "variance_high": 1.1, **other}
+
+
+def odd_classes() -> list[dict[str, object]]:
+    return [class_of(NASTY), class_of("inf", high="inf")]
 
 
 def degrees() -> dict[str, object]:
@@ -199,9 +211,9 @@ def results() -> list[AuditResult]:
             parameters={"epsilon1": 0.1, "epsilon2": 0.9},
             claim=claimed(PureDP(1.0), "edge LDP", "Hidano & Murakami 2022, Proposition 2"),
             evidence=[
-                replace(
-                    (dprr := game(-1.5e-5, seed=2, verdict=Verdict.NOT_REFUTED, epsilon=0.871, detectable=1.083)),
-                    details={**dprr.details, "scatter": degrees()},
+                with_figure(
+                    game(-1.5e-5, seed=2, verdict=Verdict.NOT_REFUTED, epsilon=0.871, detectable=1.083),
+                    {"scatter": degrees()},
                 )
             ],
             epsilon_lower=0.871,
@@ -294,7 +306,12 @@ def results() -> list[AuditResult]:
             mechanism="TopK(k=20, epsilon=0.1)",
             claim=claimed(appr, "edge", "Zhang et al. 2024, Corollary 1"),
             evidence=[
-                replace(exact(appr, 1.79, verdict=Verdict.CERTIFIED, slack=0.8), kind="accounting", epsilon_lower=None)
+                replace(
+                    exact(appr, 1.79, verdict=Verdict.CERTIFIED, slack=0.8),
+                    kind="accounting",
+                    epsilon_lower=None,
+                    details={"claimed_epsilon": 2.0, "about": "DP-SGD", "delta": 1e-5},
+                )
             ],
             epsilon_upper=1.79000001,
         ),
@@ -350,7 +367,7 @@ def results() -> list[AuditResult]:
                     assumptions=[NASTY],
                     epsilon_lower=0.50002,
                     details={
-                        "wealth_path": [[10, 0.1], [20, None], [40, "inf"], [80, 7.0]],
+                        "wealth_path": [[10, 0.1], [40, "inf"], [80, 7.0]],
                         "threshold": THRESHOLD,
                         "refuted_at": 80,
                         NASTY: NASTY,
@@ -359,11 +376,16 @@ def results() -> list[AuditResult]:
                             "y_label": NASTY,
                             "series": [{"name": NASTY, "points": [[1, 2], [2, 1]]}],
                         },
-                        "classes": [{"class": NASTY, "truth": 1.0, "mean": 1.1, "low": None, "high": "inf"}],
-                        "pairs": 3,
-                        "forecasters": [{"name": NASTY, "log_wealth": None}],
+                        "pairs": [{"pair": NASTY, "calls": 3}],
+                        "forecasters": [{"name": NASTY, "log_wealth": 1.0}],
                     },
-                )
+                ),
+                Evidence(
+                    "estimation",
+                    Verdict.NOT_REFUTED,
+                    NASTY,
+                    details={"classes": [class_of(NASTY), class_of("inf", high="inf")]},
+                ),
             ],
             epsilon_lower=0.50002,
             controls=[refuted(NASTY, 20, 0.9)],

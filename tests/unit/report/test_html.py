@@ -140,7 +140,8 @@ def test_every_audit_is_there(record, page):
 
 def test_beside_a_proof_there_are_no_plots_that_show_nothing(large_record, audit):
     proved, played = audit("warner"), audit("::sparse_vector")
-    page = Page(render(replace(large_record, results=[proved, played, audit("::dp_appr")], alpha_ledger=[]), "html"))
+    curved = replace(audit("::dp_appr"), evidence=audit("::gaussian").evidence[:1])
+    page = Page(render(replace(large_record, results=[proved, played, curved], alpha_ledger=[]), "html"))
     assert [attributes["alt"].partition(":")[0].partition(",")[0] for attributes in page.all("img")] == [
         "Wealth over calls",
         "Delta as a function of epsilon",
@@ -153,12 +154,12 @@ def test_a_statement_is_not_said_again_beside_it(audit):
         Verdict.NOT_REFUTED,
         "1,200 calls did not refute the claim; ε = 1.083 would have been.",
         calls=1200,
-        details={"detectable_epsilon": 1.083, "scope": "2 pairs"},
+        details={"detectable_epsilon": 1.083, "went_on": "after 600"},
     )
     claim = audit("warner").claim
-    assert dict(facts(evidence, claim, said=evidence.statement)) == {"Scope": "2 pairs"}
+    assert dict(facts(evidence, claim, said=evidence.statement)) == {"Went on": "after 600"}
     assert dict(facts(evidence, claim)) == {
-        "Scope": "2 pairs",
+        "Went on": "after 600",
         "Calls": "1,200",
         "Would have refuted, 9 times in 10": "ε = 1.083",
     }
@@ -168,7 +169,7 @@ def test_a_statement_is_not_said_again_beside_it(audit):
 
 
 def test_only_forecasters_that_won_are_named(audit):
-    rows = [{"name": f"f{k}", "log_wealth": log} for k, log in enumerate((-3.0, 0.001, 2.0, 9.0, 1.0, 3.0, None))]
+    rows = [{"name": f"f{k}", "log_wealth": log} for k, log in enumerate((-3.0, 0.001, 2.0, 9.0, 1.0, 3.0))]
     evidence = Evidence("game", Verdict.NOT_REFUTED, "", details={"forecasters": rows, "forecasters_played": 70})
     assert list(facts(evidence, None)) == [("Best forecasters, of 70", "f3 (8,103); f5 (20.1); f2 (7.39)")]
     lost = Evidence("game", Verdict.NOT_REFUTED, "", details={"forecasters": rows[:2]})
@@ -410,27 +411,29 @@ def test_unknown_details_are_listed_only_where_they_are_plain_values(audit):
     assert list(facts(evidence, audit("warner").claim)) == [("Batch size", "64"), ("Note", "x")]
 
 
+NUMBERS = ("n", "truth", "mean", "low", "high", "variance", "variance_low", "variance_high")
+CLASS = {"class": "a", **dict.fromkeys(NUMBERS, 2)}
+
+
 @pytest.mark.parametrize(
-    "details",
+    ("kind", "details"),
     [
-        {"wealth_path": "nonsense", "threshold": "high", "refuted_at": [3]},
-        {"wealth_path": [[0, 0], [0, 1]], "threshold": None, "refuted_at": None},
-        {"wealth_path": [[5, 1e6], [6, None], [7, -1e6], [7.5]], "threshold": 1e5, "refuted_at": 7},
-        {"wealth_path": [[10 + k / 1000, 0.0] for k in range(1000)], "threshold": 3},
-        {"curve": 3, "claim_curve": None},
-        {"curve": [[0, 0], [0, 0]], "claim_curve": []},
-        {"curve": [[0, 0.0], [1, 0.0]], "claim_curve": [[0, 0.0], [1, 0.0]]},
-        {"classes": [1, None, {}, {"class": None, "truth": "inf", "mean": 1}], "margin": "inf"},
-        {"classes": [{"class": "a", "n": 3, "truth": 0.0, "mean": 0.0, "low": 0.0, "high": 0.0}], "margin": 0},
-        {"scatter": {"series": None}},
-        {"scatter": {"series": [{"points": [[0, 1], [1, None]]}, 3], "log": True, "diagonal": True}},
-        {"scatter": {"series": [{"name": "_hidden", "points": [[1, 1]]}], "diagonal": True}},
-        {"pairs": 12, "forecasters": {"a": 1}, "confirmation": True, "scope": ["x"], "worst_pair": [[0], [1]]},
-        {"pairs": [{"pair": [0, 1]}], "confirmation": {"confirmed": False}, "detectable_epsilon": "inf"},
+        ("game", {}),
+        ("game", {"wealth_path": [[0, 0], [0, 1]]}),
+        ("game", {"wealth_path": [[5, 1e6], [6, "inf"], [7, -1e6]], "threshold": 1e5, "refuted_at": 7}),
+        ("game", {"wealth_path": [[10 + k, 0.0] for k in range(1000)], "threshold": 3}),
+        ("game", {"detectable_epsilon": "inf", "pairs": [{"pair": "", "calls": 0}]}),
+        ("exact", {"curve": [[0, 0], [0, 0]]}),
+        ("exact", {"curve": [[0, 0.0], [1, 0.0]], "claim_curve": [[0, 0.0], [1, 0.0]]}),
+        ("estimation", {"classes": [{**CLASS, "truth": "inf"}], "margin": "inf"}),
+        ("estimation", {"classes": [{**CLASS, "low": 1.0, "high": 1.0, "variance": 0.0}], "margin": 0}),
+        ("estimation", {"scatter": {"series": []}}),
+        ("counting", {"scatter": {"series": [{"points": [[0, 1], [1, "nan"]]}], "log": True, "diagonal": True}}),
+        ("of another version", {"scatter": {"series": [{"name": "_hidden", "points": [[1, 1]]}]}, "trace": [[1], 2]}),
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_incomplete_details_are_no_crash(record, audit, details):
-    evidence = Evidence("game", Verdict.NOT_REFUTED, "Nothing.", details=details)
+def test_extreme_details_are_no_crash(record, audit, kind, details):
+    evidence = Evidence(kind, Verdict.NOT_REFUTED, "Nothing.", details=details)
     for claim in (audit("warner").claim, audit("::gaussian").claim, None):
         Page(render(replace(record, results=[replace(audit("::dprr"), claim=claim, evidence=[evidence])]), "html"))

@@ -218,8 +218,8 @@ def test_a_node_changes_the_gradients_of_its_neighbours(nodes, most):
     for reach, verdict in ((1.0, "MISCALIBRATED" if nodes > 1 else "NOT_REFUTED"), (2.0 * nodes - 1, "NOT_REFUTED")):
         evidence = sensitivity_evidence(graphs(nodes, reach, 1.0), adjacency, streams=streams)
         assert evidence.verdict is Verdict[verdict]
-        assert evidence.details["largest_difference"] == pytest.approx(most, rel=1e-6)
-        assert evidence.details["exhaustive"]
+        assert evidence.details.largest_difference == pytest.approx(most, rel=1e-6)
+        assert evidence.details.exhaustive
 
 
 @pytest.mark.statistical

@@ -1,0 +1,194 @@
+"""All that is used of Hypothesis' private modules: what a strategy is made of, drawing by given choices, and quiet.
+
+Hypothesis promises none of it. No other module imports its private names, ``tests/unit/test_hypothesis_internals.py`` tests
+what is relied on, and pyproject.toml names the versions that may be installed: a later one is allowed once that test passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import hypothesis
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.errors import StopTest, UnsatisfiedAssumption
+
+from auditdp.errors import AuditError
+
+try:
+    from hypothesis._settings import local_settings
+    from hypothesis.control import BuildContext
+    from hypothesis.internal.conjecture import providers
+    from hypothesis.internal.conjecture.data import ConjectureData
+    from hypothesis.strategies._internal.lazy import unwrap_strategies
+except ImportError as error:
+    raise ImportError(
+        f"Hypothesis {hypothesis.__version__} has no {error.name or error}, which auditdp uses; install the versions that "
+        "auditdp asks for: pip install --upgrade auditdp"
+    ) from error
+
+Strategy = st.SearchStrategy[Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A strategy of known structure.
+
+    Attributes:
+        strategy: The strategy, out of the wrapping that defers it.
+    """
+
+    strategy: Strategy
+
+
+@dataclass(frozen=True)
+class Integers(Part):
+    """Integers between two ends; None where there is no end."""
+
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True)
+class Floats(Part):
+    """Floating-point numbers between two ends, none nearer to 0 than ``smallest`` but 0 itself."""
+
+    low: float
+    high: float
+    smallest: float
+    allow_nan: bool
+
+
+@dataclass(frozen=True)
+class Booleans(Part):
+    """Two values."""
+
+
+@dataclass(frozen=True)
+class Listed(Part):
+    """Values that are listed."""
+
+    elements: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Texts(Part):
+    """Text of given characters, of ``least`` characters or more."""
+
+    characters: Strategy
+    least: int
+
+
+@dataclass(frozen=True)
+class Tuples(Part):
+    """A tuple of parts."""
+
+    parts: Sequence[Strategy]
+
+
+@dataclass(frozen=True)
+class Records(Part):
+    """A dictionary of given keys."""
+
+    fields: Mapping[Any, Strategy]
+
+
+@dataclass(frozen=True)
+class Choice(Part):
+    """One of several strategies."""
+
+    parts: Sequence[Strategy]
+
+
+@dataclass(frozen=True)
+class Built(Part):
+    """What a function makes of parts."""
+
+    target: Callable[..., Any]
+    arguments: Sequence[Strategy]
+    named: Mapping[str, Strategy]
+
+
+@dataclass(frozen=True)
+class Mapped(Part):
+    """What a function makes of another strategy's values."""
+
+    inner: Strategy
+    function: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Filtered(Part):
+    """Another strategy's values that fulfil conditions."""
+
+    inner: Strategy
+    conditions: Sequence[Callable[[Any], bool]]
+
+
+def part_of(strategy: Strategy) -> Part:
+    """Return what a strategy is made of; a ``Part`` of no family where that is not known.
+
+    Raises:
+        AuditError: If this version of Hypothesis keeps it in another place.
+    """
+    inner: Any = unwrap_strategies(strategy)  # type: ignore[no-untyped-call]
+    try:
+        return _read(inner)
+    except AttributeError as error:
+        raise AuditError(
+            f"Hypothesis {hypothesis.__version__} keeps what {type(inner).__name__} is made of where auditdp does not look "
+            f"({error}); install the versions that auditdp asks for: pip install --upgrade auditdp"
+        ) from error
+
+
+def _read(inner: Any) -> Part:
+    match type(inner).__name__:
+        case "IntegersStrategy":
+            return Integers(inner, inner.start, inner.end)
+        case "FloatStrategy":
+            return Floats(inner, inner.min_value, inner.max_value, inner.smallest_nonzero_magnitude, inner.allow_nan)
+        case "BooleansStrategy":
+            return Booleans(inner)
+        case "SampledFromStrategy":
+            return Listed(inner, list(inner.elements))
+        case "TextStrategy":
+            return Texts(inner, inner.element_strategy, inner.min_size)
+        case "TupleStrategy":
+            return Tuples(inner, inner.element_strategies)
+        case "FixedDictStrategy" if not inner.optional:
+            return Records(inner, inner.mapping)
+        case "OneOfStrategy":
+            return Choice(inner, inner.original_strategies)
+        case "BuildsStrategy":
+            return Built(inner, inner.target, inner.args, inner.kwargs)
+        case "MappedStrategy":
+            return Mapped(inner, inner.mapped_strategy, inner.pack)
+        case "FilteredStrategy":
+            return Filtered(inner, inner.filtered_strategy, inner.flat_conditions)
+    return Part(inner)
+
+
+def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+    """Return a value of which the first choices are given, and all its choices; None where the strategy refuses it."""
+    data = ConjectureData(random=Random(random.getrandbits(64)), prefix=tuple(prefix))
+    try:
+        with undisturbed(settings()), BuildContext(data, is_final=False, wrapped_test=drawn_by):
+            value = data.draw(strategy)
+    except (StopTest, UnsatisfiedAssumption):
+        return None
+    return value, tuple(data.choices)
+
+
+@contextmanager
+def undisturbed(quiet: settings) -> Iterator[None]:
+    """Keep out what belongs to the process: local constants, and the test and its health checks that may be around."""
+    nothing = SimpleNamespace(set_for_type=lambda kind: ())
+    constants = patch.multiple(providers, create=True, _get_local_constants=lambda: nothing, CONSTANTS_CACHE={})
+    with constants, local_settings(quiet):
+        yield

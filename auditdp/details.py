@@ -1,0 +1,441 @@
+"""The numbers behind each kind of evidence, a typed record for each, as logs and JSON reports hold them.
+
+A field that is None is left out of JSON, but for those that ``always`` names. What a record does not know, such as a number
+that an audit's ``figure`` adds or that another version of auditdp wrote, is kept in ``more`` and written as it was read.
+
+A new kind of evidence has its record here, and its line in ``DETAILS``; the JSON schema follows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import field
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AliasChoices, Field, PlainSerializer, TypeAdapter, model_serializer
+from pydantic.dataclasses import dataclass
+from pydantic.json_schema import SkipJsonSchema
+
+
+def json_number(value: float | None) -> float | str | None:
+    """Return the number as records write it: JSON has no infinities and no NaN, which become strings."""
+    if value is None or math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+
+
+def _write_plain(value: Any) -> Any:
+    """Write every number inside nested plain data as ``json_number`` does."""
+    if isinstance(value, float):
+        return json_number(value)
+    if isinstance(value, dict):
+        return {key: _write_plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return _write_plain(value.tolist())
+    return [_write_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+Number = Annotated[float, PlainSerializer(json_number, when_used="json")]
+Plain = Annotated[dict[str, Any], PlainSerializer(_write_plain, when_used="json")]
+"""Data of any shape that JSON can hold."""
+Path = list[tuple[int, Number]]
+"""(calls, a number after so many calls), ascending."""
+Curve = list[tuple[Number, Number]]
+"""(ε, δ(ε)), ascending."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A record whose empty fields are left out of JSON."""
+
+    keys: ClassVar[Mapping[str, str]] = {}
+    """The keys of JSON that are no names of Python, by field."""
+
+    def always(self) -> Collection[str]:
+        """Return the fields that are written as null where they are None."""
+        return ()
+
+    @model_serializer(mode="wrap")
+    def _write(self, write):  # type: ignore[no-untyped-def]  # a type would become the JSON schema
+        kept = {name: value for name, value in write(self).items() if value is not None or name in self.always()}
+        return {self.keys.get(name, name): value for name, value in kept.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series(Row):
+    """The points of one colour of a scatter plot."""
+
+    name: str = ""
+    points: list[tuple[int | Number, int | Number]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scatter(Row):
+    """A scatter plot: its series, the names of its axes, whether both are logarithmic, and whether equality is drawn."""
+
+    x_label: str = ""
+    y_label: str = ""
+    series: list[Series] = field(default_factory=list)
+    diagonal: bool | None = None
+    log: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Details(Row):
+    """What any evidence may have.
+
+    Attributes:
+        scatter: A plot that the audit's ``figure`` makes.
+        more: What is not known here, by its key.
+    """
+
+    scatter: Scatter | None = None
+    more: SkipJsonSchema[Plain] = field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _write(self, write):  # type: ignore[no-untyped-def]  # a type would become the JSON schema
+        more = {} if (written := write(self)) is None else written.pop("more")
+        return {name: value for name, value in written.items() if value is not None or name in self.always()} | more
+
+    def values(self) -> Iterator[tuple[str, Any]]:
+        """Yield (key, value) of what is there, in the order of the fields."""
+        for place in dataclasses.fields(self):
+            if place.name not in ("scatter", "more") and (value := getattr(self, place.name)) is not None:
+                yield place.name, value
+        yield from self.more.items()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecasterWealth(Row):
+    """A forecaster and the natural logarithm of what its bets made of their stake."""
+
+    name: str
+    log_wealth: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedPair(Row):
+    """A pair, its calls, and what a call of it earned, in nats."""
+
+    pair: str
+    calls: int
+    growth: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Row):
+    """What a game had played and won when it stopped, or went on."""
+
+    calls: int
+    log_e_value: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confirmation(Row):
+    """What happened on fresh randomness.
+
+    Attributes:
+        pair: The pair that was played.
+        calls: Calls, one by one.
+        log_e_value: Logarithm of the wealth.
+        alpha: Error probability of the confirmation.
+        confirmed: Whether the wealth reached 1/alpha.
+        forecaster: Who won most.
+        bets: Guesses of the best forecaster which input was used.
+        right: How many of them were right.
+        outputs: The outputs, compressed, where the mechanism draws its own randomness.
+    """
+
+    pair: str = ""
+    calls: int
+    log_e_value: Number
+    alpha: Number
+    confirmed: bool
+    forecaster: str = ""
+    bets: int = 0
+    right: int = 0
+    outputs: Plain | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameDetails(Details):
+    """A game of bets.
+
+    Attributes:
+        wealth_path: Natural logarithm of the wealth after so many calls.
+        bound_path: Lower bound after so many calls, wherever it rose.
+        threshold: Logarithm of the wealth that refutes the claim.
+        refuted_at: Calls until the claim was refuted.
+        forecasters: Those that won most.
+        forecasters_played: How many there were.
+        pairs: Every pair that was played.
+        confirmation: Of a finding.
+        notices: What a person should know of the calls.
+        search_calls: Calls of the search for pairs.
+        independence_calls: Calls of the look at independence.
+        calls_to_find: How many calls find the fault that was asked for.
+        parts: Where the game stopped, each time.
+        went_on: The parts but the last, in words.
+        detectable_epsilon: The smallest level that the calls would have refuted nine times in ten.
+        detectable_alternative: Of which mechanism.
+        growths: (level, mean, deviation) of what a call earns, in nats, below that level.
+        detectable_rarely: How rare a leak of twice the level, and an output of one input alone, may be to be found.
+        smallest: The confirmation on the smallest pair.
+    """
+
+    wealth_path: Path = field(default_factory=list)
+    bound_path: Path = field(default_factory=list)
+    threshold: Number | None = None
+    refuted_at: int | None = None
+    forecasters: list[ForecasterWealth] = field(default_factory=list)
+    forecasters_played: int | None = None
+    pairs: list[PlayedPair] = field(default_factory=list)
+    confirmation: Confirmation | None = None
+    notices: list[str] = field(default_factory=list)
+    search_calls: int | None = None
+    independence_calls: int | None = None
+    calls_to_find: str | None = None
+    parts: list[Part] = field(default_factory=list)
+    went_on: str | None = None
+    detectable_epsilon: Number | None = None
+    detectable_alternative: str | None = None
+    growths: list[tuple[Number, Number, Number]] | None = None
+    detectable_rarely: tuple[Number, Number] | None = None
+    smallest: Confirmation | None = None
+
+    def always(self) -> Collection[str]:
+        """Return the fields that are written as null where they are None."""
+        return ("refuted_at", "confirmation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactDetails(Details):
+    """Laws that are compared exactly.
+
+    Attributes:
+        exact_epsilon: A double that is at most the exact pure ε of the worst pair, where it is attained.
+        claim_curve: δ(ε) of the claim.
+        curve: δ(ε) of the worst pair.
+        worst_pair: The pair that loses most, of those looked at.
+        scope: Which pairs are covered.
+        pairs_enumerated: How many were enumerated.
+        given_sensitivity: The declared sensitivity, where the bound is given that and not all pairs.
+    """
+
+    exact_epsilon: Number | None = None
+    claim_curve: Curve = field(default_factory=list)
+    curve: Curve | None = None
+    worst_pair: str | None = None
+    scope: str | None = None
+    pairs_enumerated: int | None = None
+    given_sensitivity: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountantAnswer(Row):
+    """What an accountant says; ``epsilon`` is None where it raised, and ``finding`` empty where its number counts."""
+
+    name: str
+    soundness: str
+    epsilon: Number | None = None
+    adjacency: str
+    sampling: str
+    source: str
+    finding: str = ""
+
+    def always(self) -> Collection[str]:
+        """Return the fields that are written as null where they are None."""
+        return ("epsilon",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountingDetails(Details):
+    """Accountants that are compared.
+
+    Attributes:
+        claimed_epsilon: The claimed ε that was compared.
+        about: The class of mechanisms that the claim is about.
+        delta: At which δ.
+        accountants: What each says.
+        findings: What is wrong with an accountant.
+    """
+
+    claimed_epsilon: Number | None = None
+    about: str | None = None
+    delta: Number | None = None
+    accountants: list[AccountantAnswer] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneRunDetails(Details):
+    """Canaries that were guessed: how many in how many trainings, by which test, and its p-value."""
+
+    canaries: int | None = None
+    trainings: int | None = None
+    method: str | None = None
+    p_value: Number | None = None
+
+    def always(self) -> Collection[str]:
+        """Return the fields that are written as null where they are None."""
+        return ("p_value",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpperBound(Row):
+    """No set of outputs has P(S) > e^epsilon Q(S) + delta."""
+
+    delta: Number
+    epsilon: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingDetails(Details):
+    """Outputs that were counted.
+
+    Attributes:
+        runs_per_input: Runs on each input.
+        confidence: Of all that is stated.
+        scope: Which pairs were counted; None where outputs are many, as are the next four.
+        outputs: How many different outputs came.
+        upper_bounds: Bounds that hold together.
+        delta_upper: δ of the bound that is shown.
+        delta_at_claim: For a claim with δ > 0: δ at the claimed ε, from above.
+        counted_pairs: The pairs, where they are not too many to name.
+        law_distance: Upper bound on the distance of the code from its stated law.
+        law_distance_is: Which distance that is.
+        followed: The same in words, where the law is not refuted.
+    """
+
+    runs_per_input: int | None = None
+    confidence: Number | None = None
+    scope: str | None = None
+    outputs: int | None = None
+    upper_bounds: list[UpperBound] | None = None
+    delta_upper: Number | None = None
+    delta_at_claim: Number | None = None
+    counted_pairs: list[str] | None = None
+    law_distance: Number | None = None
+    law_distance_is: str | None = None
+    followed: str | None = None
+
+    def always(self) -> Collection[str]:
+        """Return the fields that are written as null where they are None."""
+        return () if self.delta_upper is None else ("delta_at_claim",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitivityDetails(Details):
+    """Queries that were compared on neighbours.
+
+    Attributes:
+        scope: Which pairs.
+        sensitivity: What is declared.
+        norm: In which norm.
+        largest_difference: What the worst pair needs.
+        worst_pair: That pair.
+        pairs_compared: How many were compared.
+        exhaustive: Whether these are all neighbours, and the query draws nothing.
+    """
+
+    scope: str | None = None
+    sensitivity: Number | None = None
+    norm: str | None = None
+    largest_difference: Number | None = None
+    worst_pair: str | None = None
+    pairs_compared: int | None = None
+    exhaustive: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassOfInputs(Row):
+    """Estimates of one class of inputs, of all of them together and of the one that is furthest off.
+
+    Attributes:
+        name: The class, 'class' in JSON.
+        n: Calls.
+        truth: Mean of the true values.
+        mean: Mean of the estimates.
+        low: Lower end of the interval of the mean.
+        high: Upper end.
+        variance: Of the estimates.
+        variance_low: Lower end of its interval.
+        variance_high: Upper end.
+        variance_bound: What is promised.
+        largest_bias: Of one input.
+        largest_variance: Of one input.
+    """
+
+    keys: ClassVar[Mapping[str, str]] = {"name": "class"}
+    name: str = Field(validation_alias=AliasChoices("class", "name"), serialization_alias="class")
+    n: int
+    truth: Number
+    mean: Number
+    low: Number
+    high: Number
+    variance: Number
+    variance_low: Number
+    variance_high: Number
+    variance_bound: Number | None = None
+    largest_bias: Number = 0.0
+    largest_variance: Number = 0.0
+
+    def always(self) -> Collection[str]:
+        """Return the fields that are written as null where they are None."""
+        return ("variance_bound",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimationDetails(Details):
+    """Estimates by class of inputs, and how far an expectation may be off and still count as equivalent."""
+
+    classes: list[ClassOfInputs] = field(default_factory=list)
+    margin: Number | None = None
+
+    def always(self) -> Collection[str]:
+        """Return the fields that are written as null where they are None."""
+        return ("margin",)
+
+
+AnyDetails = (
+    GameDetails
+    | ExactDetails
+    | AccountingDetails
+    | OneRunDetails
+    | CountingDetails
+    | SensitivityDetails
+    | EstimationDetails
+    | Details
+)
+DETAILS: dict[str, type[Details]] = {
+    "game": GameDetails,
+    "support": GameDetails,
+    "exact": ExactDetails,
+    "accounting": AccountingDetails,
+    "one_run": OneRunDetails,
+    "counting": CountingDetails,
+    "sensitivity": SensitivityDetails,
+    "estimation": EstimationDetails,
+}
+"""The record of each kind of evidence."""
+
+
+def details_of(kind: str, given: Any) -> AnyDetails:
+    """Return the details of a kind of evidence, from those or from a mapping as JSON has it.
+
+    Raises:
+        ValueError: If they are those of another kind, or a value is of another type (a pydantic.ValidationError).
+    """
+    record = DETAILS.get(kind, Details)
+    if isinstance(given, record):
+        return given
+    if isinstance(given, Details):
+        raise ValueError(f"evidence of kind {kind!r}: expected details={record.__name__}, got {type(given).__name__}")
+    if not isinstance(given, Mapping):
+        raise ValueError(f"evidence of kind {kind!r}: expected details as a mapping, got {given!r:.80}")
+    names = {place.name for place in dataclasses.fields(record)} - {"more"}
+    known = {name: value for name, value in given.items() if name in names}
+    more = {str(name): value for name, value in given.items() if name not in names}
+    return TypeAdapter(record).validate_python({**known, "more": more})
