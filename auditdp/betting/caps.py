@@ -31,6 +31,18 @@ def log_cap(epsilon: Any) -> tuple[Any, Any]:
     return log_q, log_q - epsilon
 
 
+def growth(p: Any, epsilon: float) -> Any:
+    """Return what a call earns against an epsilon where the likelier coin has probability p: kl(p ‖ q), 0 for p <= q.
+
+    Args:
+        p: Probabilities strictly between 0 and 1, a number or of any shape.
+        epsilon: The epsilon.
+    """
+    log_q, log_1q = log_cap(epsilon)
+    kl = p * (np.log(p) - log_q) + (1 - p) * (np.log1p(-p) - log_1q)
+    return np.where(np.log(p) > log_q, kl, 0.0)
+
+
 class Caps:
     """Bets against a pure claim at every level.
 

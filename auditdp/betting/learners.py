@@ -20,6 +20,8 @@ from auditdp.mechanism import Array
 from auditdp.threads import one_thread
 
 Labels = NDArray[np.int8]
+CROSSED = 1 << 14
+"""Calls up to which each half is counted as the other one sees it."""
 FOR_QUANTILES = 8192
 STEPS = 8
 MOST_DIFFERENCES = 32
@@ -53,12 +55,63 @@ class Learner(Protocol):
         """Learn from rows of shape (n, d) and their coins; return the view."""
 
 
-def learners_for(width: int) -> list[Learner]:
-    """Return the learners for outputs of ``width`` numbers."""
+class LearnedView:
+    """A view that is learned from earlier calls.
+
+    Args:
+        learner: What learns it.
+
+    Attributes:
+        values: The view, once it has been learned.
+    """
+
+    weight = 1.0
+    names = False
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+        self.name = learner.name
+        self.heavy = learner.heavy
+        self.values: Callable[[Array], Floats] = _not_learned
+
+    def is_ready(self, calls: int, stalled: bool) -> bool:
+        """Return whether it can be learned after so many calls; a heavy one only as long as the claim still stands."""
+        return calls >= self.learner.start and (stalled or not self.heavy)
+
+    def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
+        """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from."""
+        if self.learner.blind:
+            self.values = self._fit(sides)
+            return self.values(sides[0]), self.values(sides[1])
+        halves = [(sides[0][k::2], sides[1][k::2]) for k in (0, 1)]
+        self.values = self._fit(halves[0])
+        zeros, ones = (self.values(side) for side in halves[1])
+        if sum(map(len, sides)) <= CROSSED:
+            other = self._fit(halves[1])
+            zeros, ones = (
+                np.concatenate([fresh, other(side)]) for fresh, side in zip((zeros, ones), halves[0], strict=True)
+            )
+            self.values = self._fit(sides)
+        return zeros, ones
+
+    def _fit(self, sides: Sequence[Array]) -> Callable[[Array], Floats]:
+        rows = [side[: self.learner.most // 2] for side in sides]
+        return self.learner.fit(
+            np.concatenate(rows), np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows])
+        )
+
+
+def _not_learned(rows: Array) -> Floats:
+    raise AssertionError("a learned view is asked for values after it was learned")
+
+
+def learned_views(width: int) -> list[LearnedView]:
+    """Return the learned views of outputs of ``width`` numbers."""
     if width < 2:
         return []
     screens: list[Learner] = [Screen(rank) for rank in range(4)] if width > 32 else []
-    return [*screens, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
+    learners = [*screens, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
+    return [LearnedView(learner) for learner in learners]
 
 
 class Screen:
@@ -120,7 +173,7 @@ class Votes:
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Choose who votes: coordinates or differences, whichever tell more together."""
-        chosen, told = (0, np.zeros(0, np.intp), np.zeros(0), np.zeros(0)), -1.0
+        chosen, most = (0, np.zeros(0, np.intp), np.zeros(0), np.zeros(0)), -1.0
         for order in range(2 if rows.shape[1] <= MOST_DIFFERENCES else 1):
             columns = np.diff(_finite(rows), n=order, axis=1)
             middles = _middles(_some(columns))
@@ -130,8 +183,8 @@ class Votes:
             z = 2 * excess / np.sqrt(np.maximum(count * (1 - count / len(rows)), TINY))
             voters = np.flatnonzero(np.abs(z) >= min(TELLING, np.abs(z).max(initial=0.0)))
             votes = above[:, voters] @ np.sign(z[voters])
-            if (telling := abs(float(_direction(votes[:, None], labels)[0]))) > told:
-                chosen, told = (order, voters, middles[voters], np.sign(z[voters])), telling
+            if (apart := abs(float(_direction(votes[:, None], labels)[0]))) > most:
+                chosen, most = (order, voters, middles[voters], np.sign(z[voters])), apart
         order, voters, middles, signs = chosen
         return lambda rows: (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
 

@@ -29,8 +29,8 @@ from hypothesis.strategies import SearchStrategy
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.betting.batch import Batch
-from auditdp.betting.cells import VARIANTS
 from auditdp.betting.distance import Usual, distance, spread_of
+from auditdp.betting.estimators import ESTIMATORS
 from auditdp.betting.forecasters import Single
 from auditdp.betting.game import Game
 from auditdp.betting.memory import Memory
@@ -59,7 +59,7 @@ MOST_PROPOSED = 4
 BETTER, CLEARLY = 1.05, 1.25
 """A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
 all show: between columns, deviations are known to some tenth."""
-CAUTIOUS = [k for k, variant in enumerate(VARIANTS) if variant.endswith("cautious")]
+CAUTIOUS = [k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")]
 FEWEST_EXAMPLES = 8
 SHRINK_EXAMPLES = 30
 SHRINK_FACTOR = 3
@@ -230,10 +230,10 @@ class _Search:
         if half:
             memory.add(ones[:half], zeros[:half])
             first.learn(memory, stalled=True)
-        said = first.forecast(Batch(ones[half:], zeros[half:], np.random.default_rng(self.seed)))
+        forecasts = first.forecast(Batch(ones[half:], zeros[half:], np.random.default_rng(self.seed)))
         if isinstance(first, Single):
-            return float(np.max(np.abs(said[0].log_odds), initial=0.0))
-        cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in said]
+            return float(np.max(np.abs(forecasts[0].log_odds), initial=0.0))
+        cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in forecasts]
         return float(max(np.max(np.abs(odds[CAUTIOUS]), initial=0.0) for odds in cautious))
 
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from auditdp.betting import wealth as module
+from auditdp.betting import mixture as module
 from auditdp.betting.curves import Curves
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.levels import level_grid
-from auditdp.betting.wealth import Wealth
+from auditdp.betting.mixture import Wealth
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
 levels = st.floats(1e-3, 30.0)

@@ -10,7 +10,7 @@ from auditdp.betting import plans as module
 from auditdp.betting.curves import Curves
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.levels import level_grid
-from auditdp.betting.wealth import Wealth
+from auditdp.betting.mixture import Wealth
 from auditdp.claims import ApproxDP, GaussianDP
 from auditdp.dominating import DominatingPair
 

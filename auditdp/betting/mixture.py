@@ -1,4 +1,4 @@
-"""Wealth: an average of bets, against a claim and against all levels of its lower bound.
+"""The mixture averages: the wealth of all bets, against a claim and against all levels of its lower bound.
 
 The factor of one call, and why it cannot be expected to grow where the claim is true, is in `regions.py`; which region is
 bet on, in `caps.py` for pure claims and in `curves.py` for all others; and what it means that levels are crossed, in
@@ -159,6 +159,10 @@ class Wealth:
     def crossed(self, alpha: float) -> int:
         """Return how many levels, counted from the smallest, have been crossed without a gap."""
         return self._reached.crossed(alpha)
+
+    def open_level(self, alpha: float) -> int:
+        """Return the position of the lowest level that the bound has not reached."""
+        return min(self.crossed(alpha), len(self.levels) - 1)
 
     def lower_bound(self, alpha: float) -> float:
         """Return ε_L at confidence 1 - alpha: 0 where not even the smallest level is crossed."""
