@@ -87,6 +87,11 @@ class Wealth:
         self._current = np.zeros(len(self.levels))
         self._reached = Levels(self.levels)
 
+    @property
+    def way_shares(self) -> Sequence[float]:
+        """The share of each way of betting in what a forecaster has."""
+        return self._bets.shares
+
     def anchor(self, position: int) -> int:
         """Return the place, among the anchors, of the one that decides who leads at a level, given by its position."""
         return int(self._anchor[position])
@@ -118,7 +123,7 @@ class Wealth:
     @property
     def log_by_forecaster(self) -> Floats:
         """Log wealth against the claim of each forecaster alone, shape (K,)."""
-        return _log_sum_exp((self._own + np.log(self._bets.shares)).T)
+        return _log_sum_exp((self._own + np.log(self.way_shares)).T)
 
     def bet(
         self, forecasts: Sequence[Forecasts], calls: int, leaders: NDArray[np.intp] | None = None, *, pair: int = 0

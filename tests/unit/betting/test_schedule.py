@@ -30,7 +30,7 @@ def test_counting_distinct_outputs_is_counting_calls(kind):
 
 
 def noisy_bits(data, size, *, rng):
-    return (rng.random((size, 4)) < 0.5 + 0.12 * data * (np.arange(4) == 2)).astype(np.int8)
+    return (rng.random((size, 4)) < 0.5 + 0.2 * data * (np.arange(4) == 2)).astype(np.int8)
 
 
 def noisy_numbers(data, size, *, rng):
