@@ -20,16 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.betting.forecasts import Forecasts, Line
+from auditdp.betting.levels import Grid
 from auditdp.betting.plans import HARD, Plan, Planner
 from auditdp.betting.settled import Settled
 from auditdp.claims import Claim
 from auditdp.dominating import DominatingPair, Floats
 
 LEARNED_SHARE = 0.7
+"""Share of the learned region among the ways of betting."""
 BINS = 200
 """Log-odds on either side that forecasts are rounded to, towards 0, where all forecasters bet."""
 LARGEST_BIN = 40.0
+"""Bets hardly grow beyond log-odds of this size."""
 FINEST_SCALE = 1e-4
+"""Bins are no finer than claims with odds of this size ask for."""
 
 
 class Curves:
@@ -37,30 +41,18 @@ class Curves:
 
     shares = (LEARNED_SHARE, *((1 - LEARNED_SHARE) / (1 + len(HARD)) for _ in range(1 + len(HARD))))
 
-    def __init__(
-        self, claim: Claim, levels: Floats, position: int, anchors: NDArray[np.intp], anchor: NDArray[np.intp]
-    ) -> None:
-        self._planner = Planner(claim, levels, position, anchors, anchor)
-        self._levels, self._anchors, self._own = len(levels), len(anchors), anchor[position]
+    def __init__(self, claim: Claim, grid: Grid) -> None:
+        self._planner, self._grid = Planner(claim, grid), grid
         self._plans: dict[int, Plan] = {}
         self._calls: dict[int, int] = {}
         self._cap = claim.tangents()[0][0]
-        self._bins = _bins(self._planner.at(position).pair)
+        self._bins = _bins(self._planner.at(grid.position).pair)
         self._rounded = np.where(self._bins > 0, np.append(0.0, self._bins[:-1]), self._bins)
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> Settled:
-        """Bet on a batch, and return what that has come to.
-
-        Args:
-            forecasts: What all forecasters said, from earlier batches only.
-            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
-                first one first, shape (ranks, anchors); None for nobody.
-            calls: Calls in the batch.
-            pair: Which pair of inputs the batch is of.
-            crossed: How many levels need no more bets.
-        """
+        """See ``Bets``."""
         line = Line(forecasts)
         before = self._calls.get(pair, 0)
         plan = self._plans.get(pair)
@@ -68,7 +60,7 @@ class Curves:
             plan = self._plans[pair] = self._planner.plan(line, leaders, before, crossed)
         self._calls[pair] = before + calls
 
-        led = np.zeros(self._levels)
+        led = np.zeros(len(self._grid))
         for post in plan.posts:
             odds, ones, zeros = line.of(post.leader)
             on_zeros, on_ones = post.region.choose(odds)
@@ -81,16 +73,16 @@ class Curves:
             for side in (line.zeros, line.ones)
         )
         seen = zeros.sum(axis=1) + ones.sum(axis=1)  # calls that are left out are not bet on, and cost nothing
-        won = np.zeros((line.count, self._anchors, len(self.shares)))
+        gained = np.zeros((line.count, len(self._grid.anchors), len(self.shares)))
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
                 on_zeros, on_ones = region.choose(self._rounded)
-                won[:, place, way] = zeros @ on_zeros + ones @ on_ones - seen * price
+                gained[:, place, way] = zeros @ on_zeros + ones @ on_ones - seen * price
         beyond = np.abs(self._rounded) > self._cap
         up = self._rounded > 0
         right = ones[:, beyond & up].sum(axis=1) + zeros[:, beyond & ~up].sum(axis=1)
         wrong = zeros[:, beyond & up].sum(axis=1) + ones[:, beyond & ~up].sum(axis=1)
-        return Settled(won[:, self._own], led, won, right, wrong)
+        return Settled(gained[:, self._grid.claim], led, gained, right, wrong)
 
 
 def _bins(pair: DominatingPair) -> Floats:

@@ -28,10 +28,13 @@ from auditdp.betting.partitions import CELLS, HALVES, QUARTERS, Partition
 from auditdp.dominating import Floats
 
 WARY = 2.5
+"""Standard errors of the wary estimate."""
 CERTAIN = 0.02
+"""Prior count of the certain estimate: small, so that an output which one input cannot give is soon near certain."""
 NESTED = 4.0
 """Calls that the tail around a cell counts for."""
 NEWTON_STEPS = 3
+"""From 0; tests compare the result with a regression that has converged."""
 
 
 class CellCounts:

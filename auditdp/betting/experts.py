@@ -22,7 +22,7 @@ from auditdp.betting.learners import learned_views
 from auditdp.betting.memory import Memory
 from auditdp.betting.partitions import Names, Partition
 from auditdp.betting.schedule import FEW_ROWS, Schedule, counted
-from auditdp.betting.views import AnyView, as_rows, by_inputs, fingerprint, views_of
+from auditdp.betting.views import View, as_rows, by_inputs, fingerprint, views_of
 from auditdp.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism import Array
@@ -32,6 +32,7 @@ FIRST_CUT = 8
 SOON, LATE = 1.5, 2.0
 """They are cut anew when calls have grown so many times; the latter from ``FEW_ROWS`` calls on."""
 SAMPLE = 4096
+"""Rows from which the share of distinct ones is estimated."""
 RARELY_DISTINCT = 0.5
 """Names are left out where more of a sample's rows than this have one of their own."""
 FINEST_FROM = 10_000
@@ -76,7 +77,7 @@ class ViewPlayer:
     def __init__(self, pair: Pair, template: ViewExperts) -> None:
         self.pair = pair
         self.schedule: Schedule | None = None
-        self.views: Sequence[AnyView] = []
+        self.views: Sequence[View] = []
         self._template = template
         self._no_rows: Array = np.zeros((0, 1))
         self._next_cut = FIRST_CUT

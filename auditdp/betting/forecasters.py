@@ -289,14 +289,19 @@ class Single:
 
 
 RECENT_BATCHES = 16
+"""Batches from which the law of a forecaster is known."""
 RECENT_CALLS = 4096
+"""Calls of each of them."""
 FEW = 50
+"""Calls up to which the mirror image of the log-odds counts as much as they do."""
 STATED = 1_000.0
 """What a stated law counts for, in calls."""
 STATED_CELLS = 256
+"""Different log-odds that are kept of a stated law."""
 MANTISSA = np.int64(-1 << 43)
 """Keeps nine bits of the mantissa of a double."""
 LARGEST_FEATURE = 1e30
+"""What infinities become: its square is finite."""
 
 
 def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:

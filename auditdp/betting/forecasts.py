@@ -12,6 +12,7 @@ from scipy.special import expit
 from auditdp.dominating import Floats
 
 MOST_CELLS = 32
+"""Of a law: the time to find the nearest one grows with it."""
 NEVER = 1e-9
 """Share of the calls below which a cell is left out of a law."""
 FARTHEST = 25.0

@@ -25,6 +25,7 @@ from auditdp.mechanism import Mechanism, brief
 from auditdp.randomness import Streams
 
 FIRST_BATCH = 4
+"""Calls."""
 BATCH_GROWTH = 0.1
 """Of a batch, relative to the calls of its pair."""
 CATCHING_UP = 0.5
@@ -34,6 +35,7 @@ LANDING = 0.25
 FINEST_GROWTH = 0.02
 """Smaller batches save few calls, and cost much where the wealth stays just below what is needed."""
 LARGEST_BATCH = 1 << 16
+"""Calls; bounds memory."""
 LEADER = 1.0
 """Prior weight of all leaders, beside the sum of the shares."""
 MOST_RANKED = 4

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from auditdp.betting.views import View
 from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 from auditdp.threads import one_thread
@@ -23,7 +24,9 @@ Labels = NDArray[np.int8]
 CROSSED = 1 << 14
 """Calls up to which each half is counted as the other one sees it."""
 FOR_QUANTILES = 8192
+"""Values from which quantiles are taken."""
 STEPS = 8
+"""Cells of each column."""
 MOST_DIFFERENCES = 32
 """Differences of neighbouring coordinates are looked at where there are at most so many coordinates."""
 TELLING = 3.0
@@ -31,7 +34,9 @@ TELLING = 3.0
 NARROW = 64
 """Up to so many numbers, Newton's steps are the faster regression."""
 TINY = 1e-12
+"""Keeps a variance of 0 from dividing."""
 LARGEST = 1e30
+"""Numbers are clipped to it: the squares of their differences are finite."""
 
 
 class Learner(Protocol):
@@ -55,24 +60,12 @@ class Learner(Protocol):
         """Learn from rows of shape (n, d) and their coins; return the view."""
 
 
-class LearnedView:
-    """A view that is learned from earlier calls.
-
-    Args:
-        learner: What learns it.
-
-    Attributes:
-        values: The view, once it has been learned.
-    """
-
-    weight = 1.0
-    names = False
+class LearnedView(View):
+    """A view that is learned from earlier calls by a learner, and has values once it has been."""
 
     def __init__(self, learner: Learner) -> None:
+        super().__init__(learner.name, _not_learned, heavy=learner.heavy)
         self.learner = learner
-        self.name = learner.name
-        self.heavy = learner.heavy
-        self.values: Callable[[Array], Floats] = _not_learned
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
         """Return whether it can be learned after so many calls; a heavy one only as long as the claim still stands."""

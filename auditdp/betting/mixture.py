@@ -29,12 +29,13 @@ from numpy.typing import NDArray
 from auditdp.betting.caps import Caps
 from auditdp.betting.curves import Curves
 from auditdp.betting.forecasts import Forecasts
-from auditdp.betting.levels import Levels
+from auditdp.betting.levels import Grid, Levels
+from auditdp.betting.settled import Bets
 from auditdp.claims import Claim
 from auditdp.dominating import Floats
 
-ANCHORS = 8
 CLAIM_SHARE = 0.25
+"""Part of the wealth below the claim that is bet against the claim itself."""
 STARTS = {0: 0.75, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05, 1_000_000: 0.05, 10_000_000: 0.05}
 """After how many calls each leader starts, and its part of what all of them have."""
 
@@ -42,8 +43,8 @@ STARTS = {0: 0.75, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05, 1_000_000: 0.05, 10
 class Wealth:
     """The wealth of several forecasters and of their leaders, against a claim at every level of a grid.
 
-    Forecasters bet against the claim itself; against the other levels only leaders bet. Who leads is decided at anchors,
-    every ``ANCHORS``-th level, the claim's among them, and holds up to the next.
+    Forecasters bet against the claim itself; against the other levels only leaders bet. Who leads is decided at the anchors
+    of the grid.
 
     Args:
         claim: The claim that is played against.
@@ -69,14 +70,9 @@ class Wealth:
         self.alpha = 0.05
         self.calls = 0
         self.position = int(np.flatnonzero(self.levels == claim.level)[0])
-        self.anchors = np.arange(self.position % ANCHORS, len(self.levels), ANCHORS)
-        # At a level bet the leaders of the anchor just below: there they still win where only a little more is true.
-        anchor = np.maximum(np.searchsorted(self.anchors, np.arange(len(self.levels)), side="right") - 1, 0)
-        self._anchor = anchor
-        if claim.delta == 0:
-            self._bets: Caps | Curves = Caps(self.levels, self.position, self.anchors, anchor)
-        else:
-            self._bets = Curves(claim, self.levels, self.position, self.anchors, anchor)
+        self._grid = Grid(self.levels, self.position)
+        self.anchors = self._grid.anchors
+        self._bets: Bets = Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
         self.right = self.wrong = np.zeros(len(shares))
         total = sum(shares) + leader
         self._log_shares = np.log(np.asarray(shares, dtype=float) / total)
@@ -94,7 +90,7 @@ class Wealth:
 
     def anchor(self, position: int) -> int:
         """Return the place, among the anchors, of the one that decides who leads at a level, given by its position."""
-        return int(self._anchor[position])
+        return int(self._grid.anchor[position])
 
     def fresh(self) -> Wealth:
         """Return the same bets against the claim alone, with nothing won yet."""
@@ -131,8 +127,8 @@ class Wealth:
         """Bet on a batch of calls.
 
         Args:
-            forecasts: What all K forecasters said of the batch, in order, from earlier batches only. Each may leave calls
-                out, if which ones depends neither on their coins nor on their outputs.
+            forecasts: Of all K forecasters for the batch, in order, from earlier batches only. Each may leave calls out, if
+                which ones depends neither on their coins nor on their outputs.
             calls: Calls in the batch.
             leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
                 first one first, shape (ranks, anchors); None for nobody.
@@ -146,10 +142,10 @@ class Wealth:
         self._own += batch.own
         self.right, self.wrong = self.right + batch.right, self.wrong + batch.wrong
         started = self.calls >= np.array(list(STARTS))
-        self._led[started] += batch.led
+        self._led[started] += batch.leaders
         self.calls += calls
         self._look()
-        return batch.won
+        return batch.at_anchors
 
     def _look(self) -> None:
         """Average all wealth per level, and remember the highest that it has been."""

@@ -50,22 +50,32 @@ LONGER = 4
 LISTED, SAME = 4, 2
 """Listed pairs whose outputs show what is usual, and what is usual with the randomness of a round."""
 MOST_CORNERS = 200
+"""Corner cases that are looked at."""
 MOST_GENERATED = 240
+"""Generated pairs that are looked at."""
 MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
 MOST_AGAIN = 64
+"""Pairs in the second round."""
 MOST_JUDGED = 16
+"""Pairs in the third round."""
 MOST_PROPOSED = 4
+"""Pairs that are added to a game: each has its share of the calls."""
 BETTER, CLEARLY = 1.05, 1.25
 """A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
 all show: between columns, deviations are known to some tenth."""
 CAUTIOUS = [k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")]
+"""Estimators whose odds are not far from 0 by chance."""
 FEWEST_EXAMPLES = 8
+"""Smaller pairs that have to be affordable, or none is looked for."""
 SHRINK_EXAMPLES = 30
+"""Smaller pairs that are tried."""
 SHRINK_FACTOR = 3
+"""Calls of a smaller pair, relative to those that the found one needed."""
 FEWEST_TO_SHRINK = 128
 """Calls that a smaller pair has to refute the claim, at least."""
 MOST_CALLS_TO_SHRINK = 200_000
+"""For all smaller pairs together."""
 
 
 def can_search(adjacency: Adjacency) -> bool:

@@ -16,6 +16,7 @@ from auditdp.dominating import Floats
 MAX_ATOMS = 64
 """Distinct values up to which each is a cell."""
 MOST_NAMES = 4096
+"""Names with a cell of their own; bounds memory."""
 FINEST = 128
 """Quantiles, but for those of the tails, at most."""
 FEWEST_IN_TAIL = 8

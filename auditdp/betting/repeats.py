@@ -29,10 +29,13 @@ SHARE = 0.03
 PRIOR = 0.25
 """Of coins that agree, and that do not, to begin with. One that has no noise always agrees."""
 MOST_COLUMNS = 16
+"""Numbers of an output that are looked at."""
 FEW = 64
+"""Outputs after which a number that repeats is left to cells."""
 NEARLY_ALL = 0.75
 """After a few outputs, numbers of which fewer are new are left to cells."""
 MOST_KEPT = 1 << 18
+"""Values that are kept of a number; bounds memory."""
 ONE, ZERO = 1, 2
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditdp.betting.partitions import MOST_NAMES, Names, Partition
-from auditdp.betting.views import AnyView, fingerprint
+from auditdp.betting.views import View, fingerprint
 from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 
@@ -26,6 +26,7 @@ BEHIND = 3.0
 THINNING, LATE_THINNING = 8, 64
 """Other views see one call of so many; the latter once there are many calls."""
 MANY_CALLS = 500_000
+"""Calls of a pair from which on views that do not lead see less."""
 
 
 class Schedule:
@@ -90,7 +91,7 @@ class Schedule:
         self,
         sides: tuple[Array, Array],
         distinct: float,
-        views: Sequence[AnyView],
+        views: Sequence[View],
         partitions: Sequence[Partition],
     ) -> None:
         """Find the distinct outputs among those that are kept, when views have been cut anew.
@@ -111,7 +112,7 @@ class Schedule:
     def count(
         self,
         active: Sequence[int],
-        views: Sequence[AnyView],
+        views: Sequence[View],
         partitions: Sequence[Partition],
         sides: tuple[Array, Array],
     ) -> Floats:
@@ -147,7 +148,7 @@ class DistinctOutputs:
         partitions: Their partitions.
     """
 
-    def __init__(self, rows: Array, prints: Floats, views: Sequence[AnyView], partitions: Sequence[Partition]) -> None:
+    def __init__(self, rows: Array, prints: Floats, views: Sequence[View], partitions: Sequence[Partition]) -> None:
         self._names = Names(prints)
         _, first = np.unique(prints, return_index=True)
         self._cut = list(zip(views, partitions, strict=True))
@@ -164,7 +165,7 @@ class DistinctOutputs:
         return counts
 
 
-def counted(views: Sequence[AnyView], partitions: Sequence[Partition], sides: Sequence[tuple[Array, ...]]) -> Floats:
+def counted(views: Sequence[View], partitions: Sequence[Partition], sides: Sequence[tuple[Array, ...]]) -> Floats:
     """Return the counts of rows under coin 0 and coin 1 in the cells of views, shape (2, all cells).
 
     Args:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 
 MOST_COORDINATES = 32
+"""Numbers of an output with a view of their own; of longer ones, learners choose."""
 TOGETHER = 3.0
 """Prior weight of all coordinates together, and of all their differences: beside one view of the whole, they are many."""
 BY_INPUTS = 4.0
@@ -33,49 +33,32 @@ GRID = 2.0**-40
 """Of the largest number of a row: steps of what is computed from its distances, far above the error of computing them."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class View:
     """One number per output: ``values(outputs)`` takes rows of shape (n, d) and returns shape (n,).
 
     Attributes:
         weight: Its prior weight beside other views.
         names: Whether the numbers are names, of which no order means anything.
+        heavy: Whether it is slow.
     """
 
     name: str
     values: Callable[[Array], Floats]
     weight: float = 1.0
     names: bool = False
-    heavy: ClassVar[bool] = False
-
-    def is_ready(self, calls: int, stalled: bool) -> bool:
-        """Return whether it can be used after so many calls."""
-        return True
-
-    def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
-        """Return its values of rows under coin 0 and coin 1; there is nothing to learn."""
-        return self.values(sides[0]), self.values(sides[1])
-
-
-class AnyView(Protocol):
-    """A view, fixed (``View``) or learned (``learners.LearnedView``)."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def weight(self) -> float: ...  # noqa: D102
-    @property
-    def names(self) -> bool: ...  # noqa: D102
-    @property
-    def heavy(self) -> bool: ...  # noqa: D102
-    @property
-    def values(self) -> Callable[[Array], Floats]: ...  # noqa: D102
+    heavy: bool = False
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
         """Return whether it can be used after so many calls; ``stalled`` as long as the claim still stands."""
+        return True
 
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
-        """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from."""
+        """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from.
+
+        There is nothing to learn, but for a ``LearnedView``.
+        """
+        return self.values(sides[0]), self.values(sides[1])
 
 
 def as_rows(outputs: Array) -> Array:

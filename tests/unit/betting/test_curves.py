@@ -76,20 +76,20 @@ def test_what_is_settled_is_the_product_of_the_factors_of_the_plan(claim):
                 assert price == pytest.approx(post.region.price(pair), abs=1e-12)
                 for said, coin in zip(odds[post.leader], coins, strict=True):
                     led[level] += post.region.choose(np.array([said]))[coin, 0] - price
-        assert found.led == pytest.approx(led, abs=1e-9)
+        assert found.leaders == pytest.approx(led, abs=1e-9)
         assert (not plan.posts) == (seed == 0)
-        won = np.zeros_like(found.won)
+        won = np.zeros_like(found.at_anchors)
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
                 for k in range(2):
                     for said, coin in zip(odds[k], coins, strict=True):
                         nearer = bets._rounded[min(np.searchsorted(bets._bins, said), len(bets._bins) - 1)]
                         won[k, place, way] += region.choose(np.array([nearer]))[coin, 0] - price
-        assert found.won == pytest.approx(won, abs=1e-9)
+        assert found.at_anchors == pytest.approx(won, abs=1e-9)
         claimed = int(np.searchsorted(wealth.anchors, wealth.position))
         assert plan.places[0] == claimed
         assert found.own == pytest.approx(won[:, claimed], abs=1e-9)
-    assert np.abs(found.led).max() > 0.1
+    assert np.abs(found.leaders).max() > 0.1
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -165,8 +165,8 @@ def test_levels_that_are_crossed_need_no_bets(claim):
     leaders, law = np.zeros(len(wealth.anchors), int), law_of(claim, 1.6 * claim.level)
     crossed = wealth.position - 3
     found = settle(bets, *some_batch(claim, 1.6 * claim.level, 30, 4), law, leaders, crossed=crossed)
-    assert (found.led[:crossed] == 0).all()
-    assert (found.led[crossed : wealth.position] != 0).any()
+    assert (found.leaders[:crossed] == 0).all()
+    assert (found.leaders[crossed : wealth.position] != 0).any()
     everything = settle(
         bets, *some_batch(claim, 1.6 * claim.level, 9, 4), law, leaders, crossed=len(wealth.levels), pair=1
     )
@@ -179,7 +179,7 @@ def test_forecasters_that_abstain_throughout_win_and_lose_nothing(claim):
     leaders = np.zeros(len(wealth.anchors), int)
     for who in (None, leaders, leaders + 1):
         found = bets.settle([Forecasts.abstaining(2)], who, calls=7, pair=0, crossed=0)
-        for part in (found.own, found.led, found.won, found.right, found.wrong):
+        for part in (found.own, found.leaders, found.at_anchors, found.right, found.wrong):
             assert (part == 0).all()
 
 
