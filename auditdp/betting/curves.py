@@ -4,9 +4,9 @@ Leaders bet on all levels, by plans (`plans.py`) that are renewed when the calls
 forecasters bet on the claim alone, each by several *ways*, whose wealth is averaged: with the region of the post nearest to
 the claim, and with regions that need nothing to be learned:
 
-- *stretched*: the nearest law for the claim's own pair with log-odds a third larger, for whoever sees a little too much of
-  everything;
-- *hard*: (1 - λ, 1 + λ e^-ε), its mirror image and (1, 1), for whoever sees events that are rare and telling.
+- *stretched*: the nearest law for the claim's own pair with log-odds a third larger, for forecasters whose odds are all a
+  little beyond the claim's;
+- *hard*: (1 - λ, 1 + λ e^-ε), its mirror image and (1, 1), for forecasters of events that are rare and telling.
 
 What all of them would have won at a few anchors decides who leads.
 """
@@ -37,13 +37,21 @@ FINEST_SCALE = 1e-4
 
 
 class Curves:
-    """Bets against a claim with a curve at every level; the arguments are those of its ``Planner``."""
+    """Bets against a claim with a curve at every level.
+
+    Args:
+        claim: The claim.
+        grid: The levels.
+
+    Attributes:
+        plans: What is bet on each pair until it is renewed.
+    """
 
     shares = (LEARNED_SHARE, *((1 - LEARNED_SHARE) / (1 + len(HARD)) for _ in range(1 + len(HARD))))
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._planner, self._grid = Planner(claim, grid), grid
-        self._plans: dict[int, Plan] = {}
+        self.plans: dict[int, Plan] = {}
         self._calls: dict[int, int] = {}
         self._cap = claim.tangents()[0][0]
         self._bins = _bins(self._planner.at(grid.position).pair)
@@ -55,9 +63,9 @@ class Curves:
         """See ``Bets``."""
         line = Line(forecasts)
         before = self._calls.get(pair, 0)
-        plan = self._plans.get(pair)
+        plan = self.plans.get(pair)
         if plan is None or before >= plan.until:
-            plan = self._plans[pair] = self._planner.plan(line, leaders, before, crossed)
+            plan = self.plans[pair] = self._planner.plan(line, leaders, before, crossed)
         self._calls[pair] = before + calls
 
         led = np.zeros(len(self._grid))
@@ -67,7 +75,7 @@ class Curves:
             led[post.levels] = on_ones @ ones + on_zeros @ zeros - (ones.sum() + zeros.sum()) * post.prices
 
         size = len(self._rounded)
-        where = line.who * size + np.searchsorted(self._bins, line.log_odds).clip(0, size - 1)
+        where = line.who * size + self._bin_of(line.log_odds)
         zeros, ones = (
             np.asarray(np.bincount(where, weights=side, minlength=line.count * size), np.float64).reshape(-1, size)
             for side in (line.zeros, line.ones)
@@ -83,6 +91,13 @@ class Curves:
         right = ones[:, beyond & up].sum(axis=1) + zeros[:, beyond & ~up].sum(axis=1)
         wrong = zeros[:, beyond & up].sum(axis=1) + ones[:, beyond & ~up].sum(axis=1)
         return Settled(gained[:, self._grid.claim], led, gained, right, wrong)
+
+    def rounded(self, log_odds: Floats) -> Floats:
+        """Return log-odds as they are bet on where all forecasters bet: rounded towards 0."""
+        return np.asarray(self._rounded[self._bin_of(log_odds)])
+
+    def _bin_of(self, log_odds: Floats) -> NDArray[np.intp]:
+        return np.searchsorted(self._bins, log_odds).clip(0, len(self._bins) - 1)
 
 
 def _bins(pair: DominatingPair) -> Floats:

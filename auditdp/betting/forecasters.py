@@ -1,4 +1,4 @@
-"""Forecasters: who says how likely it is that the coin showed 1, given an output.
+"""Forecasters: how likely it is that the coin showed 1, given an output.
 
 A forecaster of one's own has scikit-learn's shape, ``fit(outputs, labels)`` and ``predict_proba(outputs)``, and may also
 offer ``log_odds(outputs)``, which keeps certainty that a probability near 1 would round away. It learns from earlier

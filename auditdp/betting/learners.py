@@ -1,9 +1,11 @@
 """Learned views: one number per output that is learned from earlier calls, for what needs many coordinates at once.
 
-What a learner makes up must not be mistaken for odds. So it is trained on half of the calls that are kept, and its view is
-cut into cells with the counts of the other half and of all calls after it; while calls are few, each half is counted as the
-other one sees it, and the view is then learned from both. Cheap learners start early, a heavy one late and only if the claim
-still stands.
+A learner overfits, and overfitted odds would be bet on. So it is trained on half of the calls that are kept, and its view is
+cut into cells with the counts of the other half and of all calls after it; while calls are few, each half is counted by the
+view that the other half gave, and the view is then learned from both. Cheap learners start early, a heavy one late and only
+if the claim still stands.
+
+To add a learner, write a class with the attributes and the method of ``Learner`` and add it to ``learned_views``.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ STEPS = 8
 MOST_DIFFERENCES = 32
 """Differences of neighbouring coordinates are looked at where there are at most so many coordinates."""
 TELLING = 3.0
-"""Who votes tells the coins apart by so many standard errors."""
+"""Standard errors by which a column has to tell the coins apart to have a vote."""
 NARROW = 64
 """Up to so many numbers, Newton's steps are the faster regression."""
 TINY = 1e-12
@@ -165,7 +167,7 @@ class Votes:
     most = 1 << 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose who votes: coordinates or differences, whichever tell more together."""
+        """Choose the columns: coordinates or differences, whichever tell more together."""
         chosen, most = (0, np.zeros(0, np.intp), np.zeros(0), np.zeros(0)), -1.0
         for order in range(2 if rows.shape[1] <= MOST_DIFFERENCES else 1):
             columns = np.diff(_finite(rows), n=order, axis=1)
@@ -242,7 +244,7 @@ class Additive:
         x = csr_matrix((ones, cells.ravel(), np.arange(0, cells.size + 1, cells.shape[1])), (len(rows), offsets[-1]))
         weights = _regression(x, labels, C=1.0)
         tables = np.split(weights, offsets[1:-1])
-        # Columns without a say only cost time.
+        # Columns of small weight only cost time.
         loudest = max(np.ptp(table) for table in tables)
         telling = [j for j, table in enumerate(tables) if np.ptp(table) > loudest / 50]
 

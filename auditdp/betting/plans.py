@@ -114,7 +114,7 @@ class Planner:
         """Return what is bet on a pair from now on.
 
         Args:
-            line: What forecasters say of the batch to come, and expect.
+            line: The forecasts for the batch to come, and what is expected.
             leaders: Forecasters by rank at every anchor, the first one first; None where nobody leads yet.
             calls: Calls of the pair so far.
             crossed: How many levels need no more bets.

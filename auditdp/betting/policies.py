@@ -84,7 +84,7 @@ class RoundRobin:
 class Following:
     """Plays the pair that earns, or draws one by Thompson sampling from what a call of each pair may earn.
 
-    No pair gets less than an eighth of its share, however dull it looks; in games of millions of calls that becomes less and
+    No pair gets less than an eighth of its share, whatever it shows; in games of millions of calls that becomes less and
     less.
 
     Three batches of four go to the pair that has lately earned most against the claim, since what was learned of one pair

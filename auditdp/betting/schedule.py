@@ -71,7 +71,7 @@ class Schedule:
             calls: Calls of this pair.
         """
         best = log_wealth
-        behind = np.where(best > 0, best.max(axis=0) - best, np.inf).min(axis=1)  # who abstains is not behind, but idle
+        behind = np.where(best > 0, best.max(axis=0) - best, np.inf).min(axis=1)  # a view that abstained is not behind
         early = calls < self._many_calls
         others, ahead = (self._others, 0.0) if early else (LATE_THINNING, BEHIND)
         lead = (best - best[~self._heavy].max(axis=0)).max(axis=1)
@@ -82,7 +82,7 @@ class Schedule:
         self.frozen = ((best.max() > BEHIND) & (too_heavy | (behind > BEHIND))).tolist()
 
     def thinned(self, thinning: int, zeros: int, ones: int) -> tuple[int, int]:
-        """Return how many calls of either coin are among those that are seen, in an order in which no coin has a say."""
+        """Return how many calls of either coin are among those that are seen, drawn without regard to the coins."""
         seen = -(-(zeros + ones) // thinning)
         few = int(self._rng.hypergeometric(zeros, ones, seen)) if thinning > 1 else zeros
         return few, seen - few

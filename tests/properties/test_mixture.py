@@ -15,10 +15,10 @@ from scipy.special import expit
 
 from auditdp.betting import levels as levels_module
 from auditdp.betting import mixture as module
-from auditdp.betting.curves import Curves
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.levels import level_grid
 from auditdp.betting.mixture import Wealth
+from auditdp.betting.plans import Planner
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
 levels = st.floats(1e-3, 30.0)
@@ -162,13 +162,13 @@ def expected_wealth(claim, possible, seed, grid, *, calls=3, peek=False, pairs=1
 @pytest.fixture(autouse=True)
 def _known_levels(monkeypatch):
     """What is known of a level is computed once for all games of a test: its pair, its lines, and its ready regions."""
-    known, made = {}, Curves.__init__
+    known, made = {}, Planner.__init__
 
-    def init(self, claim, levels, *rest):
-        made(self, claim, levels, *rest)
-        self._known, self._fixed = known.setdefault((str(claim), tuple(levels)), ({}, {}))
+    def init(self, claim, grid):
+        made(self, claim, grid)
+        self._known, self._fixed = known.setdefault((str(claim), tuple(grid.values)), ({}, {}))
 
-    monkeypatch.setattr(Curves, "__init__", init)
+    monkeypatch.setattr(Planner, "__init__", init)
 
 
 @pytest.mark.parametrize(("claim", "truth"), list(zip(CLAIMS, TRUTHS, strict=True)), ids=map(str, CLAIMS))
