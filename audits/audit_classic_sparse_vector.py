@@ -7,8 +7,8 @@ said in each docstring; at which ε a claim is audited, in ``audit_classic.py``.
 import numpy as np
 
 from auditdp import Audit, Pair, PureDP, QueryAnswers, audit
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import Scored
-from auditdp.betting.watcher import Watching
 from mechanisms.classic import SVT1, SVT2, SVT3, SVT4, SVT5, SVT6, NumericSVT
 
 LYU = "Lyu, Su & Li 2017, arXiv:1603.01699"
@@ -53,13 +53,11 @@ class Released:
     def player(self, mechanism, pair):
         """Return the player of one pair."""
         queries = len(pair.data)
-        watcher = Watching("released: ").player(mechanism, pair)
-        watcher.look_through(
-            lambda outputs: np.column_stack(
-                [(outputs[:, :queries] == 0).sum(1), np.nansum(outputs[:, queries:], axis=1)]
-            )
-        )
-        return watcher
+
+        def released(outputs):
+            return np.column_stack([(outputs[:, :queries] == 0).sum(1), np.nansum(outputs[:, queries:], axis=1)])
+
+        return ViewExperts("released: ", prepare=released).player(mechanism, pair)
 
 
 @audit(source=f"{LYU}, Algorithm 1")
@@ -209,7 +207,7 @@ def numeric_svt(epsilon=2.4, stop=1, threshold=0.5, queries=10):
         pairs=QueryAnswers(queries, "all"),
         controls=[NumericSVT(30 * epsilon, stop, threshold)],
         play=[*crossing(queries, queries - 2), Pair(twos, apart, "last two above, rest below")],
-        forecasters=[Scored(), Released(), Watching()],
+        forecasters=[Scored(), Released(), ViewExperts()],
         calls=1_000_000,
         equivalent_mutants=SVT_EQUIVALENTS
         | dict.fromkeys(

@@ -9,8 +9,8 @@ import math
 import numpy as np
 
 from auditdp import ApproxDP, Audit, EdgeDP, GaussianDP, Pair, audit
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import Scored
-from auditdp.betting.watcher import Watching
 from audits.trainers import ensembles
 
 GAP = "Sajadmanesh et al. 2023 (GAP), arXiv:2203.00949"
@@ -193,7 +193,7 @@ def sage_node_displaced(noise=1.0, count=16):
         mechanism=sage_sums(noise, count, 1)(),
         claim=GaussianDP(1 / noise),
         pairs=hub(count, 0),
-        forecasters=[Watching()],
+        forecasters=[ViewExperts()],
         calls=2_000,
         exhaustive=False,
         evidence=("game",),
@@ -209,7 +209,7 @@ def sage_node_bounded(noise=1.0, count=3):
         claim=GaussianDP(1 / noise),
         pairs=hub(count, 0),
         controls=[released("no clipping")],
-        forecasters=[Watching()],
+        forecasters=[ViewExperts()],
         calls=800,
         exhaustive=False,
     )

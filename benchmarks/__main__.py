@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from threadpoolctl import threadpool_limits
 
-from benchmarks import alarms, calls, curves, gnn, one_run, ordinary, peers, speed, tightness, trainers
+from benchmarks import ablation, alarms, calls, curves, gnn, one_run, ordinary, peers, speed, tightness, trainers
 from benchmarks.page import Section, page
 from benchmarks.parts import Options, Part, Result, View, row_of
 from benchmarks.record import Fragment, Fragments, is_current, results_of, stamp
@@ -38,6 +38,7 @@ PARTS = {
         gnn.PART,
         trainers.PART,
         one_run.PART,
+        ablation.PART,
     )
 }
 FAILED = 1

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP, RenyiDP, ZeroConcentratedDP
 from auditdp.accountants.dp_sgd import PLDLower
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import Classifier, LikelihoodRatio, Scored
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.claims import Claim
 from auditdp.mechanism import Array
 from auditdp.randomness import stream
@@ -122,10 +122,10 @@ def _forecasters(kind: str, believed: Any) -> list[Any]:
     known: dict[str, Callable[[], list[Any]]] = {
         "likelihood ratio": lambda: [LikelihoodRatio()],
         "overconfident": lambda: [Overconfident(believed)],
-        "watcher": lambda: [Watching()],
-        "score": lambda: [Scored(), Watching()],
+        "watcher": lambda: [ViewExperts()],
+        "score": lambda: [Scored(), ViewExperts()],
         "classifier": lambda: [Classifier(LogisticRegression())],
-        "mixture": lambda: [Overconfident(believed), Watching()],
+        "mixture": lambda: [Overconfident(believed), ViewExperts()],
     }
     return known[kind]()
 

@@ -20,11 +20,11 @@ from scipy.optimize import brentq
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.adjacency import Adjacency, as_adjacency
 from auditdp.betting.caps import log_cap
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search
-from auditdp.betting.watcher import Watching
 from auditdp.calls import Calls
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
@@ -212,7 +212,7 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
     if math.isinf(median):
         return result
     result["cap"] = cap = math.ceil(FACTOR * median)
-    black: list[Any] = [BitPatterns()] if case.bits else [Watching()]
+    black: list[Any] = [BitPatterns()] if case.bits else [ViewExperts()]
     white, pairs = default_forecasters(case.mechanism), case.adjacency.pairs()
     mechanism, claim, hidden = case.mechanism, case.claim, BlackBox(case.mechanism)
     ways: dict[str, Callable[[Streams], int | None]] = {

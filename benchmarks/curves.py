@@ -19,11 +19,11 @@ import numpy as np
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.accountants.dp_sgd import PLDLower, PLDUpper
 from auditdp.adjacency import as_adjacency
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
 from auditdp.betting.power import growth
-from auditdp.betting.watcher import Watching
 from auditdp.claims import Claim
 from auditdp.evidence.game import play_game
 from auditdp.mechanism import Array
@@ -204,7 +204,7 @@ RUNS = 10
 
 
 def _forecasters(known: str) -> list[Any]:
-    return [LikelihoodRatio()] if known == WHITE else [Watching()]
+    return [LikelihoodRatio()] if known == WHITE else [ViewExperts()]
 
 
 def _bound(name: str, known: str, seed: int) -> Result:
@@ -244,7 +244,7 @@ def _decided(name: str, seed: int) -> Result:
 def _sequential(name: str, seed: int) -> Result:
     """The peer and a black box on the same claim."""
     row = SEQUENTIAL[name]
-    game = Game(row.mechanism, row.claim, BITS, [Watching()], partial(stream, seed, name))
+    game = Game(row.mechanism, row.claim, BITS, [ViewExperts()], partial(stream, seed, name))
     game.play(PEER_CALLS, alpha=ALPHA, stop_when_refuted=True)
     rng = stream(seed, name, "kernel test")
     peer = kernel_test.refuted_at(row.mechanism, row.claim, BITS[0], calls=PEER_CALLS, alpha=ALPHA, rng=rng)

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.stats import binomtest, laplace, norm
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.watcher import Watching
 from auditdp.binomial import lower_limit, upper_limit
 from auditdp.bounds import from_outputs
 from auditdp.claims import Claim
@@ -125,7 +125,7 @@ Method = Callable[[Task, int, np.random.Generator], float]
 def _played(claim: Callable[[Task], Claim], task: Task, draws: int, rng: np.random.Generator) -> float:
     """A game as a black box, 2·draws calls in all, whose bound in μ is read at δ."""
     stated = claim(task)
-    game = Game(BlackBox(task.mechanism), stated, [PAIR], [Watching()], lambda *_: rng, levels=level_grid(stated))
+    game = Game(BlackBox(task.mechanism), stated, [PAIR], [ViewExperts()], lambda *_: rng, levels=level_grid(stated))
     game.play(2 * draws, alpha=ALPHA)
     bound = game.wealth.lower_bound(ALPHA)
     return _at_delta(bound, task) if isinstance(stated, GaussianDP) else bound

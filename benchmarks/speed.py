@@ -15,9 +15,9 @@ import numpy as np
 
 from auditdp import PureDP
 from auditdp.adjacency import Pair
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.watcher import Watching
 from auditdp.mechanism import Array
 from auditdp.randomness import stream
 from benchmarks import figures
@@ -59,7 +59,7 @@ def measure(microseconds: float, dimension: int, calls: Sequence[int], seed: int
     mechanism, claim, started = BlackBox(Busy(microseconds)), PureDP(1.0), time.process_time()
     neighbour = np.zeros(dimension)
     pair = Pair(neighbour + (np.arange(dimension) == 0), neighbour)
-    game = Game(mechanism, claim, [pair], [Watching()], partial(stream, seed), levels=level_grid(claim))
+    game = Game(mechanism, claim, [pair], [ViewExperts()], partial(stream, seed), levels=level_grid(claim))
     clocks = []
     for count in calls:
         game.play(count, alpha=ALPHA)

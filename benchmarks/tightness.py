@@ -10,9 +10,9 @@ import time
 from functools import partial
 
 from auditdp import PureDP
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.watcher import Watching
 from auditdp.randomness import stream
 from auditdp.report.numbers import number
 from benchmarks import figures
@@ -61,7 +61,7 @@ def play(name: str, seed: int, *, calls: int = MOST_CALLS, cpu_seconds: float = 
         mechanism,
         claim,
         row.pairs,
-        [Watching()],
+        [ViewExperts()],
         lambda purpose, batch: stream(seed, name, purpose, batch),
         levels=level_grid(claim),
     )

@@ -18,10 +18,10 @@ import numpy as np
 
 from auditdp import AccountedDP, GaussianDP
 from auditdp.accountants.dp_sgd import PLDLower, PLDUpper
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.watcher import Watching
 from auditdp.randomness import stream
 from benchmarks import trainers_speed
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread
@@ -83,7 +83,7 @@ def _bound(name: str, trainings: int, seed: int) -> Result:
         claim, made, final = GaussianDP(truth), full_batch(truth, 10), name.startswith(FINAL)
         mechanism = FinalModel(made) if final else NoisedSums(made)
         pair = canary_pair(10, alternating=not final)
-        forecaster = Watching() if final else LikelihoodRatio()
+        forecaster = ViewExperts() if final else LikelihoodRatio()
     game = Game(mechanism, claim, [pair], [forecaster], partial(stream, seed, name), levels=level_grid(claim))
     game.play(trainings, alpha=ALPHA)
     part = game.wealth.lower_bound(ALPHA) / truth

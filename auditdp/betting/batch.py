@@ -1,4 +1,4 @@
-"""One batch of calls: their outputs by coin, and in an order in which no coin has a say."""
+"""One batch of calls: their outputs by coin, and in random order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Batch:
 
     @property
     def mixed(self) -> Array:
-        """All outputs in random order, shape (n, ...): a copy, so whoever changes it changes no other's."""
+        """All outputs in random order, shape (n, ...): a copy, so changing it changes no other's."""
         return np.concatenate([self.ones, self.zeros])[self._order]
 
     @property

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.betting.forecasts import Forecasts, Line
+from auditdp.betting.levels import Grid
 from auditdp.betting.settled import Settled
 from auditdp.dominating import Floats
 
@@ -31,46 +32,47 @@ def log_cap(epsilon: Any) -> tuple[Any, Any]:
     return log_q, log_q - epsilon
 
 
+def growth(p: Any, epsilon: float) -> Any:
+    """Return what a call earns against an epsilon where the likelier coin has probability p: kl(p ‖ q), 0 for p <= q.
+
+    Args:
+        p: Probabilities strictly between 0 and 1, a number or of any shape.
+        epsilon: The epsilon.
+    """
+    log_q, log_1q = log_cap(epsilon)
+    kl = p * (np.log(p) - log_q) + (1 - p) * (np.log1p(-p) - log_1q)
+    return np.where(np.log(p) > log_q, kl, 0.0)
+
+
 class Caps:
     """Bets against a pure claim at every level.
 
     Args:
-        levels: The levels, increasing.
-        position: Index of the claim's.
-        anchors: Indices of the levels at which leaders are chosen, increasing.
-        anchor: For every level the place, among the anchors, of the one that decides who leads there.
+        grid: The levels.
     """
 
     shares = (1.0,)
 
-    def __init__(self, levels: Floats, position: int, anchors: NDArray[np.intp], anchor: NDArray[np.intp]) -> None:
-        self._levels, self._at_anchors = levels, levels[anchors]
-        self._anchor, self._claim = anchor, int(anchor[position])
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> Settled:
-        """Bet on a batch, and return what that has come to; a call on which nothing is bet costs nothing.
-
-        Args:
-            forecasts: What all forecasters said, from earlier batches only.
-            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
-                first one first, shape (ranks, anchors); None for nobody.
-            calls: Calls in the batch.
-            pair: Which pair of inputs the batch is of.
-            crossed: How many levels need no more bets.
-        """
+        """See ``Bets``."""
         line = Line(forecasts)
-        won, right, wrong = _factors(line.who, line.count, line.log_odds, line.ones, line.zeros, self._at_anchors)
-        led = np.zeros(len(self._levels))
+        values, claim = self._grid.values, self._grid.claim
+        gained, right, wrong = _factors(
+            line.who, line.count, line.log_odds, line.ones, line.zeros, values[self._grid.anchors]
+        )
+        led = np.zeros(len(values))
         if leaders is not None:
-            leading = np.atleast_2d(leaders)[0][self._anchor]
+            leading = np.atleast_2d(leaders)[0][self._grid.anchor]
             for k in np.unique(leading):
                 odds, ones, zeros = line.of(int(k))
                 own = np.flatnonzero(leading == k)
-                (led[own],), _, _ = _factors(np.zeros(len(odds), np.intp), 1, odds, ones, zeros, self._levels[own])
-        claim = self._claim
-        return Settled(won[:, claim, None], led, won[..., None], right[:, claim], wrong[:, claim])
+                (led[own],), _, _ = _factors(np.zeros(len(odds), np.intp), 1, odds, ones, zeros, values[own])
+        return Settled(gained[:, claim, None], led, gained[..., None], right[:, claim], wrong[:, claim])
 
 
 def _factors(

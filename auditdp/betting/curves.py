@@ -4,9 +4,9 @@ Leaders bet on all levels, by plans (`plans.py`) that are renewed when the calls
 forecasters bet on the claim alone, each by several *ways*, whose wealth is averaged: with the region of the post nearest to
 the claim, and with regions that need nothing to be learned:
 
-- *stretched*: the nearest law for the claim's own pair with log-odds a third larger, for whoever sees a little too much of
-  everything;
-- *hard*: (1 - λ, 1 + λ e^-ε), its mirror image and (1, 1), for whoever sees events that are rare and telling.
+- *stretched*: the nearest law for the claim's own pair with log-odds a third larger, for forecasters whose odds are all a
+  little beyond the claim's;
+- *hard*: (1 - λ, 1 + λ e^-ε), its mirror image and (1, 1), for forecasters of events that are rare and telling.
 
 What all of them would have won at a few anchors decides who leads.
 """
@@ -20,77 +20,84 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.betting.forecasts import Forecasts, Line
+from auditdp.betting.levels import Grid
 from auditdp.betting.plans import HARD, Plan, Planner
 from auditdp.betting.settled import Settled
 from auditdp.claims import Claim
 from auditdp.dominating import DominatingPair, Floats
 
 LEARNED_SHARE = 0.7
+"""Share of the learned region among the ways of betting."""
 BINS = 200
 """Log-odds on either side that forecasts are rounded to, towards 0, where all forecasters bet."""
 LARGEST_BIN = 40.0
+"""Bets hardly grow beyond log-odds of this size."""
 FINEST_SCALE = 1e-4
+"""Bins are no finer than claims with odds of this size ask for."""
 
 
 class Curves:
-    """Bets against a claim with a curve at every level; the arguments are those of its ``Planner``."""
+    """Bets against a claim with a curve at every level.
+
+    Args:
+        claim: The claim.
+        grid: The levels.
+
+    Attributes:
+        plans: What is bet on each pair until it is renewed.
+    """
 
     shares = (LEARNED_SHARE, *((1 - LEARNED_SHARE) / (1 + len(HARD)) for _ in range(1 + len(HARD))))
 
-    def __init__(
-        self, claim: Claim, levels: Floats, position: int, anchors: NDArray[np.intp], anchor: NDArray[np.intp]
-    ) -> None:
-        self._planner = Planner(claim, levels, position, anchors, anchor)
-        self._levels, self._anchors, self._own = len(levels), len(anchors), anchor[position]
-        self._plans: dict[int, Plan] = {}
+    def __init__(self, claim: Claim, grid: Grid) -> None:
+        self._planner, self._grid = Planner(claim, grid), grid
+        self.plans: dict[int, Plan] = {}
         self._calls: dict[int, int] = {}
         self._cap = claim.tangents()[0][0]
-        self._bins = _bins(self._planner.at(position).pair)
+        self._bins = _bins(self._planner.at(grid.position).pair)
         self._rounded = np.where(self._bins > 0, np.append(0.0, self._bins[:-1]), self._bins)
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> Settled:
-        """Bet on a batch, and return what that has come to.
-
-        Args:
-            forecasts: What all forecasters said, from earlier batches only.
-            leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
-                first one first, shape (ranks, anchors); None for nobody.
-            calls: Calls in the batch.
-            pair: Which pair of inputs the batch is of.
-            crossed: How many levels need no more bets.
-        """
+        """See ``Bets``."""
         line = Line(forecasts)
         before = self._calls.get(pair, 0)
-        plan = self._plans.get(pair)
+        plan = self.plans.get(pair)
         if plan is None or before >= plan.until:
-            plan = self._plans[pair] = self._planner.plan(line, leaders, before, crossed)
+            plan = self.plans[pair] = self._planner.plan(line, leaders, before, crossed)
         self._calls[pair] = before + calls
 
-        led = np.zeros(self._levels)
+        led = np.zeros(len(self._grid))
         for post in plan.posts:
             odds, ones, zeros = line.of(post.leader)
             on_zeros, on_ones = post.region.choose(odds)
             led[post.levels] = on_ones @ ones + on_zeros @ zeros - (ones.sum() + zeros.sum()) * post.prices
 
         size = len(self._rounded)
-        where = line.who * size + np.searchsorted(self._bins, line.log_odds).clip(0, size - 1)
+        where = line.who * size + self._bin_of(line.log_odds)
         zeros, ones = (
             np.asarray(np.bincount(where, weights=side, minlength=line.count * size), np.float64).reshape(-1, size)
             for side in (line.zeros, line.ones)
         )
         seen = zeros.sum(axis=1) + ones.sum(axis=1)  # calls that are left out are not bet on, and cost nothing
-        won = np.zeros((line.count, self._anchors, len(self.shares)))
+        gained = np.zeros((line.count, len(self._grid.anchors), len(self.shares)))
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
                 on_zeros, on_ones = region.choose(self._rounded)
-                won[:, place, way] = zeros @ on_zeros + ones @ on_ones - seen * price
+                gained[:, place, way] = zeros @ on_zeros + ones @ on_ones - seen * price
         beyond = np.abs(self._rounded) > self._cap
         up = self._rounded > 0
         right = ones[:, beyond & up].sum(axis=1) + zeros[:, beyond & ~up].sum(axis=1)
         wrong = zeros[:, beyond & up].sum(axis=1) + ones[:, beyond & ~up].sum(axis=1)
-        return Settled(won[:, self._own], led, won, right, wrong)
+        return Settled(gained[:, self._grid.claim], led, gained, right, wrong)
+
+    def rounded(self, log_odds: Floats) -> Floats:
+        """Return log-odds as they are bet on where all forecasters bet: rounded towards 0."""
+        return np.asarray(self._rounded[self._bin_of(log_odds)])
+
+    def _bin_of(self, log_odds: Floats) -> NDArray[np.intp]:
+        return np.searchsorted(self._bins, log_odds).clip(0, len(self._bins) - 1)
 
 
 def _bins(pair: DominatingPair) -> Floats:

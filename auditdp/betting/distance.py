@@ -19,13 +19,17 @@ from auditdp.mechanism import Array
 KNOWN = 8.0
 """Outputs for which the usual deviation counts, beside the outputs themselves."""
 NEVER_REPEATING = 0.9
+"""Share of distinct values above which a column is taken for continuous."""
 LEAST_SPREAD = 0.5
 """Share of the usual deviation that few outputs of numbers which repeat are taken to have: some are equal by chance."""
 ERRORS = 2.0
+"""Standard errors by which deviations have to differ."""
 KURTOSIS = 6.0
 """Of Laplace noise: logarithms of two deviations, each of n outputs, differ with variance (6 - 1)/(2n); of normal, less."""
 SPREAD_WEIGHT = 3.0
+"""Of a difference between log deviations, in standard deviations of a mean."""
 MISSING_WEIGHT = 3.0
+"""Of a difference between shares of missing numbers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,12 @@
-"""Forecasters: who says how likely it is that the coin showed 1, given an output.
+"""Forecasters: how likely it is that the coin showed 1, given an output.
 
 A forecaster of one's own has scikit-learn's shape, ``fit(outputs, labels)`` and ``predict_proba(outputs)``, and may also
 offer ``log_odds(outputs)``, which keeps certainty that a probability near 1 would round away. It learns from earlier
 calls of one pair only; whatever it forecasts, the game stays valid. A good forecaster is calibrated and abstains
 (log-odds within the cap) when it does not know.
 
-In the game every forecaster is a *player*, which may be many forecasters at once: ``Watcher`` looks at outputs in every
-way it knows and forecasts from each.
+In the game every forecaster is a *player*, which may be many forecasters at once: a ``ViewPlayer`` has one expert for every
+view of an output and every estimator.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from scipy.special import logit
 
 from auditdp.adjacency import Pair
 from auditdp.betting.batch import Batch
-from auditdp.betting.caps import log_cap
+from auditdp.betting.caps import growth, log_cap
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.memory import Memory
 from auditdp.betting.repeats import Repeating
-from auditdp.betting.watcher import Watching
 from auditdp.calls.inputs import Inputs
 from auditdp.dominating import Floats
 from auditdp.errors import AuditError
@@ -56,8 +56,17 @@ class Player(Protocol):
     def shares(self) -> Sequence[float]:
         """The prior weight of each of them."""
 
+    def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
+        """Look at outputs that look like those to come, before the first batch.
+
+        Args:
+            like: Outputs of independent calls.
+            pairs: The pairs of the game.
+            labels: What each number of an output is called, if that is known.
+        """
+
     def forecast(self, batch: Batch) -> list[Forecasts]:
-        """Say what each forecaster makes of a batch."""
+        """Return the forecasts of each forecaster for a batch."""
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
         """Learn from all calls so far, the last batch included; ``stalled`` as long as the claim still stands."""
@@ -65,8 +74,8 @@ class Player(Protocol):
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
         """Draw what a call of this pair may earn against an epsilon, in nats; ``leading`` is who earns most, if anybody."""
 
-    def rank(self, won: Floats, calls: int) -> None:
-        """Spare work on forecasters that have won little lately; ``won`` has shape (forecasters, statements)."""
+    def rank(self, log_wealth: Floats, calls: int) -> None:
+        """Spare work on forecasters that have won little lately; ``log_wealth`` has shape (forecasters, statements)."""
 
 
 def player(forecaster: Any, mechanism: Mechanism, pair: Pair) -> Player:
@@ -89,7 +98,7 @@ def default_forecasters(mechanism: Any) -> list[Any]:
         chosen.append(LikelihoodRatio())
     elif hasattr(mechanism, "score"):
         chosen.append(Scored())
-    return [*chosen, Watching(), Repeating()]
+    return [*chosen, ViewExperts(), Repeating()]
 
 
 class LikelihoodRatio:
@@ -155,16 +164,14 @@ class Scored:
     name = "score"
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
-        """Return the player of one pair: it watches the scores alone."""
+        """Return the player of one pair: it sees the scores alone."""
         inputs, name = Inputs(), f"{name_of(mechanism)}.score"
 
         def score(outputs: Array) -> Array:
             with inputs.lent(name, pair.data, pair.neighbour) as (data, neighbour):
                 return np.asarray(mechanism.score(outputs, Pair(data, neighbour, pair.name)), dtype=np.float32)
 
-        watcher = Watching("score: ", share=4.0).player(mechanism, pair)
-        watcher.look_through(score)
-        return watcher
+        return ViewExperts("score: ", share=4.0, prepare=score).player(mechanism, pair)
 
 
 class Classifier:
@@ -224,6 +231,9 @@ class Single:
         self.shares: Sequence[float] = [float(getattr(self.forecaster, "share", 1.0))]
         self._recent: list[tuple[Floats, Labels]] = []
 
+    def open(self, like: Array, pairs: Sequence[Pair], labels: Sequence[str]) -> None:
+        """Do nothing: it learns from calls alone."""
+
     def forecast(self, batch: Batch) -> list[Forecasts]:
         """Return its log-odds of every call; an undefined one counts as abstaining."""
         odds = np.asarray(self.forecaster.log_odds(batch.mixed), dtype=np.float64)
@@ -256,7 +266,7 @@ class Single:
         if not getattr(self.forecaster, "calibrated", False):
             self.forecaster.fit(*memory.labelled())
 
-    def rank(self, won: Floats, calls: int) -> None:
+    def rank(self, log_wealth: Floats, calls: int) -> None:
         """Do nothing: there is but one."""
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
@@ -264,31 +274,34 @@ class Single:
         if not self._recent:
             return float("inf")
         odds, labels = (np.concatenate(part) for part in zip(*self._recent, strict=True))
-        log_q, log_1q = log_cap(epsilon)
         beyond = np.abs(odds) > epsilon
         if getattr(self.forecaster, "calibrated", False):
+            log_q, log_1q = log_cap(epsilon)
             sure = -np.logaddexp(0.0, -np.abs(odds)), -np.logaddexp(0.0, np.abs(odds))
             with np.errstate(invalid="ignore"):
                 doubt = np.where(np.isfinite(odds), np.exp(sure[1]) * (sure[1] - log_1q), 0.0)
-            growth = np.where(beyond, np.exp(sure[0]) * (sure[0] - log_q) + doubt, 0.0)
-            return float(growth.mean() + rng.standard_normal() * growth.std() / np.sqrt(len(growth)))
+            gains = np.where(beyond, np.exp(sure[0]) * (sure[0] - log_q) + doubt, 0.0)
+            return float(gains.mean() + rng.standard_normal() * gains.std() / np.sqrt(len(gains)))
         right = int((beyond & ((odds > 0) == (labels == 1))).sum())
         bets = int(beyond.sum())
         p = np.clip(rng.beta(right + 0.5, bets - right + 0.5), 1e-12, 1 - 1e-12)
-        return float(
-            bets / len(odds) * (p * (np.log(p) - log_q) + (1 - p) * (np.log1p(-p) - log_1q)) * (np.log(p) > log_q)
-        )
+        return float(bets / len(odds) * growth(p, epsilon))
 
 
 RECENT_BATCHES = 16
+"""Batches from which the law of a forecaster is known."""
 RECENT_CALLS = 4096
+"""Calls of each of them."""
 FEW = 50
+"""Calls up to which the mirror image of the log-odds counts as much as they do."""
 STATED = 1_000.0
 """What a stated law counts for, in calls."""
 STATED_CELLS = 256
+"""Different log-odds that are kept of a stated law."""
 MANTISSA = np.int64(-1 << 43)
 """Keeps nine bits of the mantissa of a double."""
 LARGEST_FEATURE = 1e30
+"""What infinities become: its square is finite."""
 
 
 def _counted(odds: Floats, labels: Labels, expected: Law) -> Forecasts:

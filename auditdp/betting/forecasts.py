@@ -1,4 +1,4 @@
-"""What forecasters state of a batch: their log-odds with the counts of the coins, and how often they expect each."""
+"""Forecasts for a batch: log-odds with the counts of the coins, and how often each is expected."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy.special import expit
 from auditdp.dominating import Floats
 
 MOST_CELLS = 32
+"""Of a law: the time to find the nearest one grows with it."""
 NEVER = 1e-9
 """Share of the calls below which a cell is left out of a law."""
 FARTHEST = 25.0
@@ -51,7 +52,7 @@ class Law:
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """What several forecasters say of one batch, with the coins: each forecast once, and how often it was made.
+    """The forecasts of several forecasters for one batch, with the coins: each forecast once, and how often it was made.
 
     Attributes:
         log_odds: Log-odds of coin 1, possibly infinite, shape (forecasters, m).

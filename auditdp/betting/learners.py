@@ -1,9 +1,11 @@
 """Learned views: one number per output that is learned from earlier calls, for what needs many coordinates at once.
 
-What a learner makes up must not be mistaken for odds. So it is trained on half of the calls that are kept, and its view is
-cut into cells with the counts of the other half and of all calls after it; while calls are few, each half is counted as the
-other one sees it, and the view is then learned from both. Cheap learners start early, a heavy one late and only if the claim
-still stands.
+A learner overfits, and overfitted odds would be bet on. So it is trained on half of the calls that are kept, and its view is
+cut into cells with the counts of the other half and of all calls after it; while calls are few, each half is counted by the
+view that the other half gave, and the view is then learned from both. Cheap learners start early, a heavy one late and only
+if the claim still stands.
+
+To add a learner, write a class with the attributes and the method of ``Learner`` and add it to ``learned_views``.
 """
 
 from __future__ import annotations
@@ -15,21 +17,28 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from auditdp.betting.views import View
 from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 from auditdp.threads import one_thread
 
 Labels = NDArray[np.int8]
+CROSSED = 1 << 14
+"""Calls up to which each half is counted as the other one sees it."""
 FOR_QUANTILES = 8192
+"""Values from which quantiles are taken."""
 STEPS = 8
+"""Cells of each column."""
 MOST_DIFFERENCES = 32
 """Differences of neighbouring coordinates are looked at where there are at most so many coordinates."""
 TELLING = 3.0
-"""Who votes tells the coins apart by so many standard errors."""
+"""Standard errors by which a column has to tell the coins apart to have a vote."""
 NARROW = 64
 """Up to so many numbers, Newton's steps are the faster regression."""
 TINY = 1e-12
+"""Keeps a variance of 0 from dividing."""
 LARGEST = 1e30
+"""Numbers are clipped to it: the squares of their differences are finite."""
 
 
 class Learner(Protocol):
@@ -53,12 +62,51 @@ class Learner(Protocol):
         """Learn from rows of shape (n, d) and their coins; return the view."""
 
 
-def learners_for(width: int) -> list[Learner]:
-    """Return the learners for outputs of ``width`` numbers."""
+class LearnedView(View):
+    """A view that is learned from earlier calls by a learner, and has values once it has been."""
+
+    def __init__(self, learner: Learner) -> None:
+        super().__init__(learner.name, _not_learned, heavy=learner.heavy)
+        self.learner = learner
+
+    def is_ready(self, calls: int, stalled: bool) -> bool:
+        """Return whether it can be learned after so many calls; a heavy one only as long as the claim still stands."""
+        return calls >= self.learner.start and (stalled or not self.heavy)
+
+    def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
+        """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from."""
+        if self.learner.blind:
+            self.values = self._fit(sides)
+            return self.values(sides[0]), self.values(sides[1])
+        halves = [(sides[0][k::2], sides[1][k::2]) for k in (0, 1)]
+        self.values = self._fit(halves[0])
+        zeros, ones = (self.values(side) for side in halves[1])
+        if sum(map(len, sides)) <= CROSSED:
+            other = self._fit(halves[1])
+            zeros, ones = (
+                np.concatenate([fresh, other(side)]) for fresh, side in zip((zeros, ones), halves[0], strict=True)
+            )
+            self.values = self._fit(sides)
+        return zeros, ones
+
+    def _fit(self, sides: Sequence[Array]) -> Callable[[Array], Floats]:
+        rows = [side[: self.learner.most // 2] for side in sides]
+        return self.learner.fit(
+            np.concatenate(rows), np.repeat(np.array([0, 1], np.int8), [len(part) for part in rows])
+        )
+
+
+def _not_learned(rows: Array) -> Floats:
+    raise AssertionError("a learned view is asked for values after it was learned")
+
+
+def learned_views(width: int) -> list[LearnedView]:
+    """Return the learned views of outputs of ``width`` numbers."""
     if width < 2:
         return []
     screens: list[Learner] = [Screen(rank) for rank in range(4)] if width > 32 else []
-    return [*screens, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
+    learners = [*screens, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
+    return [LearnedView(learner) for learner in learners]
 
 
 class Screen:
@@ -119,8 +167,8 @@ class Votes:
     most = 1 << 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
-        """Choose who votes: coordinates or differences, whichever tell more together."""
-        chosen, told = (0, np.zeros(0, np.intp), np.zeros(0), np.zeros(0)), -1.0
+        """Choose the columns: coordinates or differences, whichever tell more together."""
+        chosen, most = (0, np.zeros(0, np.intp), np.zeros(0), np.zeros(0)), -1.0
         for order in range(2 if rows.shape[1] <= MOST_DIFFERENCES else 1):
             columns = np.diff(_finite(rows), n=order, axis=1)
             middles = _middles(_some(columns))
@@ -130,8 +178,8 @@ class Votes:
             z = 2 * excess / np.sqrt(np.maximum(count * (1 - count / len(rows)), TINY))
             voters = np.flatnonzero(np.abs(z) >= min(TELLING, np.abs(z).max(initial=0.0)))
             votes = above[:, voters] @ np.sign(z[voters])
-            if (telling := abs(float(_direction(votes[:, None], labels)[0]))) > told:
-                chosen, told = (order, voters, middles[voters], np.sign(z[voters])), telling
+            if (apart := abs(float(_direction(votes[:, None], labels)[0]))) > most:
+                chosen, most = (order, voters, middles[voters], np.sign(z[voters])), apart
         order, voters, middles, signs = chosen
         return lambda rows: (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
 
@@ -196,7 +244,7 @@ class Additive:
         x = csr_matrix((ones, cells.ravel(), np.arange(0, cells.size + 1, cells.shape[1])), (len(rows), offsets[-1]))
         weights = _regression(x, labels, C=1.0)
         tables = np.split(weights, offsets[1:-1])
-        # Columns without a say only cost time.
+        # Columns of small weight only cost time.
         loudest = max(np.ptp(table) for table in tables)
         telling = [j for j, table in enumerate(tables) if np.ptp(table) > loudest / 50]
 

@@ -12,14 +12,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditdp.claims import Claim
 from auditdp.curve_claims import AccountedDP
 from auditdp.dominating import Floats
 
+ANCHORS = 8
+"""Levels between two anchors: choosing leaders at every level costs as many times more."""
 ROUNDING_SLACK = 1e-9
+"""Nats by which a level has to be exceeded; rounding then errs towards the claim."""
 GRID_RATIO = 1.01
+"""Between two levels: what a bound may lose to the grid."""
 GRID_LIMITS = (1e-3, 64.0)
+"""The smallest and the largest level."""
 
 
 def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
@@ -37,6 +43,32 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     grid = claim.level * ratio ** steps.astype(float)
     grid[down] = claim.level
     return np.asarray(grid)
+
+
+class Grid:
+    """The levels that are bet against, and the anchors among them at which leaders are chosen.
+
+    At a level the leaders of the anchor just below bet: there they still win where only a little more is true.
+
+    Args:
+        values: The levels, increasing.
+        position: Index of the claim's.
+
+    Attributes:
+        anchors: Indices of the anchors: every ``ANCHORS``-th level, the claim's among them.
+        anchor: For every level the place, among the anchors, of the one that decides who leads there.
+    """
+
+    def __init__(self, values: Floats, position: int) -> None:
+        self.values, self.position = values, position
+        self.anchors = np.arange(position % ANCHORS, len(values), ANCHORS)
+        places: NDArray[np.intp] = np.searchsorted(self.anchors, np.arange(len(values)), side="right")
+        self.anchor = np.maximum(places - 1, 0)
+        self.claim = int(self.anchor[position])
+        """The place of the claim's anchor."""
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 class Levels:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from auditdp.mechanism import Array
 
 MOST_BYTES = 1 << 26
+"""Of the outputs of one pair."""
 MOST_ROWS = 1 << 23
+"""Outputs of one pair that are kept, where each is one number."""
 MOST_VECTORS = 1 << 20
+"""Outputs that are kept where each is several: learners see them all."""
 
 
 class Memory:

@@ -21,18 +21,23 @@ from auditdp.betting.regions import Region
 from auditdp.dominating import Floats
 
 FIRST_FORCE = 1e-3
+"""Of the bounds to begin with."""
 SHRINK = 0.03
+"""Of the force in a step that was not cut."""
 HELD = 0.5
 """What the force of the bounds becomes after a step that had to be cut, as a fraction of the gap; after others, SHRINK."""
 KEPT = 0.98
 """How much of the way to the nearest bound a step may go."""
 FULL = 0.9
+"""Length from which on a step was not cut."""
 TOLERANCE = 1e-8
 """Of the duality gap. With 1e-6, 15 of 150 learned laws beyond a claim gave bets that cost more than they won; now 1."""
 RAREST = 1e-6
+"""Cells below this probability set no price."""
 LEAST = 1e-9
 """Probabilities of cells below this are taken for it: smaller ones are lost in the rounding of the tails."""
 MOST_STEPS = 60
+"""Some fourteen are usual."""
 
 
 def excess(zeros: Floats, ones: Floats, lines: Floats) -> float:

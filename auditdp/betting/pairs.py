@@ -29,8 +29,8 @@ from hypothesis.strategies import SearchStrategy
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.betting.batch import Batch
-from auditdp.betting.cells import VARIANTS
 from auditdp.betting.distance import Usual, distance, spread_of
+from auditdp.betting.estimators import ESTIMATORS
 from auditdp.betting.forecasters import Single
 from auditdp.betting.game import Game
 from auditdp.betting.memory import Memory
@@ -50,22 +50,32 @@ LONGER = 4
 LISTED, SAME = 4, 2
 """Listed pairs whose outputs show what is usual, and what is usual with the randomness of a round."""
 MOST_CORNERS = 200
+"""Corner cases that are looked at."""
 MOST_GENERATED = 240
+"""Generated pairs that are looked at."""
 MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
 MOST_AGAIN = 64
+"""Pairs in the second round."""
 MOST_JUDGED = 16
+"""Pairs in the third round."""
 MOST_PROPOSED = 4
+"""Pairs that are added to a game: each has its share of the calls."""
 BETTER, CLEARLY = 1.05, 1.25
 """A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
 all show: between columns, deviations are known to some tenth."""
-CAUTIOUS = [k for k, variant in enumerate(VARIANTS) if variant.endswith("cautious")]
+CAUTIOUS = [k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")]
+"""Estimators whose odds are not far from 0 by chance."""
 FEWEST_EXAMPLES = 8
+"""Smaller pairs that have to be affordable, or none is looked for."""
 SHRINK_EXAMPLES = 30
+"""Smaller pairs that are tried."""
 SHRINK_FACTOR = 3
+"""Calls of a smaller pair, relative to those that the found one needed."""
 FEWEST_TO_SHRINK = 128
 """Calls that a smaller pair has to refute the claim, at least."""
 MOST_CALLS_TO_SHRINK = 200_000
+"""For all smaller pairs together."""
 
 
 def can_search(adjacency: Adjacency) -> bool:
@@ -230,10 +240,10 @@ class _Search:
         if half:
             memory.add(ones[:half], zeros[:half])
             first.learn(memory, stalled=True)
-        said = first.forecast(Batch(ones[half:], zeros[half:], np.random.default_rng(self.seed)))
+        forecasts = first.forecast(Batch(ones[half:], zeros[half:], np.random.default_rng(self.seed)))
         if isinstance(first, Single):
-            return float(np.max(np.abs(said[0].log_odds), initial=0.0))
-        cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in said]
+            return float(np.max(np.abs(forecasts[0].log_odds), initial=0.0))
+        cautious = [f.log_odds[:, (f.ones + f.zeros) > 0] for f in forecasts]
         return float(max(np.max(np.abs(odds[CAUTIOUS]), initial=0.0) for odds in cautious))
 
 

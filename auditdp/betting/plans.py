@@ -9,31 +9,39 @@ price. All of it is made from earlier batches only.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.betting.forecasts import Law, Line
+from auditdp.betting.levels import Grid
 from auditdp.betting.nearest import excess, nearest_regions
 from auditdp.betting.regions import Region
 from auditdp.claims import Claim
 from auditdp.dominating import DominatingPair, Floats, lines
 
 STRETCH = 1.3
+"""Of the log-odds in the stretched region."""
 HARD = (0.5, 0.1)
+"""Fractions of the wealth that hard bets risk."""
 GAPS = (1, 2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 256, 512)
 """Levels between the highest that a law exceeds and the posts below it."""
 MOST_JUDGED = 5
+"""Anchors at which all forecasters are judged."""
 UNTRIED = 0.25
 """What a leader may bet that has not earned its rank, as a fraction of the whole."""
 MOST_ASKED = 48
 """Forecasters, by rank, that are asked whether their law exceeds a claim."""
 RENEWED = 1.25
+"""Growth of the calls of a pair from which on a plan is renewed."""
 LINES = 60
 """Statements of a curve that the nearest law is found with; all of them make the price."""
 TINY = 1e-9
+"""What a law may exceed a level by rounding alone."""
 NOTHING = Region(np.ones((1, 2)))
+"""The region without a bet."""
 
 Cells = tuple[Floats, Floats]
 """Probabilities of cells under coin 0 and coin 1, sorted by their log-odds."""
@@ -86,24 +94,18 @@ class Planner:
 
     Args:
         claim: The claim.
-        levels: The levels, increasing.
-        position: Index of the claim's.
-        anchors: Indices of the levels at which leaders are chosen, increasing.
-        anchor: For every level the place, among the anchors, of the one that decides who leads there.
+        grid: The levels.
     """
 
-    def __init__(
-        self, claim: Claim, levels: Floats, position: int, anchors: NDArray[np.intp], anchor: NDArray[np.intp]
-    ) -> None:
-        self._claim, self._levels, self._position = claim, levels, position
-        self._anchors, self._anchor = anchors, anchor
+    def __init__(self, claim: Claim, grid: Grid) -> None:
+        self._claim, self._grid = claim, grid
         self._known: dict[int, Level] = {}
         self._fixed: dict[int, list[tuple[Region, float]]] = {}
 
     def at(self, level: int) -> Level:
         """Return what is known of the claim at a level."""
         if level not in self._known:
-            statements = self._claim.at(float(self._levels[level])).statements()
+            statements = self._claim.at(float(self._grid.values[level])).statements()
             few = statements[:: -(-len(statements) // LINES)]
             self._known[level] = Level(DominatingPair.of(statements), lines(few))
         return self._known[level]
@@ -112,20 +114,20 @@ class Planner:
         """Return what is bet on a pair from now on.
 
         Args:
-            line: What forecasters say of the batch to come, and expect.
+            line: The forecasts for the batch to come, and what is expected.
             leaders: Forecasters by rank at every anchor, the first one first; None where nobody leads yet.
             calls: Calls of the pair so far.
             crossed: How many levels need no more bets.
         """
-        claim = int(self._anchor[self._position])
-        first = int(self._anchor[min(crossed, len(self._levels) - 1)])
+        claim = self._grid.claim
+        first = int(self._grid.anchor[min(crossed, len(self._grid) - 1)])
         anybody = np.arange(line.count)[:, None]
-        ranks = np.tile(anybody, len(self._anchors)) if leaders is None else np.atleast_2d(leaders)
+        ranks = np.tile(anybody, len(self._grid.anchors)) if leaders is None else np.atleast_2d(leaders)
         expected = _Expected(line, self)
         leading, untried = self._leading(ranks, expected, claim, first)
         wanted, last = self._wanted(leading, expected, first, crossed)
         regions = {
-            post: region.mixed(UNTRIED) if untried[self._anchor[post]] else region
+            post: region.mixed(UNTRIED) if untried[self._grid.anchor[post]] else region
             for post, region in self._nearest(wanted).items()
         }
         posts = self._posts(regions, wanted, leading, crossed) if leaders is not None else []
@@ -139,11 +141,7 @@ class Planner:
 
     def top(self, cells: Cells) -> int:
         """Return the highest level that a law exceeds, -1 if it exceeds none."""
-        low, high = -1, len(self._levels)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if excess(*cells, self.at(middle).lines) > TINY else (low, middle)
-        return low
+        return bisect_left(range(len(self._grid)), True, key=lambda k: excess(*cells, self.at(k).lines) <= TINY) - 1
 
     def _leading(
         self, ranks: NDArray[np.intp], expected: _Expected, claim: int, first: int
@@ -158,8 +156,8 @@ class Planner:
             bounds = self.at(self._level(place)).lines
             asked = ranks[:MOST_ASKED, place].tolist()
             eager += [k for k in asked if excess(*expected.cells(k), bounds) > TINY][:1]
-        leading, untried = np.full(len(self._anchors), -1), np.zeros(len(self._anchors), bool)
-        for place in range(first, len(self._anchors)):
+        leading, untried = np.full(len(self._grid.anchors), -1), np.zeros(len(self._grid.anchors), bool)
+        for place in range(first, len(self._grid.anchors)):
             able = [k for k in (int(ranks[0, place]), *eager) if expected.top(k) >= self._level(place)]
             if able:
                 leading[place], untried[place] = able[0], able[0] != ranks[0, place]
@@ -173,16 +171,16 @@ class Planner:
         last = first
         for k in {int(k) for k in leading if k >= 0}:
             top = expected.top(k)
-            last = max(last, int(self._anchor[top]))
-            own = np.flatnonzero(leading[self._anchor] == k)
-            for post in ({top - gap for gap in GAPS} | {self._position}) & set(own[own >= crossed].tolist()):
+            last = max(last, int(self._grid.anchor[top]))
+            own = np.flatnonzero(leading[self._grid.anchor] == k)
+            for post in ({top - gap for gap in GAPS} | {self._grid.position}) & set(own[own >= crossed].tolist()):
                 if post <= top:
                     wanted[post] = expected.cells(k)
         return wanted, last
 
     def _level(self, place: int) -> int:
         """Return the level that an anchor stands for: the claim's anchor for the claim, every other one for its own."""
-        return self._position if place == self._anchor[self._position] else int(self._anchors[place])
+        return self._grid.position if place == self._grid.claim else int(self._grid.anchors[place])
 
     def _nearest(self, wanted: dict[int, Cells]) -> dict[int, Region]:
         """Return the regions of some posts, all found together."""
@@ -223,7 +221,7 @@ class Planner:
         made = []
         for k in np.unique(taken[taken >= 0]):
             own = taken == k
-            leader = int(leading[self._anchor[posts[k]]])
+            leader = int(leading[self._grid.anchor[posts[k]]])
             made.append(Post(leader, regions[posts[k]], open_levels[own], priced[own]))
         return made
 
@@ -249,7 +247,7 @@ class Planner:
 
     def _surest(self, level: int) -> float:
         """Return the epsilon beyond which hard bets are made at a level."""
-        return max(epsilon for epsilon, _ in self._claim.at(float(self._levels[level])).tangents())
+        return max(epsilon for epsilon, _ in self._claim.at(float(self._grid.values[level])).tangents())
 
 
 class _Expected:

@@ -26,10 +26,13 @@ from auditdp.dominating import DominatingPair, lines
 from auditdp.errors import ConfigurationError
 
 POWER = 0.9
+"""What is called nine times in ten."""
 HIGHEST_LEVEL = 64.0
+"""Violations beyond it are not considered."""
 UNKNOWN = 10
 """Occurrences of an output before a cell of its own is known and trusted."""
 PRECISION = 1e-3
+"""Of detectable levels, relative."""
 GROWTHS = 6
 """Levels between the claim's and the one that is refuted, for which a call's gain is computed."""
 MOST_FOUND = 10**15
@@ -123,11 +126,8 @@ def calls_to_find(fault: Fault, claim: Claim, *, alpha: float, share: float, whi
             raise ConfigurationError(
                 f"find {fault}: {MOST_FOUND:.0e} calls do not find {fault.description}, of {claim}; find a larger fault"
             )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if found(middle) else (middle, high)
-    return high
+    least = high // 2 + 1
+    return least + bisect_left(range(least, high), True, key=found)
 
 
 def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -> tuple[float, float]:

@@ -15,12 +15,16 @@ from auditdp.dominating import Floats
 FINE = 2.0**-30
 """Step, relative to the spread, that noise of single precision has except in one call of some 200."""
 DECIMALS = 10.0 ** -np.arange(8)
+"""Steps of numbers that are rounded to decimals."""
 PARTS = 2.0**14
 """Residues are rounded to this part of a step: beyond are the last bits of doubles, which no noise of doubles hides
 (`evidence/support.py`)."""
 DISTINCT = 0.75
+"""Share of distinct numbers below which they repeat by themselves."""
 FEW = 0.5
+"""Share of distinct residues up to which there are few."""
 LEAST = 8
+"""Numbers that are needed."""
 
 
 def residue_of(column: Floats) -> Callable[[Floats], Floats] | None:

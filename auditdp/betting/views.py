@@ -1,10 +1,12 @@
-"""Views: what there is to look at in an output, one number per call.
+"""A view makes a number: what there is to look at in an output, one number per call.
 
 A scalar is looked at as it is. A vector is looked at coordinate by coordinate, by differences of neighbouring
 coordinates, by its sum, its extremes and where they are, and as a whole (its *fingerprint*, which tells equal rows from
-different ones). Where the noise on a number has steps, it is also looked at by what is left beyond them (`residues.py`).
+different ones). Where the noise on a number has steps, it is also looked at by its remainder beyond them (`residues.py`).
 Where inputs are as long as outputs, it is also looked at by which of them it, or its steps, are nearer to, and along the
 change from one to the other. NaN means "no number here" (a query that was not answered, the padding of a short trace).
+
+To add a view, add it to ``views_of``; one that has to be learned first is a learner (`learners.py`).
 """
 
 from __future__ import annotations
@@ -22,25 +24,41 @@ from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 
 MOST_COORDINATES = 32
+"""Numbers of an output with a view of their own; of longer ones, learners choose."""
 TOGETHER = 3.0
 """Prior weight of all coordinates together, and of all their differences: beside one view of the whole, they are many."""
 BY_INPUTS = 4.0
+"""Prior weight of a view that knows the inputs: under additive noise it is all that there is to see."""
 GRID = 2.0**-40
 """Of the largest number of a row: steps of what is computed from its distances, far above the error of computing them."""
-"""Prior weight of a view that knows the inputs: under additive noise it is all that there is to see."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class View:
     """One number per output: ``values(outputs)`` takes rows of shape (n, d) and returns shape (n,).
 
     Attributes:
         weight: Its prior weight beside other views.
+        names: Whether the numbers are names, of which no order means anything.
+        heavy: Whether it is slow.
     """
 
     name: str
     values: Callable[[Array], Floats]
     weight: float = 1.0
+    names: bool = False
+    heavy: bool = False
+
+    def is_ready(self, calls: int, stalled: bool) -> bool:
+        """Return whether it can be used after so many calls; ``stalled`` as long as the claim still stands."""
+        return True
+
+    def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
+        """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from.
+
+        There is nothing to learn, but for a ``LearnedView``.
+        """
+        return self.values(sides[0]), self.values(sides[1])
 
 
 def as_rows(outputs: Array) -> Array:
@@ -63,13 +81,14 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
         with_inputs: Whether to compare outputs with the inputs. All pairs of one game have the same views, so where the
             inputs of this pair are of another width, there is nothing to see in these.
     """
+    whole = View("fingerprint", fingerprint, names=True)
     width = outputs.shape[1]
     if width == 0:
-        return []
+        return [whole]
     if width == 1:
-        return [View("value", lambda rows: _floats(rows[:, 0])), *_residues(outputs, ["value"])]
+        return [View("value", lambda rows: _floats(rows[:, 0])), *_residues(outputs, ["value"]), whole]
     seen = min(width, MOST_COORDINATES)
-    called = labels if len(labels) == width else [f"[{j}]" for j in range(width)]
+    called = labels_of(width, labels)
     views = [View(called[j], _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)]
     if width <= MOST_COORDINATES:
         weight = min(1.0, TOGETHER / (width - 1))
@@ -91,7 +110,12 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
             View("steps nearer to input", _nearness(*ends, _steps_at), BY_INPUTS),
             View("along the change", _along(*ends), BY_INPUTS),
         ]
-    return views
+    return [*views, whole]
+
+
+def labels_of(width: int, labels: Sequence[str]) -> Sequence[str]:
+    """Return what each of ``width`` numbers is called: by its label, or else by its place."""
+    return labels if len(labels) == width else [f"[{j}]" for j in range(width)]
 
 
 def _numbers(pair: Pair, width: int) -> tuple[Floats, Floats] | None:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.watcher import Watching
 from auditdp.bounds.curves import OfClaim
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Answer, Question
@@ -68,7 +68,7 @@ def played(first: Floats, second: Floats, question: Question, seed: int) -> tupl
     record = _Recorded(first, second, order)
     shorter = min(len(first), len(second))
     with suppress(_SpentError):
-        game = Game(record, claim, [Pair(1, 0)], [Watching()], lambda *_: coins, levels=level_grid(claim))
+        game = Game(record, claim, [Pair(1, 0)], [ViewExperts()], lambda *_: coins, levels=level_grid(claim))
         with suppress(_SpentError):
             game.play(math.floor(2 * shorter - KEPT_BACK * math.sqrt(shorter)), alpha=question.alpha)
         wealth = game.wealth

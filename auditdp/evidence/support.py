@@ -17,9 +17,9 @@ from typing import Any, Self
 import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import Labels, Player
 from auditdp.betting.views import as_rows, fingerprint
-from auditdp.betting.watcher import Watching
 from auditdp.calls.inputs import Inputs
 from auditdp.capabilities import capabilities
 from auditdp.claims import Claim
@@ -105,9 +105,7 @@ class BitPatterns:
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
         """Return the player of one pair."""
-        watcher = Watching("bits: ").player(mechanism, pair)
-        watcher.look_through(patterns)
-        return watcher
+        return ViewExperts("bits: ", prepare=patterns).player(mechanism, pair)
 
 
 def patterns(outputs: Array) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from auditdp.betting.cells import VARIANTS
+from auditdp.betting.estimators import ESTIMATOR_NAMES
 from auditdp.betting.game import Game
 from auditdp.results import Counterexample
 
@@ -58,7 +58,7 @@ def looked_at(forecaster: str) -> str:
     "whether exactly this value of report['age'] had come before"
     """
     name, _, variant = forecaster.rpartition(" in ")
-    name = name if variant in VARIANTS else forecaster
+    name = name if variant in ESTIMATOR_NAMES else forecaster
     if name.startswith(BITS):
         return f"the last bits of {_part(name.removeprefix(BITS))}"
     if name in LOOKED_AT:

@@ -8,6 +8,7 @@ form has so few that chance is allowed for: more than its limit have probability
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ from scipy.stats import laplace, norm
 from sklearn.linear_model import LogisticRegression
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.betting import watcher as watcher_module
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import Classifier, LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.watcher import Watching
+from auditdp.betting.schedule import Schedule
 from auditdp.randomness import stream
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
@@ -187,11 +188,12 @@ def forecasters(believed):
     return {
         "likelihood ratio": [LikelihoodRatio()],
         "overconfident": [Overconfident(believed)],
-        "black box": [Watching()],
+        "black box": [ViewExperts()],
         "score": [Scored()],
         "classifier": [Classifier(LogisticRegression())],
-        "mixture": [Overconfident(believed), Watching()],
+        "mixture": [Overconfident(believed), ViewExperts()],
         "threefold": [Threefold()],
+        "thinned mixture": [Overconfident(believed), ViewExperts(schedule=partial(Schedule, whole=1, thinning=3))],
     }
 
 
@@ -225,7 +227,7 @@ def allowed(repeats, games):
 def play(mechanism, claim, chosen, key, *, calls=CALLS, pairs=(PAIR,), levels=None, stop=True, ranked=None):
     game = Game(mechanism, claim, pairs, chosen, lambda purpose, batch: stream(*key, purpose, batch), levels=levels)
     for table in game.tables:
-        table.ranked = ranked or table.ranked
+        table.next_ranking = ranked or table.next_ranking
     game.play(calls, alpha=ALPHA, stop_when_refuted=stop)
     return game
 
@@ -248,12 +250,10 @@ def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time(null, kind, rep
 
 
 @pytest.mark.parametrize("null", ["randomised response", "(epsilon, delta)"])
-def test_views_that_see_a_part_of_the_batches_keep_alpha(null, monkeypatch, repeats):
-    """As if many calls had been made: all views but one are handicapped from the 40th call on."""
-    monkeypatch.setattr(watcher_module, "WHOLE", 1)
-    monkeypatch.setattr(watcher_module, "HANDICAP", 3)
+def test_views_that_see_a_part_of_the_batches_keep_alpha(null, repeats):
+    """As if many calls had been made: all views but one are thinned from the 40th call on."""
     games = repeats(200)
-    refuted = refutations(null, "mixture", games, ranked=40)
+    refuted = refutations(null, "thinned mixture", games, ranked=40)
     assert refuted <= allowed(repeats, games), f"{null}: refuted {refuted} of {games} true claims, {ALPHA=}"
 
 
@@ -277,7 +277,7 @@ def test_adaptive_choice_of_pairs_keeps_alpha(repeats):
     pairs = [Pair(1, 0, str(k)) for k in range(10)]
     refuted, games = 0, repeats(100)
     for repeat in range(games):
-        chosen = [Overconfident(Response(1.4)), Watching()]
+        chosen = [Overconfident(Response(1.4)), ViewExperts()]
         game = play(Response(1.0), PureDP(1.0), chosen, (repeat, "pairs"), calls=600, pairs=pairs)
         refuted += game.wealth.refuted(ALPHA)
     assert refuted <= allowed(repeats, games), f"refuted {refuted} of {games} true claims, {ALPHA=}"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, Verdict
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.judgement import Settings, run_audit
 from auditdp.randomness import stream
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
@@ -55,7 +55,12 @@ def test_an_exact_value_that_is_rarely_released_among_noise_is_found(rate, most_
         return np.where(rng.random(size) < rate, data, data + rng.laplace(size=size))
 
     median = median_calls(
-        rarely_exact, PureDP(1.0), [Watching()], most=2 * most_calls, games=repeats(11, least=3), pairs=[Pair(1.0, 0.0)]
+        rarely_exact,
+        PureDP(1.0),
+        [ViewExperts()],
+        most=2 * most_calls,
+        games=repeats(11, least=3),
+        pairs=[Pair(1.0, 0.0)],
     )
     assert median <= bar(most_calls, repeats)
 
@@ -104,7 +109,7 @@ def test_planted_violations_are_found(mechanism, claim, white, black, repeats):
     games = repeats(61, least=21)
     median = median_calls(mechanism, claim, default_forecasters(mechanism), most=10 * white, games=games)
     assert median <= bar(white, repeats), f"median {median} calls for {mechanism.name} against {claim}"
-    median = median_calls(mechanism, claim, [Watching()], most=10 * black, games=repeats(31, least=9))
+    median = median_calls(mechanism, claim, [ViewExperts()], most=10 * black, games=repeats(31, least=9))
     assert median <= bar(black, repeats), f"median {median} calls for {mechanism.name}, law hidden, against {claim}"
     # What learning costs: a black box takes at most five times the calls of the true posterior alone.
     posterior = median_calls(mechanism, claim, [LikelihoodRatio()], most=10 * white, games=games)
@@ -135,7 +140,9 @@ def test_the_bit_that_differs_among_noisy_ones_is_looked_at(repeats):
     neighbour = data.copy()
     neighbour[137] = 1
     pair = Pair(data, neighbour)
-    median = median_calls(EveryBit(), PureDP(1.0), [Watching()], most=5_000, games=repeats(31, least=5), pairs=[pair])
+    median = median_calls(
+        EveryBit(), PureDP(1.0), [ViewExperts()], most=5_000, games=repeats(31, least=5), pairs=[pair]
+    )
     assert median <= bar(700, repeats), f"median {median} calls"
 
 
@@ -160,7 +167,7 @@ FIFTY = [Pair(2 * k + 1, 2 * k, f"pair {k}") for k in range(50)]
 
 @pytest.mark.parametrize(
     ("forecasters", "most_calls", "games"),
-    [([LikelihoodRatio()], 500, 21), (default_forecasters(Fifty()), 550, 7), ([Watching()], 9_000, 3)],
+    [([LikelihoodRatio()], 500, 21), (default_forecasters(Fifty()), 550, 7), ([ViewExperts()], 9_000, 3)],
     ids=["posterior", "default", "black box"],
 )
 def test_the_pair_that_leaks_is_found_among_fifty(forecasters, most_calls, games, repeats):

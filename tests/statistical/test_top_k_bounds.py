@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from auditdp import Pair, PureDP
-from auditdp.betting.forecasters import LikelihoodRatio, Watching
+from auditdp.betting.experts import ViewExperts
+from auditdp.betting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.evidence.losses import finite_loss
 from auditdp.mechanism import as_mechanism
@@ -42,7 +43,7 @@ def bounds(number, calls=CALLS, *, watching=False, factor=1.0):
     rng = stream(20240229, "top-k bounds", number)
     mechanism, believed, pair, exact = instance(rng)
     unit = factor * exact
-    forecasters = [LikelihoodRatio(), Overconfident(believed), *([Watching()] if watching else [])]
+    forecasters = [LikelihoodRatio(), Overconfident(believed), *([ViewExperts()] if watching else [])]
     game = Game(as_mechanism(mechanism), PureDP(unit), [pair], forecasters, lambda *_: rng, levels=unit * GRID)
     game.play(calls, alpha=ALPHA)
     return [game.wealth.lower_bound(alpha) / unit for alpha in (ALPHA, NEVER)]

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 import auditdp
 from auditdp.adjacency import AnyValues, EdgeLDP, Pair
 from auditdp.assertion import assert_private
-from auditdp.betting.watcher import Watching
+from auditdp.betting.experts import ViewExperts
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.collection import collect
 from auditdp.declaration import Audit, audit, data_file
@@ -455,9 +455,15 @@ def test_assert_private_takes_adjacencies_and_forecasters():
 
     assert assert_private(respond, PureDP(1.0), EdgeLDP(4), calls=500).verdict is Verdict.NOT_REFUTED
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[GaussianNB()])
+<<<<<<< HEAD
     assert [f.name for f in result.evidence[0].details.forecasters] == ["gaussian n b"]
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[Watching()])
     assert result.evidence[0].details.forecasters_played > len(result.evidence[0].details.forecasters) > 1
+=======
+    assert [f["name"] for f in result.evidence[0].details["forecasters"]] == ["gaussian n b"]
+    result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[ViewExperts()])
+    assert result.evidence[0].details["forecasters_played"] > len(result.evidence[0].details["forecasters"]) > 1
+>>>>>>> betting
 
 
 def test_assert_private_passes_on_what_is_wrong_with_the_arguments():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from auditdp import GaussianDP, Pair
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import Scored
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.randomness import stream
 
 torch = pytest.importorskip("torch")
@@ -115,7 +115,7 @@ def test_displaced_arcs_refute_the_accounting_of_gap(out_degree, reach):
 @pytest.mark.parametrize(("count", "out_degree"), [(16, 1), (3, 3)])
 def test_displaced_arcs_refute_the_accounting_of_sage(count, out_degree):
     mechanism = sage_sums(1.0, count, out_degree)()
-    assert refuted(mechanism, hub(count, 0), Watching(), 1_000) is (out_degree == 1)
+    assert refuted(mechanism, hub(count, 0), ViewExperts(), 1_000) is (out_degree == 1)
 
 
 def test_arcs_go_both_ways():

@@ -9,9 +9,9 @@ from scipy.stats import norm
 
 from auditdp import AccountedDP, GaussianDP, NodeDP, Pair
 from auditdp.accountants.dp_sgd import PLDUpper
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.game import Game
-from auditdp.betting.watcher import Watching
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.sensitivity import sensitivity_evidence
 from auditdp.randomness import stream
@@ -118,7 +118,7 @@ def test_the_correct_trainer_is_refuted_less_often_than_alpha():
     for seed in range(2):
         for mechanism, forecasters in (
             (NoisedSums(made), [LikelihoodRatio(), Scored()]),
-            (FinalModel(made), [Watching()]),
+            (FinalModel(made), [ViewExperts()]),
         ):
             played = game(mechanism, GaussianDP(1.0), [pair], forecasters, seed)
             played.play(600, alpha=ALPHA, stop_when_refuted=True)

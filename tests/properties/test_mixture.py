@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from auditdp.betting import wealth as module
-from auditdp.betting.curves import Curves
+from auditdp.betting import levels as levels_module
+from auditdp.betting import mixture as module
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.levels import level_grid
-from auditdp.betting.wealth import Wealth
+from auditdp.betting.mixture import Wealth
+from auditdp.betting.plans import Planner
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
 levels = st.floats(1e-3, 30.0)
@@ -161,13 +162,13 @@ def expected_wealth(claim, possible, seed, grid, *, calls=3, peek=False, pairs=1
 @pytest.fixture(autouse=True)
 def _known_levels(monkeypatch):
     """What is known of a level is computed once for all games of a test: its pair, its lines, and its ready regions."""
-    known, made = {}, Curves.__init__
+    known, made = {}, Planner.__init__
 
-    def init(self, claim, levels, *rest):
-        made(self, claim, levels, *rest)
-        self._known, self._fixed = known.setdefault((str(claim), tuple(levels)), ({}, {}))
+    def init(self, claim, grid):
+        made(self, claim, grid)
+        self._known, self._fixed = known.setdefault((str(claim), tuple(grid.values)), ({}, {}))
 
-    monkeypatch.setattr(Curves, "__init__", init)
+    monkeypatch.setattr(Planner, "__init__", init)
 
 
 @pytest.mark.parametrize(("claim", "truth"), list(zip(CLAIMS, TRUTHS, strict=True)), ids=map(str, CLAIMS))
@@ -177,7 +178,7 @@ def test_whole_games_with_leaders_gain_nothing_at_any_true_level(claim, truth, s
     possible = gaussian_bits(0.8) if truth is None else outcomes(*truth)
     calls += claim.delta == 0
     grid = level_grid(claim, ratio=2.5) if claim.delta == 0 else claim.level * np.array([0.5, 0.8, 1.0, 1.2, 2.0])
-    with patch.object(module, "STARTS", {0: 0.5, 1: 0.3, 2: 0.2}), patch.object(module, "ANCHORS", 2):
+    with patch.object(module, "STARTS", {0: 0.5, 1: 0.3, 2: 0.2}), patch.object(levels_module, "ANCHORS", 2):
         expected = expected_wealth(claim, possible, seed, grid, calls=calls, pairs=pairs)
         assert (expected[grid >= claim.level] <= 1 + 1e-9).all()
 
@@ -201,7 +202,7 @@ def test_whole_games_in_batches_of_several_calls_gain_nothing(claim, truth):
 def test_a_leader_who_peeks_is_found_out():
     """Guards the guard: leaders chosen from the batch they bet on would gain."""
     claim, grid = PureDP(0.5), level_grid(PureDP(0.5), ratio=2.5)
-    with patch.object(module, "STARTS", {0: 1.0}), patch.object(module, "ANCHORS", 2):
+    with patch.object(module, "STARTS", {0: 1.0}), patch.object(levels_module, "ANCHORS", 2):
         expected = expected_wealth(claim, outcomes(0.5, 0.0), 0, grid, calls=2, peek=True)
         assert expected[grid == claim.level] > 1.01
 
@@ -226,7 +227,7 @@ def test_levels_below_the_claim_are_true_levels_too(delta, seed):
     """A mechanism that is better than claimed: every level from the truth up is fair, those below the claim included."""
     claim, truth = (PureDP(2.0), 0.5) if delta == 0 else (ApproxDP(2.0, delta), 0.5)
     grid = np.array([0.1, 0.25, 0.5, 0.8, 1.2, 2.0, 3.0])
-    with patch.object(module, "STARTS", {0: 0.6, 2: 0.4}), patch.object(module, "ANCHORS", 2):
+    with patch.object(module, "STARTS", {0: 0.6, 2: 0.4}), patch.object(levels_module, "ANCHORS", 2):
         expected = expected_wealth(claim, outcomes(truth, delta), seed, grid, calls=3 if delta == 0 else 2)
         assert (expected[grid >= truth] <= 1 + 1e-9).all()
 

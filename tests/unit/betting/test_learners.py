@@ -6,9 +6,13 @@ import warnings
 import numpy as np
 import pytest
 
-from auditdp.betting.learners import Above, Additive, Linear, Screen, Trees, Votes, learners_for
+from auditdp.betting.learners import CROSSED, Above, Additive, LearnedView, Linear, Screen, Trees, Votes, learned_views
 
 ROWS = 400
+
+
+def learners_for(width):
+    return [view.learner for view in learned_views(width)]
 
 
 def rng(seed=0):
@@ -183,3 +187,39 @@ def test_trees_learn_what_no_sum_shows():
     rows = np.stack([first, first ^ coins], axis=1)
     values = Trees().fit(rows, coins)(np.array([[0, 0], [1, 1], [0, 1], [1, 0]], np.int8))
     assert values[:2].max() < 0 < values[2:].min()
+
+
+class Memoriser:
+    """Learns by heart: 1 for the rows that it was fitted on, and 0 for all others."""
+
+    name, start, heavy, most = "memoriser", 8, False, 1 << 20
+
+    def __init__(self, blind=False):
+        self.blind = blind
+
+    def fit(self, rows, labels):
+        known = set(rows[:, 0].tolist())
+        assert labels.shape == (len(rows),)
+        return lambda new: np.array([value in known for value in new[:, 0].tolist()], float)
+
+
+@pytest.mark.parametrize("size", [10, 11, 400, 2 * CROSSED])
+def test_no_call_is_counted_by_what_was_learned_from_it(size):
+    """Else whatever a learner makes up would look like odds; only who ignores the coins may look twice."""
+    sides = tuple(np.arange(size * coin, size * coin + size, dtype=float)[:, None] for coin in (0, 1))
+    values = LearnedView(Memoriser()).learn(sides)
+    assert not np.concatenate(values).any()
+    assert all(size // 2 <= len(side) <= size for side in values)
+    view = LearnedView(Memoriser(blind=True))
+    assert np.concatenate(view.learn(sides)).all()
+    assert view.values(sides[0]).all()
+
+
+def test_a_heavy_view_is_learned_only_where_the_claim_still_stands():
+    (trees,) = [view for view in learned_views(2) if view.heavy]
+    assert [trees.is_ready(calls, stalled) for calls in (8_191, 8_192) for stalled in (False, True)] == [
+        False,
+        False,
+        False,
+        True,
+    ]

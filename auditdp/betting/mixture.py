@@ -1,4 +1,4 @@
-"""Wealth: an average of bets, against a claim and against all levels of its lower bound.
+"""The mixture averages: the wealth of all bets, against a claim and against all levels of its lower bound.
 
 The factor of one call, and why it cannot be expected to grow where the claim is true, is in `regions.py`; which region is
 bet on, in `caps.py` for pure claims and in `curves.py` for all others; and what it means that levels are crossed, in
@@ -29,12 +29,13 @@ from numpy.typing import NDArray
 from auditdp.betting.caps import Caps
 from auditdp.betting.curves import Curves
 from auditdp.betting.forecasts import Forecasts
-from auditdp.betting.levels import Levels
+from auditdp.betting.levels import Grid, Levels
+from auditdp.betting.settled import Bets
 from auditdp.claims import Claim
 from auditdp.dominating import Floats
 
-ANCHORS = 8
 CLAIM_SHARE = 0.25
+"""Part of the wealth below the claim that is bet against the claim itself."""
 STARTS = {0: 0.75, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05, 1_000_000: 0.05, 10_000_000: 0.05}
 """After how many calls each leader starts, and its part of what all of them have."""
 
@@ -42,8 +43,8 @@ STARTS = {0: 0.75, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05, 1_000_000: 0.05, 10
 class Wealth:
     """The wealth of several forecasters and of their leaders, against a claim at every level of a grid.
 
-    Forecasters bet against the claim itself; against the other levels only leaders bet. Who leads is decided at anchors,
-    every ``ANCHORS``-th level, the claim's among them, and holds up to the next.
+    Forecasters bet against the claim itself; against the other levels only leaders bet. Who leads is decided at the anchors
+    of the grid.
 
     Args:
         claim: The claim that is played against.
@@ -69,14 +70,9 @@ class Wealth:
         self.alpha = 0.05
         self.calls = 0
         self.position = int(np.flatnonzero(self.levels == claim.level)[0])
-        self.anchors = np.arange(self.position % ANCHORS, len(self.levels), ANCHORS)
-        # At a level bet the leaders of the anchor just below: there they still win where only a little more is true.
-        anchor = np.maximum(np.searchsorted(self.anchors, np.arange(len(self.levels)), side="right") - 1, 0)
-        self._anchor = anchor
-        if claim.delta == 0:
-            self._bets: Caps | Curves = Caps(self.levels, self.position, self.anchors, anchor)
-        else:
-            self._bets = Curves(claim, self.levels, self.position, self.anchors, anchor)
+        self._grid = Grid(self.levels, self.position)
+        self.anchors = self._grid.anchors
+        self._bets: Bets = Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
         self.right = self.wrong = np.zeros(len(shares))
         total = sum(shares) + leader
         self._log_shares = np.log(np.asarray(shares, dtype=float) / total)
@@ -87,9 +83,14 @@ class Wealth:
         self._current = np.zeros(len(self.levels))
         self._reached = Levels(self.levels)
 
+    @property
+    def way_shares(self) -> Sequence[float]:
+        """The share of each way of betting in what a forecaster has."""
+        return self._bets.shares
+
     def anchor(self, position: int) -> int:
         """Return the place, among the anchors, of the one that decides who leads at a level, given by its position."""
-        return int(self._anchor[position])
+        return int(self._grid.anchor[position])
 
     def fresh(self) -> Wealth:
         """Return the same bets against the claim alone, with nothing won yet."""
@@ -118,7 +119,7 @@ class Wealth:
     @property
     def log_by_forecaster(self) -> Floats:
         """Log wealth against the claim of each forecaster alone, shape (K,)."""
-        return _log_sum_exp((self._own + np.log(self._bets.shares)).T)
+        return _log_sum_exp((self._own + np.log(self.way_shares)).T)
 
     def bet(
         self, forecasts: Sequence[Forecasts], calls: int, leaders: NDArray[np.intp] | None = None, *, pair: int = 0
@@ -126,8 +127,8 @@ class Wealth:
         """Bet on a batch of calls.
 
         Args:
-            forecasts: What all K forecasters said of the batch, in order, from earlier batches only. Each may leave calls
-                out, if which ones depends neither on their coins nor on their outputs.
+            forecasts: Of all K forecasters for the batch, in order, from earlier batches only. Each may leave calls out, if
+                which ones depends neither on their coins nor on their outputs.
             calls: Calls in the batch.
             leaders: Who leads at every anchor, chosen from earlier batches, shape (anchors,), or forecasters by rank, the
                 first one first, shape (ranks, anchors); None for nobody.
@@ -141,10 +142,10 @@ class Wealth:
         self._own += batch.own
         self.right, self.wrong = self.right + batch.right, self.wrong + batch.wrong
         started = self.calls >= np.array(list(STARTS))
-        self._led[started] += batch.led
+        self._led[started] += batch.leaders
         self.calls += calls
         self._look()
-        return batch.won
+        return batch.at_anchors
 
     def _look(self) -> None:
         """Average all wealth per level, and remember the highest that it has been."""
@@ -159,6 +160,10 @@ class Wealth:
     def crossed(self, alpha: float) -> int:
         """Return how many levels, counted from the smallest, have been crossed without a gap."""
         return self._reached.crossed(alpha)
+
+    def open_level(self, alpha: float) -> int:
+        """Return the position of the lowest level that the bound has not reached."""
+        return min(self.crossed(alpha), len(self.levels) - 1)
 
     def lower_bound(self, alpha: float) -> float:
         """Return ε_L at confidence 1 - alpha: 0 where not even the smallest level is crossed."""

@@ -13,7 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from auditdp.adjacency import Pair
 from auditdp.betting.batch import Batch
-from auditdp.betting.cells import VARIANTS
+from auditdp.betting.estimators import ESTIMATORS
+from auditdp.betting.experts import ViewExperts, ViewPlayer
 from auditdp.betting.forecasters import (
     Classifier,
     LikelihoodRatio,
@@ -24,7 +25,6 @@ from auditdp.betting.forecasters import (
     probabilities,
 )
 from auditdp.betting.memory import Memory
-from auditdp.betting.watcher import Watcher, Watching
 from auditdp.laws import FiniteLaw
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
@@ -91,10 +91,10 @@ def test_binding_leaves_the_template_alone():
 
 
 def test_a_player_is_made_afresh_for_every_pair():
-    for template in (LikelihoodRatio(), Watching(), LogisticRegression(), Classifier(GaussianNB())):
+    for template in (LikelihoodRatio(), ViewExperts(), LogisticRegression(), Classifier(GaussianNB())):
         one, two = player(template, Response(1.0), PAIR), player(template, Response(1.0), PAIR.swapped())
         assert one is not two
-        assert isinstance(one, Watcher if isinstance(template, Watching) else Single)
+        assert isinstance(one, ViewPlayer if isinstance(template, ViewExperts) else Single)
     assert one.forecaster.estimator is not two.forecaster.estimator
 
 
@@ -110,7 +110,7 @@ class Summed:
 
 def test_the_score_is_all_that_the_scored_forecaster_sees():
     scored = player(Scored(), Summed(), PAIR)
-    scored.open(np.zeros((8, 50)))
+    scored.open(np.zeros((8, 50)), [PAIR], [])
     assert {name.split(" in ")[0] for name in scored.names} == {"score: value", "score: fingerprint"}
     memory = Memory()
     ones, zeros = np.zeros((8, 50)), np.zeros((8, 50))
@@ -120,7 +120,7 @@ def test_the_score_is_all_that_the_scored_forecaster_sees():
     new = np.zeros((1, 50))
     new[0, 30:33] = 1.0  # another vector with the sum 3
     said = scored.forecast(Batch(new, zeros[:1], rng()))
-    fine = VARIANTS.index("cells")
+    fine = [estimator.name for estimator in ESTIMATORS].index("cells")
     counted = sorted(zip(said[0].log_odds[fine], said[0].ones, said[0].zeros, strict=True))
     assert counted == [(pytest.approx(-math.log(17)), 0, 1), (pytest.approx(math.log(17)), 1, 0)]  # ln(8.5/0.5)
 
@@ -208,9 +208,9 @@ def test_what_is_played_unless_an_audit_says_otherwise():
         def score(self, outputs, pair):
             return outputs
 
-    assert names(Response(1.0)) == names(LaplaceMechanism(1.0)) == ["likelihood ratio", "watcher", "repeats"]
-    assert names(Score()) == ["score", "watcher", "repeats"]
-    assert names(lambda: 0) == ["watcher", "repeats"]
+    assert names(Response(1.0)) == names(LaplaceMechanism(1.0)) == ["likelihood ratio", "views", "repeats"]
+    assert names(Score()) == ["score", "views", "repeats"]
+    assert names(lambda: 0) == ["views", "repeats"]
 
 
 def test_probabilities_are_the_logistic_function_without_rounding_away_the_small_one():

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from auditdp.betting import wealth as module
+from auditdp.betting import levels as levels_module
+from auditdp.betting import mixture as module
 from auditdp.betting.caps import log_cap
 from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.levels import ROUNDING_SLACK, level_grid
-from auditdp.betting.wealth import CLAIM_SHARE, Wealth
+from auditdp.betting.mixture import CLAIM_SHARE, Wealth
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 
 PURE = [PureDP(1.0), PureDP(0.05), PureDP(9.0), ApproxDP(2.0, 0.0)]
@@ -115,7 +116,7 @@ def first_leads(wealth):
 def anchors_of(levels, claim):
     """Every eighth level, the claim's among them."""
     position = int(np.flatnonzero(levels == claim.level)[0])
-    return [i for i in range(len(levels)) if (i - position) % module.ANCHORS == 0]
+    return [i for i in range(len(levels)) if (i - position) % levels_module.ANCHORS == 0]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ PAIR = Pair(0, 1)
 
 def opened(width=1):
     player = Repeating().player(None, PAIR)
-    player.open(np.zeros((8, width)), [])
+    player.open(np.zeros((8, width)), [PAIR], [])
     return player
 
 

@@ -16,9 +16,17 @@ NAN, INF = math.nan, math.inf
 NAMES = Pair("one", "other")
 
 
+def numbers_of(rows, pair, **options):
+    """The views but for the last one, whose numbers are names of whole outputs."""
+    *views, whole = views_of(rows, pair, **options)
+    assert (whole.name, whole.names) == ("fingerprint", True)
+    assert not any(view.names for view in views)
+    return views
+
+
 def seen(rows, pair=NAMES):
     """What every view makes of the rows, by its name."""
-    return {view.name: view.values(rows) for view in views_of(rows, pair, with_inputs=by_inputs(pair, rows.shape[1]))}
+    return {view.name: view.values(rows) for view in numbers_of(rows, pair, with_inputs=by_inputs(pair, rows.shape[1]))}
 
 
 def test_rows_are_flattened_outputs():
@@ -57,7 +65,7 @@ def test_small_integers_do_not_wrap_around():
 def test_one_number_is_looked_at_as_it_is_and_none_not_at_all():
     assert seen(np.array([[3], [4]]))["value"].tolist() == [3.0, 4.0]
     assert list(seen(np.array([[3], [4]]))) == ["value"]
-    assert views_of(np.zeros((4, 0)), NAMES, with_inputs=False) == []
+    assert numbers_of(np.zeros((4, 0)), NAMES, with_inputs=False) == []
 
 
 def test_what_is_no_number_is_counted_and_passed_on():
@@ -70,7 +78,7 @@ def test_what_is_no_number_is_counted_and_passed_on():
 
 
 def test_of_long_outputs_the_first_coordinates_are_looked_at():
-    names = [view.name for view in views_of(np.zeros((2, 500)), NAMES, with_inputs=False)]
+    names = [view.name for view in numbers_of(np.zeros((2, 500)), NAMES, with_inputs=False)]
     assert [name for name in names if name.startswith("[")] == [f"[{j}]" for j in range(MOST_COORDINATES)]
     assert len(names) == MOST_COORDINATES + 5
 

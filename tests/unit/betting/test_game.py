@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,13 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from auditdp.adjacency import AnyValues, Neighbours, Pair
-from auditdp.betting import watcher as watcher_module
 from auditdp.betting.batch import Batch
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import LikelihoodRatio, Single, default_forecasters
-from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, NEGLECT, Game
+from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.watcher import Watching
-from auditdp.betting.wealth import Wealth
+from auditdp.betting.mixture import Wealth
+from auditdp.betting.policies import NEGLECT, RoundRobin
+from auditdp.betting.schedule import LATE_THINNING, Schedule
 from auditdp.calls import MOST_PROBED, PROBES
 from auditdp.calls.independence import SHARE
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
@@ -56,7 +58,7 @@ def new_game(mechanism, claim=CLAIM, forecasters=None, *, pairs=(PAIR,), seed=0,
 PLAYED = {
     "posterior": (Response(1.5), [LikelihoodRatio()], 1),
     "default": (Response(1.5), None, 1),
-    "black box": (Response(1.5), [Watching()], 1),
+    "black box": (Response(1.5), [ViewExperts()], 1),
     "vectors": (lambda data, size, *, rng: rng.random((size, 3)), None, 1),
     "five pairs": (Response(1.5), None, 5),
 }
@@ -92,14 +94,13 @@ def _bound(forecasters, mechanism):
     return [_Bound(f, mechanism) if isinstance(f, LikelihoodRatio) else f for f in forecasters]
 
 
-def test_calls_are_counted_when_every_view_sees_a_part(monkeypatch):
-    """A clean game of many calls, in which nobody earns and all views are handicapped."""
-    monkeypatch.setattr(watcher_module, "MANY_CALLS", 200)
+def test_calls_are_counted_when_every_view_sees_a_part():
+    """A clean game of many calls, in which nobody earns and all views are thinned."""
     counting = Counting(LaplaceMechanism(2.0))
-    game = new_game(counting, PureDP(30.0), forecasters=[Watching()])
-    game.tables[0].ranked = 100
+    game = new_game(counting, PureDP(30.0), forecasters=[ViewExperts(schedule=partial(Schedule, many_calls=200))])
+    game.tables[0].next_ranking = 100
     game.play(1_500, alpha=0.05)
-    assert {look.every for look in game.tables[0].players[0]._looks} == {watcher_module.LATE_HANDICAP}
+    assert set(game.tables[0].players[0].schedule.thinning) == {LATE_THINNING}
     assert counting.calls - 2 * PROBES == game.wealth.calls == 1_500
 
 
@@ -228,7 +229,7 @@ def test_three_batches_of_four_go_to_the_pair_that_earns():
     game.play(4_000, alpha=1e-9)
     most = max(game.tables, key=lambda table: table.calls)
     assert most.calls > 0.75 * (1 - 1 / NEGLECT) * game.wealth.calls
-    assert game._earning(game.wealth.position) is most
+    assert game.best is most
 
 
 def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_be_refuted():
@@ -239,10 +240,17 @@ def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_b
     assert game.refuted_at is not None
 
 
+class Late:
+    """A policy that plays the second pair from the 2,000th call on."""
+
+    def choose(self, statistics, rng):
+        return int(statistics.wealth.calls >= 2_000)
+
+
 def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_average(monkeypatch):
     game = new_game(Response(2.0), pairs=[PAIR, Pair(1, 0, "late")])
     sizes, draw = [], game.draw
-    monkeypatch.setattr(game, "_choose", lambda rng, most: game.tables[game.wealth.calls >= 2_000])
+    game.policy = Late()
     monkeypatch.setattr(
         game,
         "draw",
@@ -256,6 +264,14 @@ def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_aver
         calls[name] += size
     late = [size for name, _, size in sizes if name == "late"]
     assert late[0] > 0.1 * 0.5 * 1_000 > 10 * FIRST_BATCH
+
+
+def test_round_robin_plays_all_pairs_alike():
+    game = Game(OneOfMany(7), CLAIM, PAIRS, [ViewExperts()], streams(), policy=RoundRobin())
+    game.play(2_000, alpha=1e-9)
+    played = [table.calls for table in game.tables]
+    assert max(played) - min(played) <= FIRST_BATCH + BATCH_GROWTH * max(played)
+    assert game.best.pair.name == "7"
 
 
 def test_a_pair_may_be_added_to_a_game_that_goes_on():
@@ -302,7 +318,7 @@ def test_a_confirmation_of_a_true_claim_refutes_rarely(repeats):
     """What was learned is no evidence: replays at a tight claim, from games that never saw a violation."""
     refuted, games = 0, repeats(200)
     for seed in range(games):
-        game = new_game(Response(1.0), forecasters=[Watching()], seed=seed)
+        game = new_game(Response(1.0), forecasters=[ViewExperts()], seed=seed)
         game.play(60, alpha=0.05)
         fresh = game.confirmation(lambda purpose, batch, seed=seed: stream(seed, "again", purpose, batch))
         fresh.play(100, alpha=0.05, stop_when_refuted=True)

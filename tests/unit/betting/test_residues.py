@@ -69,4 +69,4 @@ def test_a_view_is_there_for_each_number_with_steps():
     names = [view.name for view in views_of(np.column_stack([smooth, steps]), Pair("a", "b"), with_inputs=False)]
     assert [name for name in names if "steps" in name] == ["[1] beyond the steps of its noise"]
     names = [view.name for view in views_of(smooth[:, None], Pair("a", "b"), with_inputs=False)]
-    assert names == ["value"]
+    assert names == ["value", "fingerprint"]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
+from auditdp.betting.experts import ViewExperts
 from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
 from auditdp.betting.power import HIGHEST_LEVEL, POWER, detectable_level, detectable_rarely
-from auditdp.betting.watcher import Watching
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
 from auditdp.randomness import stream
 from auditdp.testing import GaussianMechanism, Response
@@ -114,7 +114,7 @@ def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(epsilon, calls
     claim, games = PureDP(epsilon), repeats(400, least=30)
 
     def game(mechanism, k):
-        made = Game(mechanism, claim, [Pair(1, 0)], [Watching()], lambda *key: stream(k, "rare", *key))
+        made = Game(mechanism, claim, [Pair(1, 0)], [ViewExperts()], lambda *key: stream(k, "rare", *key))
         made.play(calls, alpha=0.05, stop_when_refuted=True)
         return made
 

@@ -9,8 +9,8 @@ import pytest
 from auditdp.betting import plans as module
 from auditdp.betting.curves import Curves
 from auditdp.betting.forecasts import Forecasts, Law
-from auditdp.betting.levels import level_grid
-from auditdp.betting.wealth import Wealth
+from auditdp.betting.levels import Grid, level_grid
+from auditdp.betting.mixture import Wealth
 from auditdp.claims import ApproxDP, GaussianDP
 from auditdp.dominating import DominatingPair
 
@@ -34,8 +34,7 @@ def bets_of(claim, *, ratio=1.3, levels=None):
     wealth = Wealth(
         claim, shares=(1.0,), leader=1.0, levels=level_grid(claim, ratio=ratio) if levels is None else levels
     )
-    assert isinstance(wealth._bets, Curves)
-    return wealth, wealth._bets
+    return wealth, Curves(claim, Grid(wealth.levels, wealth.position))
 
 
 def settle(bets, odds, coins, law, leaders=None, *, pair=0, crossed=0):
@@ -47,7 +46,7 @@ def settle(bets, odds, coins, law, leaders=None, *, pair=0, crossed=0):
 def test_rounding_is_towards_0_and_keeps_0_and_what_small_claims_need(claim):
     odds = np.concatenate([np.linspace(-45, 45, 2001), [0.0, 1e-9, -1e-9, math.inf, -math.inf]])
     bets = bets_of(claim)[1]
-    rounded = bets._rounded[np.searchsorted(bets._bins, odds).clip(0, len(bets._bins) - 1)]
+    rounded = bets.rounded(odds)
     assert (np.abs(rounded) <= np.abs(odds)).all()
     assert (rounded * odds >= 0)[np.isfinite(odds)].all()
     assert rounded[2001] == 0.0
@@ -55,7 +54,7 @@ def test_rounding_is_towards_0_and_keeps_0_and_what_small_claims_need(claim):
     assert (np.abs(rounded - odds)[inside] <= 0.08 * np.sqrt(1 + odds[inside] ** 2) + 1e-12).all()
     own = DominatingPair.of(claim.statements()).log_odds
     seen = own[np.isfinite(own) & (np.abs(own) < 39)]
-    nearer = bets._rounded[np.searchsorted(bets._bins, seen)]
+    nearer = bets.rounded(seen)
     assert np.abs(nearer - seen).max() <= 0.08 * np.abs(seen).max(), "a claim's own odds are told apart"
 
 
@@ -68,7 +67,7 @@ def test_what_is_settled_is_the_product_of_the_factors_of_the_plan(claim):
     for seed, size in enumerate((5, 3, 40)):
         odds, coins = some_batch(claim, truth, size, seed, forecasters=2)
         found = settle(bets, odds, coins, law, leaders if seed else None)
-        plan, levels = bets._plans[0], wealth.levels
+        plan, levels = bets.plans[0], wealth.levels
         led = np.zeros(len(levels))
         for post in plan.posts:
             for level, price in zip(post.levels, post.prices, strict=True):
@@ -76,20 +75,20 @@ def test_what_is_settled_is_the_product_of_the_factors_of_the_plan(claim):
                 assert price == pytest.approx(post.region.price(pair), abs=1e-12)
                 for said, coin in zip(odds[post.leader], coins, strict=True):
                     led[level] += post.region.choose(np.array([said]))[coin, 0] - price
-        assert found.led == pytest.approx(led, abs=1e-9)
+        assert found.leaders == pytest.approx(led, abs=1e-9)
         assert (not plan.posts) == (seed == 0)
-        won = np.zeros_like(found.won)
+        won = np.zeros_like(found.at_anchors)
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
                 for k in range(2):
                     for said, coin in zip(odds[k], coins, strict=True):
-                        nearer = bets._rounded[min(np.searchsorted(bets._bins, said), len(bets._bins) - 1)]
+                        nearer = bets.rounded(np.array(said))
                         won[k, place, way] += region.choose(np.array([nearer]))[coin, 0] - price
-        assert found.won == pytest.approx(won, abs=1e-9)
+        assert found.at_anchors == pytest.approx(won, abs=1e-9)
         claimed = int(np.searchsorted(wealth.anchors, wealth.position))
         assert plan.places[0] == claimed
         assert found.own == pytest.approx(won[:, claimed], abs=1e-9)
-    assert np.abs(found.led).max() > 0.1
+    assert np.abs(found.leaders).max() > 0.1
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -97,7 +96,7 @@ def test_every_price_pays_for_the_region_at_its_level(claim):
     wealth, bets = bets_of(claim)
     odds, coins = some_batch(claim, 1.6 * claim.level, 10, 0)
     settle(bets, odds, coins, law_of(claim, 1.6 * claim.level), np.zeros(len(wealth.anchors), int))
-    plan = bets._plans[0]
+    plan = bets.plans[0]
     for place, ways in zip(plan.places, plan.ways, strict=True):
         level = wealth.position if place == plan.places[0] else wealth.anchors[place]
         pair = DominatingPair.of(claim.at(float(wealth.levels[level])).statements())
@@ -116,7 +115,7 @@ def test_a_plan_is_kept_until_the_calls_of_its_pair_have_grown_by_a_quarter(clai
     plans, calls = [], []
     for seed, size in enumerate((8, 1, 8, 3, 2, 1, 10)):
         settle(bets, *some_batch(claim, 1.6 * claim.level, size, seed), law, leaders)
-        plans.append(bets._plans[0])
+        plans.append(bets.plans[0])
         calls.append(size)
     renewed = [a is not b for a, b in itertools.pairwise(plans)]
     before = np.cumsum(calls)[:-1]
@@ -126,8 +125,8 @@ def test_a_plan_is_kept_until_the_calls_of_its_pair_have_grown_by_a_quarter(clai
         until = module.RENEWED * played if played >= until else until
     assert renewed == expected
     settle(bets, *some_batch(claim, 1.6 * claim.level, 4, 9), law, leaders, pair=1)
-    assert bets._plans[1] is not bets._plans[0]
-    assert bets._plans[0] is plans[-1]
+    assert bets.plans[1] is not bets.plans[0]
+    assert bets.plans[0] is plans[-1]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -140,7 +139,7 @@ def test_within_a_plan_batches_may_be_split(claim):
     odds, coins = some_batch(claim, 1.6 * claim.level, 30, 3)
     together = settle(whole, odds, coins, law, leaders)
     pieces = [settle(parts, odds[:, a:b], coins[a:b], law, leaders) for a, b in ((0, 1), (1, 20), (20, 30))]
-    for name in ("own", "led", "won"):
+    for name in ("own", "leaders", "at_anchors"):
         assert sum(getattr(piece, name) for piece in pieces) == pytest.approx(getattr(together, name), abs=1e-9)
 
 
@@ -153,7 +152,7 @@ def test_nothing_depends_on_the_batch_that_is_bet_on(claim):
         settle(bets, *some_batch(claim, 1.6 * claim.level, 20, seed), law_of(claim, 1.6 * claim.level), None)
         leaders = np.zeros(len(wealth.anchors), int)
         settle(bets, *some_batch(claim, 1.6 * claim.level, 9, seed), law_of(claim, 1.6 * claim.level), leaders)
-        plans.append(bets._plans[0])
+        plans.append(bets.plans[0])
     one, other = ([(post.levels.tolist(), post.prices.tolist()) for post in plan.posts] for plan in plans)
     assert one == other
     assert len(one) > 0
@@ -165,8 +164,8 @@ def test_levels_that_are_crossed_need_no_bets(claim):
     leaders, law = np.zeros(len(wealth.anchors), int), law_of(claim, 1.6 * claim.level)
     crossed = wealth.position - 3
     found = settle(bets, *some_batch(claim, 1.6 * claim.level, 30, 4), law, leaders, crossed=crossed)
-    assert (found.led[:crossed] == 0).all()
-    assert (found.led[crossed : wealth.position] != 0).any()
+    assert (found.leaders[:crossed] == 0).all()
+    assert (found.leaders[crossed : wealth.position] != 0).any()
     everything = settle(
         bets, *some_batch(claim, 1.6 * claim.level, 9, 4), law, leaders, crossed=len(wealth.levels), pair=1
     )
@@ -179,7 +178,7 @@ def test_forecasters_that_abstain_throughout_win_and_lose_nothing(claim):
     leaders = np.zeros(len(wealth.anchors), int)
     for who in (None, leaders, leaders + 1):
         found = bets.settle([Forecasts.abstaining(2)], who, calls=7, pair=0, crossed=0)
-        for part in (found.own, found.led, found.won, found.right, found.wrong):
+        for part in (found.own, found.leaders, found.at_anchors, found.right, found.wrong):
             assert (part == 0).all()
 
 

@@ -1,0 +1,82 @@
+"""What happened on one pair of inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from auditdp.adjacency import Pair
+from auditdp.betting.forecasters import Player, Single
+from auditdp.betting.memory import Memory
+from auditdp.dominating import Floats
+
+FIRST_RANKING = 20_000
+"""Calls of a pair before its players are told for the first time who earns."""
+
+
+@dataclass
+class Table:
+    """One pair with its players, the calls that are kept, and what each forecaster won there.
+
+    Attributes:
+        recent: Log wealth that each forecaster won lately at every anchor by each way of betting, shape (forecasters,
+            anchors, ways); None before the first batch.
+        next_ranking: Calls from which on the players are told again who earns.
+    """
+
+    pair: Pair
+    players: list[Player]
+    memory: Memory = field(default_factory=Memory)
+    recent: Floats | None = None
+    next_ranking: int = FIRST_RANKING
+
+    @property
+    def calls(self) -> int:
+        """Calls of this pair."""
+        return self.memory.calls
+
+    def add(self, log_factors: Floats, size: int) -> None:
+        """Add the log factors of a batch that is in memory already.
+
+        A call counts with the square of its age's share, so that the price of learning is forgotten.
+        """
+        faded = 0.0 if self.recent is None else self.recent * (1 - size / self.calls) ** 2
+        self.recent = log_factors + faded
+
+    def score(self, anchors: slice | int | Sequence[int] = slice(None)) -> Floats:
+        """Return what each forecaster has lately earned at some anchors, or all, by the way that suits it best.
+
+        Returns:
+            Shape (forecasters, anchors), or (forecasters,) for one anchor.
+        """
+        assert self.recent is not None  # a batch has been played
+        return np.asarray(self.recent[:, anchors].max(axis=-1))
+
+    def by_player(self, score: Floats) -> list[tuple[Player, Floats]]:
+        """Return every player with the rows of a score that are its own."""
+        ends = np.cumsum([len(player.names) for player in self.players])
+        return list(zip(self.players, np.split(score, ends[:-1]), strict=True))
+
+    def earned(self, anchor: int) -> float:
+        """Return what the best forecaster has lately earned at an anchor; -inf before the first batch."""
+        return -math.inf if self.recent is None else float(self.score(anchor).max())
+
+    def plausible_growth(self, anchor: int, epsilon: float, *, believed: bool, rng: np.random.Generator) -> float:
+        """Draw what a call of this pair may earn.
+
+        Args:
+            anchor: Where it is known who leads.
+            epsilon: What is bet against.
+            believed: Whether a first player that knows the law is asked alone, or else all others.
+            rng: Draws it.
+        """
+        draws = [
+            player.plausible_growth(epsilon, rng, int(np.argmax(earned)) if earned.max() > 0 else None)
+            for player, earned in self.by_player(self.score(anchor))
+        ]
+        if not isinstance(self.players[0], Single) or len(draws) == 1:
+            return max(draws)
+        return draws[0] if believed else max(draws[1:])
