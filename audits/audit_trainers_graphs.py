@@ -221,9 +221,14 @@ def features_model(epsilon=0.5, delta=1e-2, width=16):
 
     The step is so long that only its signs are left of it, and nothing of the first weights.
     """
-    room = pipelines()
-    from gnn.pipelines.features import FeaturesParameters
+    ensembles()
+    import torch
+    from torch_geometric.data import Data
 
+    from gnn.ensembles import trained as room
+    from gnn.pipelines.features import FeaturesParameters, fit_features
+
+    no_arcs = torch.empty(2, 0, dtype=torch.long)
     x, y = np.zeros((4, width), np.float32), np.zeros(4, np.int64)
     x[3] = 1.0
     along = np.concatenate([np.repeat([1.0, -1.0], width), np.zeros(2)])
@@ -232,7 +237,13 @@ def features_model(epsilon=0.5, delta=1e-2, width=16):
         parameters = FeaturesParameters(
             epsilon=budget, delta=delta, batch=4, epochs=1, learning_rate=1e6, hidden=1, layers=1
         )
-        return room.FeaturesModel(parameters, 2, along, label)
+
+        def weights(data, generator):
+            features, classes = (torch.from_numpy(np.array(each)) for each in data)
+            given = Data(x=features, y=classes, edge_index=no_arcs, num_nodes=len(features))
+            return room.weights_row(fit_features(given, parameters, classes=2, generator=generator)[0])
+
+        return room.Trained(weights, along, label or f"Features (ε = {budget:g}, δ = {delta:g})")
 
     return Audit(
         mechanism=released(epsilon),
