@@ -63,7 +63,7 @@ def edge(leaves):
     return Pair(graph, without, "an edge | none")
 
 
-def gap_on_an_edge(sigma, reach, leaves=8):
+def gap_on_an_edge(sigma, reach, leaves=8, controls=True):
     """Return the audit of a noisy hop on one edge that is there or not, with noise for a change of the sums."""
     room, pair = pipelines(), edge(leaves)
     x = aggregated(pair, 2)
@@ -71,23 +71,33 @@ def gap_on_an_edge(sigma, reach, leaves=8):
         mechanism=room.GAPAggregations(x, 1, sigma * reach, reach),
         claim=GaussianDP(1 / sigma),
         pairs=pair,
-        controls=[room.GAPAggregations(x, 1, sigma * reach / 2, reach / 2, label="half the noise")],
+        controls=[room.GAPAggregations(x, 1, sigma * reach / 2, reach / 2, label="half the noise")] if controls else [],
         forecasters=[Scored()],
         calls=20_000,
         exhaustive=False,
     )
 
 
-@audit(source=f"{GAP}, edge level, for undirected graphs; derived here: √2")
+@audit(
+    source=f"{GAP}, edge level, for undirected graphs; derived here: √2",
+    row="GAP",
+    reading="aggregations of an undirected graph, noise for √2",
+    repairs="gap_edge_as_one_arc",
+)
 def gap_edge(sigma=1.0):
     """A noisy hop of GAP with noise √2·λ is 1/λ-Gaussian DP for an undirected edge, which is two arcs."""
     return gap_on_an_edge(sigma, math.sqrt(2))
 
 
-@audit(source=f"a reading of ours: {GAP}, edge level, with the noise of one arc", expect="violation")
-def gap_edge_as_one_arc(sigma=1.0):
+@audit(
+    source=f"a reading of ours: {GAP}, edge level, with the noise of one arc; its code, gap_edp.py",
+    expect="violation",
+    row="GAP",
+    reading="aggregations of an undirected graph, noise for one arc",
+)
+def gap_edge_as_one_arc(sigma=1.0, leaves=3):
     """A noisy hop of GAP with noise λ is 1/λ-Gaussian DP for an undirected edge. False: it changes two sums."""
-    return gap_on_an_edge(sigma, 1.0)
+    return gap_on_an_edge(sigma, 1.0, leaves, controls=False)
 
 
 @audit(source="derived here: all sums of neighbours, without noise")
@@ -106,7 +116,31 @@ def gap_edge_sums(nodes=4):
     )
 
 
-@audit(source=f"{GAP}, node level, with arcs that are sampled", expect="violation")
+@audit(
+    source=f"{GAP}, node level, with arcs that are sampled: its code, gap_ndp.py",
+    expect="miscalibration",
+    row="GAP",
+    reading="node level, arcs sampled: the sums before the noise",
+    smallest={"count": range(1, 4)},
+)
+def gap_node_arcs(count=1):
+    """Sums over arcs of which a node sends one change by 1 for a node that is there or not, its own row left out."""
+    room, pair = pipelines(), hub(count, 0)
+    return Audit(
+        mechanism=room.GAPAggregations(aggregated(pair, 1 + 2 * count), 1, 1.0, 1.0, out_degree=1, unseen=0),
+        claim=GaussianDP(1.0),
+        pairs=pair,
+        evidence=("sensitivity",),
+        exhaustive=False,
+    )
+
+
+@audit(
+    source=f"{GAP}, node level, with arcs that are sampled: its code, gap_ndp.py",
+    expect="violation",
+    row="GAP",
+    reading="node level, arcs sampled: the noisy aggregations",
+)
 def gap_node_displaced(sigma=1.0, count=20, leaves=4):
     """A hop of GAP on arcs of which a node sends one, with noise λ, is 1/λ-Gaussian DP for a node, its own row left out.
 
@@ -124,7 +158,12 @@ def gap_node_displaced(sigma=1.0, count=20, leaves=4):
     )
 
 
-@audit(source=f"{GAP}, node level, in a graph whose degrees are bounded")
+@audit(
+    source=f"{GAP}, node level, in a graph whose degrees are bounded",
+    row="GAP",
+    reading="node level, a graph of bounded degrees",
+    repairs="gap_node_displaced",
+)
 def gap_node_bounded(sigma=1.0, count=4, leaves=3):
     """The same with D at the largest degree and noise √D·λ, so that no arc is displaced, is 1/λ-Gaussian DP."""
     room, pair = pipelines(), hub(count, leaves)
@@ -183,7 +222,30 @@ def sage_sums(noise, count, out_degree):
     return released
 
 
-@audit(source=f"{SAGE}, with arcs that are sampled", expect="violation")
+@audit(
+    source=f"{SAGE}, with arcs that are sampled",
+    expect="miscalibration",
+    row="SAGE-DP",
+    reading="arcs sampled: the sum before the noise",
+    smallest={"count": range(1, 9)},
+)
+def sage_node_arcs(count=5):
+    """A sum of clipped gradients on arcs of which a node sends one changes by 2C(1 + 1) for a node that is there or not."""
+    return Audit(
+        mechanism=sage_sums(1.0, count, 1)(),
+        claim=GaussianDP(1.0),
+        pairs=hub(count, 0),
+        evidence=("sensitivity",),
+        exhaustive=False,
+    )
+
+
+@audit(
+    source=f"{SAGE}, with arcs that are sampled",
+    expect="violation",
+    row="SAGE-DP",
+    reading="arcs sampled: the noised sum of a step",
+)
 def sage_node_displaced(noise=1.0, count=16):
     """A step of SAGE-DP on arcs of which a node sends one, with noise λ for 1 + 1 nodes, is 1/λ-Gaussian DP for a node.
 
@@ -200,7 +262,12 @@ def sage_node_displaced(noise=1.0, count=16):
     )
 
 
-@audit(source=f"{SAGE}, in a graph whose degrees are bounded")
+@audit(
+    source=f"{SAGE}, in a graph whose degrees are bounded",
+    row="SAGE-DP",
+    reading="a graph of bounded degrees",
+    repairs="sage_node_displaced",
+)
 def sage_node_bounded(noise=1.0, count=3):
     """The same with K at the largest degree and noise for 1 + K nodes, so that no arc is displaced, is 1/λ-Gaussian DP."""
     released = sage_sums(noise, count, count)
@@ -215,7 +282,11 @@ def sage_node_bounded(noise=1.0, count=3):
     )
 
 
-@audit(source=f"the baseline Features of {DPAR}, Section 4; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1")
+@audit(
+    source=f"the baseline Features of {DPAR}, Section 4; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1",
+    row="Features",
+    reading="as deployed: features and labels in, model out",
+)
 def features_model(epsilon=0.5, delta=1e-2, width=16):
     """The model that Features returns after one step is (ε, δ)-DP for a node that is there or not, its edges unread.
 
@@ -295,13 +366,26 @@ def pagerank_sums(rows, most_rows, reach, tau=1.0):
     )
 
 
-@audit(source=f"{DPAR}, Theorem 2: sensitivity τC", expect="miscalibration")
+@audit(
+    source=f"{DPAR}, Theorem 2: sensitivity τC",
+    expect="miscalibration",
+    row="DPAR training (Alg. 2)",
+    reading="the sum of gradients before the noise",
+)
 def dpar_gradients(rows=3):
-    """DPAR's sum of clipped gradients changes by τC at most, τ the norm of a column. False: it changes by 2C in each row."""
+    """DPAR's sum of clipped gradients changes by τC at most, τ the norm of a column.
+
+    False: it changes by 2C in each row.
+    """
     return pagerank_sums(rows, None, 1.0)
 
 
-@audit(source="derived here: 2C in each row that a node is in")
+@audit(
+    source="derived here: 2C in each row that a node is in",
+    row="DPAR training (Alg. 2)",
+    reading="the sum of gradients before the noise, a node in R rows at most",
+    repairs="dpar_gradients",
+)
 def dpar_gradients_capped(rows=3, most_rows=1):
     """The same sum changes by 2RC at most where a node is in R rows."""
     return pagerank_sums(rows, most_rows, 2.0 * most_rows)
