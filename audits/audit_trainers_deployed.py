@@ -4,10 +4,13 @@ Every call is a training by the pipeline's own function. Steps are so long that 
 clipping norms so small that Adam's first step is in proportion to the noised sum, so that what a step gives away is released.
 """
 
+import math
+
 import numpy as np
+from scipy.stats import norm
 
 from auditdp import ApproxDP, Audit, GaussianDP, Pair, PureDP, audit
-from auditdp.betting.forecasters import Scored
+from auditdp.betting.forecasters import LikelihoodRatio, Scored
 from audits.audit_trainers_graphs import DPAR, SAGE, hub
 from audits.trainers import ensembles
 
@@ -30,21 +33,32 @@ def two_classes(width):
     return np.concatenate([np.repeat([1.0, -1.0], width), np.zeros(2)])
 
 
-def dpar_trained(epsilon, delta, nodes):
-    """Return DPAR with a linear model, in one step; a row has K = 2 entries, which is all that two drawn nodes have."""
+def dpar_trained(epsilon, delta, nodes, k):
+    """Return DPAR with a linear model, in one step; a row has K entries, as many as nodes are drawn."""
     import torch
     from torch_geometric.data import Data
 
     from gnn.pipelines.dpar import DPARParameters, fit_dpar
+    from gnn.pipelines.dpar.budget import budget_of
 
-    parameters = DPARParameters(epsilon=epsilon, delta=delta, epochs=1, layers=1, alpha=0.99, **DIRECT)
+    parameters = DPARParameters(epsilon=epsilon, delta=delta, epochs=1, layers=1, alpha=0.99, k=k, **DIRECT)
     classes, no_arcs = torch.zeros(nodes, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
+    rows, sigma = parameters.sizes(nodes).rows, budget_of(parameters, nodes).noise_multiplier
+    unit = parameters.learning_rate * 1e8 * parameters.clipping_norm / rows  # what C in a sum adds to a weight
 
     def weights(x, generator):
         data = Data(x=torch.from_numpy(np.array(x)), y=classes, edge_index=no_arcs, num_nodes=nodes)
         return trained().weights_row(fit_dpar(data, parameters, classes=2, generator=generator)[0].mlp)
 
-    return trained().Trained(weights, two_classes(1), f"DPAR (ε = {epsilon:g}, δ = {delta:g})")
+    def law(scores, x):
+        """A node that is drawn is in every row with weight 1/K; its gradient is (x/K, 1) of unit norm, in two classes."""
+        mixed = float(x[0, 0]) / k
+        mean = math.sqrt(2) * rows * mixed / math.hypot(mixed, 1)
+        deviation = math.sqrt(2) * sigma
+        absent, drawn = (norm.logpdf(scores / unit, at, deviation) for at in (0.0, mean))
+        return np.logaddexp(math.log1p(-rows / nodes) + absent, math.log(rows / nodes) + drawn)
+
+    return trained().TrainedByLaw(weights, two_classes(1), f"DPAR (ε = {epsilon:g}, δ = {delta:g})", law)
 
 
 def reversed_feature(nodes):
@@ -60,17 +74,17 @@ def reversed_feature(nodes):
     row="DPAR training (Alg. 2)",
     reading="as deployed: private nodes in, model out",
 )
-def dpar_model(epsilon=1.0, delta=2e-3, nodes=23):
+def dpar_model(epsilon=1.0, delta=2e-3, nodes=45, k=4):
     """The model that DPAR returns after one step is (ε, δ)-DP for a node whose feature is another, by its own budget.
 
-    False: the node is drawn into the subgraph with probability 2/23, and is then in both rows, whose gradients turn around.
+    False: the node is drawn into the subgraph with probability 4/45, and is then in all four rows, whose gradients turn around.
     """
     return Audit(
-        mechanism=dpar_trained(epsilon, delta, nodes),
+        mechanism=dpar_trained(epsilon, delta, nodes, k),
         claim=ApproxDP(epsilon, delta),
         pairs=reversed_feature(nodes),
-        forecasters=[Scored()],
-        calls=2_000,
+        forecasters=[LikelihoodRatio()],
+        calls=1_000,
         exhaustive=False,
     )
 

@@ -226,10 +226,10 @@ STATEMENTS = (
         adjacency="Two sets of nodes in which the feature vector of one node is another; there are no edges.",
         audits=(DEPLOYED + "dpar_model",),
         output="the weights of a linear model after one step",
-        scope="23 nodes of which 2 are drawn, one step, one feature; σ is the least that an exact accountant gives",
+        scope="45 nodes of which 4 are drawn, one step, one feature; σ is the least that an exact accountant gives",
         setting=(
-            "M = 70, B = 60, K = 2 and q = 9 % are the paper's, and two drawn nodes are all there is for them. A node that is "
-            "drawn is in both rows, and q·ε does not cover that it is seen as surely as it is"
+            "M = 70, B = 60 and q = 9 % are the paper's, K = 4 is one of those that it tries, and ε its least. A node that is "
+            "drawn is in all four rows and seen almost surely, which a budget of ε/q on the drawn nodes does not rule out"
         ),
         instead="noise for 2RC and ln(1 + q(e^ε − 1)), the repaired form of the pipeline (dpar_repaired, subsample_amplified).",
         cost=(

@@ -73,8 +73,8 @@ STATEMENTS = (
         place=CODE + "poisson_sampling = True in sage_ndp.py, hypergeom in gnn_sgd.py",
         adjacency=REMOVED,
         unaudited=(
-            "how many of K + 1 gradients are in a Poisson batch is binomial, which spreads a little more; by how much ε grows "
-            "was not computed"
+            "how many of K + 1 gradients are in a Poisson batch is binomial, which spreads a little more; by how much "
+            "ε grows was not computed"
         ),
     ),
 )

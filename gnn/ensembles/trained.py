@@ -59,6 +59,22 @@ class Trained:
         return np.stack([self.release(data, generator_of(rng)).numpy() for _ in range(size)])
 
 
+@dataclass(frozen=True, eq=False)
+class TrainedByLaw(Trained):
+    """The same where the law of the released numbers along the direction is known.
+
+    Args:
+        law: Log density of scores, shape (size,), given the data, up to what does not depend on these.
+        others: As of ``Trained``.
+    """
+
+    law: Callable[[Array, Any], Array]
+
+    def log_prob(self, outputs: Array, data: Any) -> Array:
+        """Return the log density of each output along the direction, shape (size,)."""
+        return self.law(np.asarray(outputs, dtype=float) @ self.along, data)
+
+
 class _Mixed(nn.Module):
     """The decoupled model as Opacus takes one: a module of rows and their weights."""
 
