@@ -1,7 +1,7 @@
 """Whole pipelines as they are deployed: private data in, the trained model and all else that is released out.
 
-Every call is a training by the pipeline's own function. Steps are so long that nothing is left of the first weights, and
-clipping norms so small that Adam's first step is in proportion to the noised sum, so that what a step gives away is released.
+Every call is a training by the pipeline's own function. A step is so long that nothing is left of the first weights,
+and a clipping norm so small that Adam's first step is in proportion to the noised sum: what a step gives away is released.
 """
 
 import math
@@ -51,7 +51,7 @@ def dpar_trained(epsilon, delta, nodes, k):
         return trained().weights_row(fit_dpar(data, parameters, classes=2, generator=generator)[0].mlp)
 
     def law(scores, x):
-        """A node that is drawn is in every row with weight 1/K; its gradient is (x/K, 1) of unit norm, in two classes."""
+        """A node that is drawn is in every row with weight 1/K; each gradient has two classes and is along (x/K, 1)."""
         mixed = float(x[0, 0]) / k
         mean = math.sqrt(2) * rows * mixed / math.hypot(mixed, 1)
         deviation = math.sqrt(2) * sigma
@@ -65,7 +65,9 @@ def reversed_feature(nodes):
     """Return the pair in which the feature of node 0 turns around, and no other node has one."""
     x = np.zeros((nodes, 1), np.float32)
     x[0] = 10.0
-    return Pair(x, -x, f"feature of one of {nodes} nodes")
+    turned = x.copy()
+    turned[0] = -10.0
+    return Pair(x, turned, f"feature of one of {nodes} nodes")
 
 
 @audit(
@@ -77,7 +79,7 @@ def reversed_feature(nodes):
 def dpar_model(epsilon=1.0, delta=2e-3, nodes=45, k=4):
     """The model that DPAR returns after one step is (ε, δ)-DP for a node whose feature is another, by its own budget.
 
-    False: the node is drawn into the subgraph with probability 4/45, and is then in all four rows, whose gradients turn around.
+    False: it is drawn with probability 4/45, and is then in all four rows, whose gradients turn around.
     """
     return Audit(
         mechanism=dpar_trained(epsilon, delta, nodes, k),

@@ -207,6 +207,8 @@ def sage_sums(noise, count, out_degree):
     )
     x = torch.zeros(nodes, 1, dtype=torch.float64)
     x[1 : 1 + count] = 1e3
+    targets = torch.zeros(nodes, dtype=torch.long)
+    targets[0] = 1  # what the hub receives turns the sum as what the others lack does
 
     def released(twin=None):
         trainer = room.Trainer(model, room.CrossEntropy(), settings)
@@ -215,7 +217,7 @@ def sage_sums(noise, count, out_degree):
             reach=reach,
             label=twin or "",
             x=x,
-            targets=torch.zeros(nodes, dtype=torch.long),
+            targets=targets,
             out_degree=out_degree,
         )
 
@@ -227,9 +229,9 @@ def sage_sums(noise, count, out_degree):
     expect="miscalibration",
     row="SAGE-DP",
     reading="arcs sampled: the sum before the noise",
-    smallest={"count": range(1, 9)},
+    smallest={"count": range(1, 6)},
 )
-def sage_node_arcs(count=5):
+def sage_node_arcs(count=4):
     """A sum of clipped gradients on arcs of which a node sends one changes by 2C(1 + 1) for a node that is there or not."""
     return Audit(
         mechanism=sage_sums(1.0, count, 1)(),
@@ -290,7 +292,8 @@ def sage_node_bounded(noise=1.0, count=3):
 def features_model(epsilon=0.5, delta=1e-2, width=16):
     """The model that Features returns after one step is (ε, δ)-DP for a node that is there or not, its edges unread.
 
-    The step is so long that only its signs are left of it, and nothing of the first weights.
+    The step is so long that nothing is left of the first weights, and in proportion to the noised sum: Adam's first step is
+    learning_rate·g/(|g| + 1e-8), and clipping keeps a gradient far below 1e-8.
     """
     ensembles()
     import torch
@@ -306,7 +309,7 @@ def features_model(epsilon=0.5, delta=1e-2, width=16):
 
     def released(budget, label=""):
         parameters = FeaturesParameters(
-            epsilon=budget, delta=delta, batch=4, epochs=1, learning_rate=1e6, hidden=1, layers=1
+            epsilon=budget, delta=delta, batch=4, epochs=1, clipping_norm=1e-12, learning_rate=1e9, hidden=1, layers=1
         )
 
         def weights(data, generator):
@@ -322,13 +325,13 @@ def features_model(epsilon=0.5, delta=1e-2, width=16):
         pairs=Pair((x, y), (x[:3], y[:3]), "four nodes | three"),
         controls=[released(24 * epsilon, "noise for twenty-four times ε")],
         forecasters=[Scored()],
-        calls=200,
+        calls=150,
         exhaustive=False,
     )
 
 
-def pagerank_sums(rows, most_rows, reach, tau=1.0):
-    """Return the audit of the first sum of DPAR's clipped gradients, where a node of all rows has other features."""
+def pagerank_trainer(rows, most_rows, reach, tau=1.0):
+    """Return DPAR's trainer, from weights of zero, and what makes a world of features: a row mixes node 0 and another."""
     import torch
 
     from gnn.pipelines.dpar.matrix import PageRankMatrix, capped, normalised
@@ -352,15 +355,33 @@ def pagerank_sums(rows, most_rows, reach, tau=1.0):
         optimiser="sgd",
         gradients="functorch",
     )
-    world = pipeline.PageRankWorlds(normalised(matrix, tau, "clipped"), torch.zeros(rows, dtype=torch.long))
+    worlds = pipeline.PageRankWorlds(normalised(matrix, tau, "clipped"), torch.zeros(rows, dtype=torch.long))
+    return room.Trainer(model, pipeline.mixed_loss, settings), worlds
+
+
+def steepest(trainer, worlds, rows):
+    """Return the pair of features of node 0 to which gradient ascent comes, the others' features being free as well."""
+    import torch
+
+    from gnn.ensembles.ascent import ascend, change_of
+
+    def features(numbers):
+        return [torch.cat([numbers[k : k + 1], numbers[2:]])[:, None] for k in (0, 1)]
+
+    start = torch.linspace(-0.1, 0.1, rows + 2, dtype=torch.float64)
+    found = ascend(change_of(trainer, lambda numbers: tuple(map(worlds, features(numbers)))), [start])
+    return Pair(*(each.numpy() for each in features(found.at)), "found by gradient ascent")
+
+
+def pagerank_sums(rows, most_rows, reach):
+    """Return the audit of the first sum of DPAR's clipped gradients, where a node of all rows has other features."""
+    trainer, worlds = pagerank_trainer(rows, most_rows, reach)
     x = np.full((rows + 1, 1), 1.0)
-    pair = Pair(
-        np.where(np.arange(rows + 1)[:, None] == 0, 1e6, x), np.where(np.arange(rows + 1)[:, None] == 0, -1e6, x)
-    )
+    far = [np.where(np.arange(rows + 1)[:, None] == 0, value, x) for value in (1e6, -1e6)]
     return Audit(
-        mechanism=room.NoisedSums(room.Trainer(model, pipeline.mixed_loss, settings), world=world, reach=reach),
+        mechanism=ensembles()[0].NoisedSums(trainer, world=worlds, reach=reach),
         claim=GaussianDP(1.0),
-        pairs=pair,
+        pairs=[steepest(trainer, worlds, rows), Pair(*far, "far apart")],
         evidence=("sensitivity",),
         exhaustive=False,
     )

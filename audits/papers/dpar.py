@@ -228,10 +228,10 @@ STATEMENTS = (
         output="the weights of a linear model after one step",
         scope="45 nodes of which 4 are drawn, one step, one feature; σ is the least that an exact accountant gives",
         setting=(
-            "M = 70, B = 60 and q = 9 % are the paper's, K = 4 is one of those that it tries, and ε its least. A node that is "
+            "M = 70, B = 60 and q = 9 % are the paper's, K = 4 is one that it tries, and ε its least. A node that is "
             "drawn is in all four rows and seen almost surely, which a budget of ε/q on the drawn nodes does not rule out"
         ),
-        instead="noise for 2RC and ln(1 + q(e^ε − 1)), the repaired form of the pipeline (dpar_repaired, subsample_amplified).",
+        instead="noise for 2RC and ln(1 + q(e^ε − 1)): the repaired form (dpar_repaired, subsample_amplified).",
         cost=(
             "on Cora-ML at the printed ε = 1, 13 times the noise and .286 of test nodes right for .298, with option I; the "
             "published form is proved for ε = 227,269 there"

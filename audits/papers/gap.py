@@ -1,4 +1,4 @@
-"""Statements on the published code of GAP (Sajadmanesh et al. 2023, arXiv:2203.00949); its accounting is with the baselines."""
+"""Statements on GAP's published code (Sajadmanesh et al. 2023, arXiv:2203.00949); its accounting is with the baselines."""
 
 from auditdp.report.ledger_statements import Kind, Paper, Parameter, Statement
 
@@ -48,7 +48,7 @@ STATEMENTS = (
         title="SAGE at node level, arcs sampled",
         kind=Kind.CODE,
         claim=(
-            "DP-SGD on the mean of a node's neighbours, on sampled arcs, K of each node, has the node-level privacy of K + 1 "
+            "DP-SGD on means over neighbours, on sampled arcs, K of each node, has the node-level privacy of K + 1 "
             "gradients that change by 2C each."
         ),
         place=CODE
@@ -84,7 +84,7 @@ PAPER = Paper(
     title="code of GAP: Sajadmanesh et al. 2023, arXiv:2203.00949",
     read=(
         "Read: the abstract, and of the code sisaman/GAP gap_inf.py, gap_edp.py, gap_ndp.py, sage_ndp.py, pma.py, "
-        "gnn_sgd.py, noisy_sgd.py, bound_degree.py, sampler.cpp and the loading of data sets, each at one stored commit. Not "
+        "gnn_sgd.py, noisy_sgd.py, bound_degree.py, sampler.cpp and the loading of data sets, each at one commit. Not "
         "read: definitions, theorems and proofs, so that nothing here says what they claim."
     ),
     statements=STATEMENTS,

@@ -151,10 +151,11 @@ class PageRankWorlds:
     matrix: PageRankMatrix
     targets: Tensor
 
-    def __call__(self, data: Array) -> World:
-        """Return the world of features, shape (nodes, features)."""
+    def __call__(self, data: Array | Tensor) -> World:
+        """Return the world of features, shape (nodes, features), which a tensor keeps its gradient through."""
         weights = torch.from_numpy(self.matrix.weights)
-        examples = PageRankRows(torch.from_numpy(np.array(data)), torch.from_numpy(self.matrix.ids), weights)
+        x = data if isinstance(data, Tensor) else torch.from_numpy(np.array(data))
+        examples = PageRankRows(x, torch.from_numpy(self.matrix.ids), weights)
         return World.of(examples, self.targets, name=f"features of {self.matrix.nodes} nodes")
 
 

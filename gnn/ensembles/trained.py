@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +125,8 @@ def fit_by_opacus(
         ids = sample(len(targets), settings, generator=generator)
         optimiser.zero_grad()
         loss = functional.cross_entropy(wrapped(*(each[ids] for each in inputs)), targets[ids], reduction="sum")
-        (loss / max(len(ids), 1)).backward()
+        with warnings.catch_warnings():  # inputs are data and need no gradients
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            (loss / max(len(ids), 1)).backward()
         optimiser.step()
     return model
