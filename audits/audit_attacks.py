@@ -46,7 +46,7 @@ def influence_of_a_node_on_another(nodes):
 
 
 @audit(source=LINKTELLER)
-def link_teller_on_randomised_edges(epsilon=1.0, nodes=5):
+def link_teller_on_randomised_edges(epsilon=1.0, nodes=4):
     """LinkTeller on a GCN that answers on edges released by EdgeRand does not tell more of an edge than ε allows."""
     attack = influence_of_a_node_on_another(nodes)
     graph = np.zeros((nodes, nodes), np.int8)

@@ -15,7 +15,7 @@ STEINKE = "Steinke, Nasr & Jagielski 2023, arXiv:2305.08846v1"
 
 
 @audit(source=f"{STEINKE}; {ABADI}")
-def gcn_disjoint_receptive_fields(mu=1.0, steps=2, canaries=100, trainings=20):
+def gcn_disjoint_receptive_fields(mu=1.0, steps=2, canaries=40, trainings=50):
     """DP-SGD on nodes whose receptive fields are disjoint, with noise √steps/μ, is μ-Gaussian DP for each of them."""
     room, _, _ = ensembles()
     from gnn.ensembles.disjoint import ScoredStars, Stars, trainer_of

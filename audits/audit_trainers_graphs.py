@@ -63,7 +63,7 @@ def edge(leaves):
     return Pair(graph, without, "an edge | none")
 
 
-def gap_on_an_edge(sigma, reach, leaves=8):
+def gap_on_an_edge(sigma, reach, leaves=8, controls=True):
     """Return the audit of a noisy hop on one edge that is there or not, with noise for a change of the sums."""
     room, pair = pipelines(), edge(leaves)
     x = aggregated(pair, 2)
@@ -71,23 +71,33 @@ def gap_on_an_edge(sigma, reach, leaves=8):
         mechanism=room.GAPAggregations(x, 1, sigma * reach, reach),
         claim=GaussianDP(1 / sigma),
         pairs=pair,
-        controls=[room.GAPAggregations(x, 1, sigma * reach / 2, reach / 2, label="half the noise")],
+        controls=[room.GAPAggregations(x, 1, sigma * reach / 2, reach / 2, label="half the noise")] if controls else [],
         forecasters=[Scored()],
         calls=20_000,
         exhaustive=False,
     )
 
 
-@audit(source=f"{GAP}, edge level, for undirected graphs; derived here: √2")
+@audit(
+    source=f"{GAP}, edge level, for undirected graphs; derived here: √2",
+    row="GAP",
+    reading="aggregations of an undirected graph, noise for √2",
+    repairs="gap_edge_as_one_arc",
+)
 def gap_edge(sigma=1.0):
     """A noisy hop of GAP with noise √2·λ is 1/λ-Gaussian DP for an undirected edge, which is two arcs."""
     return gap_on_an_edge(sigma, math.sqrt(2))
 
 
-@audit(source=f"a reading of ours: {GAP}, edge level, with the noise of one arc", expect="violation")
-def gap_edge_as_one_arc(sigma=1.0):
+@audit(
+    source=f"a reading of ours: {GAP}, edge level, with the noise of one arc; its code, gap_edp.py",
+    expect="violation",
+    row="GAP",
+    reading="aggregations of an undirected graph, noise for one arc",
+)
+def gap_edge_as_one_arc(sigma=1.0, leaves=3):
     """A noisy hop of GAP with noise λ is 1/λ-Gaussian DP for an undirected edge. False: it changes two sums."""
-    return gap_on_an_edge(sigma, 1.0)
+    return gap_on_an_edge(sigma, 1.0, leaves, controls=False)
 
 
 @audit(source="derived here: all sums of neighbours, without noise")
@@ -106,7 +116,31 @@ def gap_edge_sums(nodes=4):
     )
 
 
-@audit(source=f"{GAP}, node level, with arcs that are sampled", expect="violation")
+@audit(
+    source=f"{GAP}, node level, with arcs that are sampled: its code, gap_ndp.py",
+    expect="miscalibration",
+    row="GAP",
+    reading="node level, arcs sampled: the sums before the noise",
+    smallest={"count": range(1, 4)},
+)
+def gap_node_arcs(count=1):
+    """Sums over arcs of which a node sends one change by 1 for a node that is there or not, its own row left out."""
+    room, pair = pipelines(), hub(count, 0)
+    return Audit(
+        mechanism=room.GAPAggregations(aggregated(pair, 1 + 2 * count), 1, 1.0, 1.0, out_degree=1, unseen=0),
+        claim=GaussianDP(1.0),
+        pairs=pair,
+        evidence=("sensitivity",),
+        exhaustive=False,
+    )
+
+
+@audit(
+    source=f"{GAP}, node level, with arcs that are sampled: its code, gap_ndp.py",
+    expect="violation",
+    row="GAP",
+    reading="node level, arcs sampled: the noisy aggregations",
+)
 def gap_node_displaced(sigma=1.0, count=20, leaves=4):
     """A hop of GAP on arcs of which a node sends one, with noise λ, is 1/λ-Gaussian DP for a node, its own row left out.
 
@@ -124,7 +158,12 @@ def gap_node_displaced(sigma=1.0, count=20, leaves=4):
     )
 
 
-@audit(source=f"{GAP}, node level, in a graph whose degrees are bounded")
+@audit(
+    source=f"{GAP}, node level, in a graph whose degrees are bounded",
+    row="GAP",
+    reading="node level, a graph of bounded degrees",
+    repairs="gap_node_displaced",
+)
 def gap_node_bounded(sigma=1.0, count=4, leaves=3):
     """The same with D at the largest degree and noise √D·λ, so that no arc is displaced, is 1/λ-Gaussian DP."""
     room, pair = pipelines(), hub(count, leaves)
@@ -168,6 +207,8 @@ def sage_sums(noise, count, out_degree):
     )
     x = torch.zeros(nodes, 1, dtype=torch.float64)
     x[1 : 1 + count] = 1e3
+    targets = torch.zeros(nodes, dtype=torch.long)
+    targets[0] = 1  # what the hub receives turns the sum as what the others lack does
 
     def released(twin=None):
         trainer = room.Trainer(model, room.CrossEntropy(), settings)
@@ -176,14 +217,37 @@ def sage_sums(noise, count, out_degree):
             reach=reach,
             label=twin or "",
             x=x,
-            targets=torch.zeros(nodes, dtype=torch.long),
+            targets=targets,
             out_degree=out_degree,
         )
 
     return released
 
 
-@audit(source=f"{SAGE}, with arcs that are sampled", expect="violation")
+@audit(
+    source=f"{SAGE}, with arcs that are sampled",
+    expect="miscalibration",
+    row="SAGE-DP",
+    reading="arcs sampled: the sum before the noise",
+    smallest={"count": range(1, 6)},
+)
+def sage_node_arcs(count=4):
+    """A sum of clipped gradients on arcs of which a node sends one changes by 2C(1 + 1) for a node that is there or not."""
+    return Audit(
+        mechanism=sage_sums(1.0, count, 1)(),
+        claim=GaussianDP(1.0),
+        pairs=hub(count, 0),
+        evidence=("sensitivity",),
+        exhaustive=False,
+    )
+
+
+@audit(
+    source=f"{SAGE}, with arcs that are sampled",
+    expect="violation",
+    row="SAGE-DP",
+    reading="arcs sampled: the noised sum of a step",
+)
 def sage_node_displaced(noise=1.0, count=16):
     """A step of SAGE-DP on arcs of which a node sends one, with noise λ for 1 + 1 nodes, is 1/λ-Gaussian DP for a node.
 
@@ -200,7 +264,12 @@ def sage_node_displaced(noise=1.0, count=16):
     )
 
 
-@audit(source=f"{SAGE}, in a graph whose degrees are bounded")
+@audit(
+    source=f"{SAGE}, in a graph whose degrees are bounded",
+    row="SAGE-DP",
+    reading="a graph of bounded degrees",
+    repairs="sage_node_displaced",
+)
 def sage_node_bounded(noise=1.0, count=3):
     """The same with K at the largest degree and noise for 1 + K nodes, so that no arc is displaced, is 1/λ-Gaussian DP."""
     released = sage_sums(noise, count, count)
@@ -215,24 +284,40 @@ def sage_node_bounded(noise=1.0, count=3):
     )
 
 
-@audit(source=f"the baseline Features of {DPAR}, Section 4; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1")
+@audit(
+    source=f"the baseline Features of {DPAR}, Section 4; Abadi et al. 2016, arXiv:1607.00133v2, Algorithm 1",
+    row="Features",
+    reading="as deployed: features and labels in, model out",
+)
 def features_model(epsilon=0.5, delta=1e-2, width=16):
     """The model that Features returns after one step is (ε, δ)-DP for a node that is there or not, its edges unread.
 
-    The step is so long that only its signs are left of it, and nothing of the first weights.
+    The step is so long that nothing is left of the first weights, and in proportion to the noised sum: Adam's first step is
+    learning_rate·g/(|g| + 1e-8), and clipping keeps a gradient far below 1e-8.
     """
-    room = pipelines()
-    from gnn.pipelines.features import FeaturesParameters
+    ensembles()
+    import torch
+    from torch_geometric.data import Data
 
+    from gnn.ensembles import trained as room
+    from gnn.pipelines.features import FeaturesParameters, fit_features
+
+    no_arcs = torch.empty(2, 0, dtype=torch.long)
     x, y = np.zeros((4, width), np.float32), np.zeros(4, np.int64)
     x[3] = 1.0
     along = np.concatenate([np.repeat([1.0, -1.0], width), np.zeros(2)])
 
     def released(budget, label=""):
         parameters = FeaturesParameters(
-            epsilon=budget, delta=delta, batch=4, epochs=1, learning_rate=1e6, hidden=1, layers=1
+            epsilon=budget, delta=delta, batch=4, epochs=1, clipping_norm=1e-12, learning_rate=1e9, hidden=1, layers=1
         )
-        return room.FeaturesModel(parameters, 2, along, label)
+
+        def weights(data, generator):
+            features, classes = (torch.from_numpy(np.array(each)) for each in data)
+            given = Data(x=features, y=classes, edge_index=no_arcs, num_nodes=len(features))
+            return room.weights_row(fit_features(given, parameters, classes=2, generator=generator)[0])
+
+        return room.Trained(weights, along, label or f"Features (ε = {budget:g}, δ = {delta:g})")
 
     return Audit(
         mechanism=released(epsilon),
@@ -240,13 +325,13 @@ def features_model(epsilon=0.5, delta=1e-2, width=16):
         pairs=Pair((x, y), (x[:3], y[:3]), "four nodes | three"),
         controls=[released(24 * epsilon, "noise for twenty-four times ε")],
         forecasters=[Scored()],
-        calls=200,
+        calls=150,
         exhaustive=False,
     )
 
 
-def pagerank_sums(rows, most_rows, reach, tau=1.0):
-    """Return the audit of the first sum of DPAR's clipped gradients, where a node of all rows has other features."""
+def pagerank_trainer(rows, most_rows, reach, tau=1.0):
+    """Return DPAR's trainer, from weights of zero, and what makes a world of features: a row mixes node 0 and another."""
     import torch
 
     from gnn.pipelines.dpar.matrix import PageRankMatrix, capped, normalised
@@ -270,27 +355,58 @@ def pagerank_sums(rows, most_rows, reach, tau=1.0):
         optimiser="sgd",
         gradients="functorch",
     )
-    world = pipeline.PageRankWorlds(normalised(matrix, tau, "clipped"), torch.zeros(rows, dtype=torch.long))
+    worlds = pipeline.PageRankWorlds(normalised(matrix, tau, "clipped"), torch.zeros(rows, dtype=torch.long))
+    return room.Trainer(model, pipeline.mixed_loss, settings), worlds
+
+
+def steepest(trainer, worlds, rows):
+    """Return the pair of features of node 0 to which gradient ascent comes, the others' features being free as well."""
+    import torch
+
+    from gnn.ensembles.ascent import ascend, change_of
+
+    def features(numbers):
+        return [torch.cat([numbers[k : k + 1], numbers[2:]])[:, None] for k in (0, 1)]
+
+    start = torch.linspace(-0.1, 0.1, rows + 2, dtype=torch.float64)
+    found = ascend(change_of(trainer, lambda numbers: tuple(map(worlds, features(numbers)))), [start])
+    return Pair(*(each.numpy() for each in features(found.at)), "found by gradient ascent")
+
+
+def pagerank_sums(rows, most_rows, reach):
+    """Return the audit of the first sum of DPAR's clipped gradients, where a node of all rows has other features."""
+    trainer, worlds = pagerank_trainer(rows, most_rows, reach)
     x = np.full((rows + 1, 1), 1.0)
-    pair = Pair(
-        np.where(np.arange(rows + 1)[:, None] == 0, 1e6, x), np.where(np.arange(rows + 1)[:, None] == 0, -1e6, x)
-    )
+    far = [np.where(np.arange(rows + 1)[:, None] == 0, value, x) for value in (1e6, -1e6)]
     return Audit(
-        mechanism=room.NoisedSums(room.Trainer(model, pipeline.mixed_loss, settings), world=world, reach=reach),
+        mechanism=ensembles()[0].NoisedSums(trainer, world=worlds, reach=reach),
         claim=GaussianDP(1.0),
-        pairs=pair,
+        pairs=[steepest(trainer, worlds, rows), Pair(*far, "far apart")],
         evidence=("sensitivity",),
         exhaustive=False,
     )
 
 
-@audit(source=f"{DPAR}, Theorem 2: sensitivity τC", expect="miscalibration")
+@audit(
+    source=f"{DPAR}, Theorem 2: sensitivity τC",
+    expect="miscalibration",
+    row="DPAR training (Alg. 2)",
+    reading="the sum of gradients before the noise",
+)
 def dpar_gradients(rows=3):
-    """DPAR's sum of clipped gradients changes by τC at most, τ the norm of a column. False: it changes by 2C in each row."""
+    """DPAR's sum of clipped gradients changes by τC at most, τ the norm of a column.
+
+    False: it changes by 2C in each row.
+    """
     return pagerank_sums(rows, None, 1.0)
 
 
-@audit(source="derived here: 2C in each row that a node is in")
+@audit(
+    source="derived here: 2C in each row that a node is in",
+    row="DPAR training (Alg. 2)",
+    reading="the sum of gradients before the noise, a node in R rows at most",
+    repairs="dpar_gradients",
+)
 def dpar_gradients_capped(rows=3, most_rows=1):
     """The same sum changes by 2RC at most where a node is in R rows."""
     return pagerank_sums(rows, most_rows, 2.0 * most_rows)

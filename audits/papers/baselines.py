@@ -5,6 +5,7 @@ from auditdp.results import Verdict
 
 EDGES, NUMERIC = "audits/audit_edges.py::", "audits/audit_numeric.py::"
 TREE, RELEASE = "audits/audit_hierarchy_dendrogram.py::", "audits/audit_hierarchy_release.py::"
+GRAPHS = "audits/audit_trainers_graphs.py::"
 ACCOUNTS = "audits/audit_accounting_baselines.py::"
 TESTS = "tests/unit/audits/test_counterexamples_dpar.py::"
 EDGE = "Two undirected graphs on the same nodes that differ in one edge."
@@ -216,8 +217,9 @@ STATEMENTS = (
         claim="DP-SGD with Poisson batches has the ε of a Rényi accountant.",
         place="Abadi et al. 2016, arXiv:1607.00133v2",
         adjacency=RECORD,
-        audits=(ACCOUNTS + "features",),
-        scope="the model of the accounting, for the numbers on the card",
+        audits=(ACCOUNTS + "features", GRAPHS + "features_model"),
+        output="the weights of the model after one step",
+        scope="the model of the accounting, for the numbers on the card, and a training of one step on four nodes",
     ),
     Statement(
         key="base-features-limit",
@@ -257,6 +259,7 @@ PAPER = Paper(
         "steps": Parameter("steps", "steps of the chain, or of training"),
         "dimension": Parameter("r", "number of features"),
         "noise": Parameter("σ", "noise in units of the clipping norm, or s"),
+        "width": Parameter("features", "number of features of a node"),
         "hops": Parameter("hops", "aggregations"),
         "out_degree": Parameter("D", "most out-edges of a node"),
         "layers": Parameter("layers", "layers of the GNN"),

@@ -3,6 +3,7 @@
 from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
 from auditdp.results import Verdict
 
+DEPLOYED = "audits/audit_trainers_deployed.py::"
 FEATURES, LABELS = "audits/audit_features.py::", "audits/audit_labels.py::"
 TESTS = "tests/unit/audits/test_counterexamples_lpgnn.py::"
 RECORD = "Any two records of features of one user, each feature in [α, β]."
@@ -109,6 +110,18 @@ STATEMENTS = (
         audits=(LABELS + "features_and_label", LABELS + "label_beside_features"),
         scope="all d and c; computed for one word and 3 classes",
         proof="Features and label are sent with independent randomness: losses add.",
+    ),
+    Statement(
+        key="lpgnn-deployed",
+        title="raw records in, reports and model out",
+        kind=Kind.IMPLIED,
+        claim="All reports, the noisy labels and the model trained on them are (ε_x + ε_y)-DP for one user's record.",
+        place="the pipeline as a whole: encoder, randomised response, KProp and Drop",
+        adjacency="Two populations in which the feature and the label of one user are others; the edges are public.",
+        audits=(DEPLOYED + "lpgnn_deployed",),
+        output="every report, every noisy label (1 or −1), and the weights of the model",
+        scope="a ring of 41 users with one feature, two epochs; features clipped to public bounds",
+        setting="scaled by the population's range, as pipelines of the field do, it is refuted (lpgnn-minmax)",
     ),
     Statement(
         key="lpgnn-accuracy-bound",
@@ -253,6 +266,7 @@ PAPER = Paper(
         "epsilon": Parameter("ε", "claimed budget in nats", ".01 to 3"),
         "epsilon_features": Parameter("ε_x", "budget of the features", ".01 to 3"),
         "epsilon_label": Parameter("ε_y", "budget of the label", ".5 to 3"),
+        "others": Parameter("others", "users whose record is the same"),
         "dimension": Parameter("d", "number of features", "1,433 on Cora"),
         "classes": Parameter("c", "number of classes", "4, 7, 10 and others"),
         "users": Parameter("users", "users of the population; the smallest that shows a violation", "2,708 on Cora"),

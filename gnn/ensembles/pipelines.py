@@ -13,28 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch_geometric.data import Data
 
 from auditdp.adjacency import Pair
 from auditdp.mechanism import Array
 from gnn.ensembles.draws import keys_of
 from gnn.ensembles.fit import fit_ensemble
 from gnn.ensembles.released import Released
+from gnn.ensembles.trained import generator_of
 from gnn.ensembles.worlds import World
 from gnn.pipelines.degrees import bounded_out_degree
 from gnn.pipelines.dpar.matrix import PageRankMatrix
-from gnn.pipelines.features import FeaturesParameters, fit_features
 from gnn.pipelines.gap import neighbour_sums, noisy_aggregations
 from gnn.pipelines.sage_dp import with_means
 from gnn.training import PageRankRows
-
-SEEDS = 2**32
-"""How many seeds a generator of torch tells apart on the CPU."""
-
-
-def generator_of(rng: np.random.Generator) -> torch.Generator:
-    """Return a generator of torch with a seed that is drawn from numpy's."""
-    return torch.Generator().manual_seed(int(rng.integers(SEEDS)))
 
 
 def arcs_of(data: Array) -> Tensor:
@@ -76,8 +67,9 @@ class GAPAggregations:
         return self.reach
 
     def query(self, data: Array, rng: np.random.Generator) -> Array:
-        """Return the sums of the first hop without noise, of all arcs, shape (nodes that are seen, width)."""
-        return np.asarray(neighbour_sums(functional.normalize(self.x, dim=1), arcs_of(data)).numpy()[self._seen])
+        """Return the sums of the first hop without noise, of arcs that are sampled, shape (nodes that are seen, width)."""
+        arcs = self._kept(data, generator_of(rng))
+        return np.asarray(neighbour_sums(functional.normalize(self.x, dim=1), arcs).numpy()[self._seen])
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the first hops along the difference of the mean sums of both graphs, shape (size,)."""
@@ -86,15 +78,20 @@ class GAPAggregations:
 
     def __call__(self, data: Array, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` releases, each of arcs that are sampled anew."""
-        arcs, found = arcs_of(data), []
+        found = []
         for _ in range(size):
             generator = generator_of(rng)
-            kept = arcs
-            if self.out_degree is not None:
-                kept = bounded_out_degree(arcs, len(self.x), self.out_degree, generator=generator)
-            rows = noisy_aggregations(self.x, kept, hops=self.hops, sigma=self.sigma, generator=generator)
+            arcs = self._kept(data, generator)
+            rows = noisy_aggregations(self.x, arcs, hops=self.hops, sigma=self.sigma, generator=generator)
             found.append(rows[:, self.x.shape[1] :].numpy()[self._seen])
         return np.stack(found)
+
+    def _kept(self, data: Array, generator: torch.Generator) -> Tensor:
+        """Return the arcs that are aggregated: all of them, or D of each node at most."""
+        arcs = arcs_of(data)
+        if self.out_degree is None:
+            return arcs
+        return bounded_out_degree(arcs, len(self.x), self.out_degree, generator=generator)
 
     def _mean_sums(self, data: Array) -> Array:
         """Return the mean of the first hop's sums without noise: a node of d neighbours sends to each with min(1, D/d)."""
@@ -154,51 +151,14 @@ class PageRankWorlds:
     matrix: PageRankMatrix
     targets: Tensor
 
-    def __call__(self, data: Array) -> World:
-        """Return the world of features, shape (nodes, features)."""
+    def __call__(self, data: Array | Tensor) -> World:
+        """Return the world of features, shape (nodes, features), which a tensor keeps its gradient through."""
         weights = torch.from_numpy(self.matrix.weights)
-        examples = PageRankRows(torch.from_numpy(np.array(data)), torch.from_numpy(self.matrix.ids), weights)
+        x = data if isinstance(data, Tensor) else torch.from_numpy(np.array(data))
+        examples = PageRankRows(x, torch.from_numpy(self.matrix.ids), weights)
         return World.of(examples, self.targets, name=f"features of {self.matrix.nodes} nodes")
 
 
 def mixed_loss(call: Any, rows: Tensor, weights: Tensor, target: Tensor) -> Tensor:
     """Return the cross-entropy of Σ_k w_k f(x_k) at a class, which is DPAR's loss of a row."""
     return functional.cross_entropy((weights.unsqueeze(-1) * call(rows)).sum(dim=-2), target)
-
-
-@dataclass(frozen=True, eq=False)
-class FeaturesModel:
-    """Releases the weights that ``fit_features`` returns, shape (weights,).
-
-    An input is (features, labels), float32 of shape (nodes, features) and int64 of shape (nodes,).
-
-    Args:
-        parameters: Of the pipeline, whose ε and δ set the noise.
-        classes: Number of classes.
-        along: What weights are multiplied by and summed for a score, shape (weights,).
-        label: What reports call it.
-    """
-
-    parameters: FeaturesParameters
-    classes: int
-    along: Array
-    label: str = ""
-
-    @property
-    def name(self) -> str:
-        """The label, or the budget."""
-        return self.label or f"Features (ε = {self.parameters.epsilon:g}, δ = {self.parameters.delta:g})"
-
-    def score(self, outputs: Array, pair: Pair) -> Array:
-        """Return the weights along a direction, shape (size,)."""
-        return np.asarray(np.asarray(outputs, dtype=float) @ self.along)
-
-    def __call__(self, data: tuple[Array, Array], size: int, *, rng: np.random.Generator) -> Array:
-        """Return the weights of ``size`` trainings."""
-        x, y = (torch.from_numpy(np.array(each)) for each in data)
-        given = Data(x=x, y=y, edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=len(x))
-        found = []
-        for _ in range(size):
-            model, _ = fit_features(given, self.parameters, classes=self.classes, generator=generator_of(rng))
-            found.append(torch.cat([weight.detach().flatten() for weight in model.parameters()]).numpy())
-        return np.stack(found)

@@ -19,14 +19,13 @@ from torch import Tensor
 from auditdp.adjacency import Pair
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism import Array
+from gnn.ensembles.ascent import CPU, noiseless_sum
 from gnn.ensembles.draws import keys_of
 from gnn.ensembles.fit import Trainings, fit_ensemble, trajectories
 from gnn.ensembles.stacked import Stacked
 from gnn.ensembles.sums import Sums
 from gnn.ensembles.trainer import Trainer, as_given, clipped
 from gnn.ensembles.worlds import World
-
-CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +64,7 @@ class Released:
 
     def query(self, data: Any, rng: np.random.Generator) -> Array:
         """Return the sum of the first step without noise, all records in the batch, shape (weights,)."""
-        stacked = Stacked.of([self.trainer.prepare(self.world(data))], CPU)
-        first = torch.zeros(1, dtype=torch.long)
-        sums = Sums(self.trainer, stacked)(self.trainer.start[None], first, first, stacked.records)
-        return np.asarray(sums[0].numpy())
+        return np.asarray(noiseless_sum(self.trainer, self.world(data)).numpy())
 
     def trainings(self, data: Any, size: int, *, rng: np.random.Generator, sums: bool) -> Trainings:
         """Return ``size`` independent trainings on an input."""

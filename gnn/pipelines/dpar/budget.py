@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.gaussian import GaussianCurve
@@ -64,6 +65,7 @@ class Budget:
         return ZCDP(rows * k * self.entry_epsilon**2 / 2 + rows * self.value_epsilon**2 / 2)
 
 
+@lru_cache(maxsize=256)
 def budget_of(parameters: DPARParameters, nodes: int) -> Budget:
     """Return the noise for a number of training nodes.
 
@@ -88,6 +90,7 @@ def budget_of(parameters: DPARParameters, nodes: int) -> Budget:
     return Budget(pagerank, training, entry, value, sigma, noise)
 
 
+@lru_cache(maxsize=256)
 def supported_epsilon(parameters: DPARParameters, nodes: int) -> float:
     """Return the ε for which a run is proved (ε, parameters.delta)-DP, for a node that is replaced.
 

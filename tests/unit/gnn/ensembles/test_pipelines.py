@@ -15,11 +15,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
 from torch.nn import functional  # noqa: E402 - needs torch
-from torch_geometric.data import Data  # noqa: E402
 
 from audits.audit_trainers_graphs import aggregated, hub, pagerank_sums, sage_sums  # noqa: E402
-from gnn.ensembles.pipelines import FeaturesModel, GAPAggregations, arcs_of  # noqa: E402
-from gnn.pipelines.features import FeaturesParameters, fit_features  # noqa: E402
+from gnn.ensembles.pipelines import GAPAggregations, arcs_of  # noqa: E402
 
 ALPHA = 1e-6
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 1], [0, 1, 0, 0], [0, 1, 0, 0]], np.int8)
@@ -61,8 +59,9 @@ def test_sage_samples_arcs_for_each_training_and_sums_their_gradients():
     mechanism, pair = sage_sums(1.0, 2, 1)(), hub(2, 0)
     rows = mechanism.sampled(pair.data, rng()).inputs[0]
     total = np.zeros(6)
-    for row in rows.numpy():
-        gradient = np.concatenate([np.outer([-0.5, 0.5], row).ravel(), [-0.5, 0.5]])
+    for number, row in enumerate(rows.numpy()):
+        delta = np.array([-0.5, 0.5]) * (1 if number else -1)  # the hub is of the other class
+        gradient = np.concatenate([np.outer(delta, row).ravel(), delta])
         total += gradient / max(1.0, np.linalg.norm(gradient))
     np.testing.assert_allclose(mechanism.query(pair.data, rng()), total, rtol=1e-6)
     generator = rng(1)
@@ -75,23 +74,8 @@ def test_sage_samples_arcs_for_each_training_and_sums_their_gradients():
 def test_a_node_turns_the_gradients_of_the_rows_that_it_is_in(most_rows, change):
     """Three rows, whose column of norm 1.5 is clipped to 1; by 2C each, and in one row where no more are left."""
     built = pagerank_sums(3, most_rows, 1.0)
-    both = [built.mechanism.query(data, rng()) for data in (built.pairs.data, built.pairs.neighbour)]
+    both = [built.mechanism.query(data, rng()) for data in (built.pairs[1].data, built.pairs[1].neighbour)]
     assert np.linalg.norm(both[0] - both[1]) == pytest.approx(change, rel=1e-5)
-
-
-def test_features_are_trained_by_the_pipeline_itself():
-    parameters = FeaturesParameters(epsilon=2.0, delta=1e-2, batch=4, epochs=1, hidden=1, layers=1)
-    x, y = rng().standard_normal((4, 3)).astype(np.float32), np.array([0, 1, 1, 0])
-    along = np.arange(8.0)
-    made = FeaturesModel(parameters, 2, along)
-    found = made((x, y), 2, rng=rng(5))
-    seed = int(rng(5).integers(2**32))
-    data = Data(
-        x=torch.from_numpy(x), y=torch.from_numpy(y), edge_index=torch.empty(2, 0, dtype=torch.long), num_nodes=4
-    )
-    model, _ = fit_features(data, parameters, classes=2, generator=torch.Generator().manual_seed(seed))
-    np.testing.assert_array_equal(found[0], torch.cat([each.detach().flatten() for each in model.parameters()]).numpy())
-    np.testing.assert_allclose(made.score(found, Pair(0, 1)), found.astype(float) @ along)
 
 
 def refuted(mechanism, pair, forecaster, most):
