@@ -455,15 +455,9 @@ def test_assert_private_takes_adjacencies_and_forecasters():
 
     assert assert_private(respond, PureDP(1.0), EdgeLDP(4), calls=500).verdict is Verdict.NOT_REFUTED
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[GaussianNB()])
-<<<<<<< HEAD
     assert [f.name for f in result.evidence[0].details.forecasters] == ["gaussian n b"]
-    result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[Watching()])
-    assert result.evidence[0].details.forecasters_played > len(result.evidence[0].details.forecasters) > 1
-=======
-    assert [f["name"] for f in result.evidence[0].details["forecasters"]] == ["gaussian n b"]
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[ViewExperts()])
-    assert result.evidence[0].details["forecasters_played"] > len(result.evidence[0].details["forecasters"]) > 1
->>>>>>> betting
+    assert result.evidence[0].details.forecasters_played > len(result.evidence[0].details.forecasters) > 1
 
 
 def test_assert_private_passes_on_what_is_wrong_with_the_arguments():
