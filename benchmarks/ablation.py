@@ -9,7 +9,8 @@ learned region.
 A cost is the factor of the calls to refute, interpolated within batches; a row's is the median over its games. What is
 dropped together is found by backward elimination: whatever costs least is dropped as long as both sets of rows lose less
 than 2 % in geometric mean, and no row more than 10 %, compared with everything. Constants are changed one at a time, to
-half and to double, and fewer games are played again with the same outputs.
+half and to double, and fewer games are played again with the same outputs. `python -m benchmarks.ablation REPORTS` prints
+what is recorded as a page.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from __future__ import annotations
 import importlib
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +41,7 @@ from auditdp.randomness import stream
 from benchmarks import calls
 from benchmarks.ablation_mechanisms import SHAPES
 from benchmarks.parts import ALPHA, BlackBox, Options, Part, Result, Results, Table, View
+from benchmarks.record import Fragments, results_of
 
 GAMES = 5
 CALLS = 50_000
@@ -172,7 +176,7 @@ def kind_of(view: str) -> str:
         return "beyond the steps of its noise"
     if view.startswith("telling coordinate"):
         return "telling coordinates"
-    if view == "value" or re.fullmatch(r".*\[\d+\]", view):
+    if view == "value" or re.fullmatch(r".*\[\d+(, \d+)*\]", view):
         return "differences of neighbours" if " - " in view else "single numbers"
     return view
 
@@ -408,3 +412,24 @@ def view(results: Results) -> View:
 
 
 PART = Part("ablation", "What each view, estimator and leader earns its place by", units, view)
+
+
+def markdown(results: Results, command: str) -> str:
+    """Return the tables as a page of the documentation.
+
+    Args:
+        results: The results of the units.
+        command: What made them.
+    """
+    lines = ["# What each part of the game earns its place by", "", __doc__.partition("\n\n")[2].strip(), ""]
+    lines += [f"Made by `{command}`.", ""]
+    for table in view(results).tables:
+        rows = [table.columns, ["---", *["---:"] * (len(table.columns) - 1)], *table.rows]
+        lines += [f"## {table.title}", "", *("| " + " | ".join(row) + " |" for row in rows), ""]
+        lines += [table.note, ""] if table.note else []
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    recorded = Fragments(Path(sys.argv[1])).read(PART)
+    print(markdown(results_of(recorded), recorded["stamps"][-1]["command"]))

@@ -80,7 +80,7 @@ def _histogram(data: Array, size: int, rng: Rng) -> Array:
 
 
 def _unary_code(data: int, size: int, rng: Rng) -> Array:
-    return (rng.random((size, 64)) < 0.3 + 0.35 * data * (np.arange(64) == 41)).astype(np.int8)
+    return np.asarray(rng.random((size, 64)) < 0.3 + 0.35 * data * (np.arange(64) == 41), dtype=np.int8)
 
 
 def _trace(data: int, size: int, rng: Rng) -> Array:
@@ -133,7 +133,7 @@ def _permutation(data: int, size: int, rng: Rng) -> Array:
 
 
 def _matrix(data: Array, size: int, rng: Rng) -> Array:
-    return data + (rng.geometric(0.5, (size, 3, 3)) - rng.geometric(0.5, (size, 3, 3)))
+    return np.asarray(data + (rng.geometric(0.5, (size, 3, 3)) - rng.geometric(0.5, (size, 3, 3))))
 
 
 def _smallest(data: int, size: int, rng: Rng) -> Array:

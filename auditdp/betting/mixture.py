@@ -36,7 +36,7 @@ from auditdp.dominating import Floats
 
 CLAIM_SHARE = 0.25
 """Part of the wealth below the claim that is bet against the claim itself."""
-STARTS = {0: 0.75, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05, 1_000_000: 0.05, 10_000_000: 0.05}
+STARTS = {0: 0.8, 10_000: 0.05, 100_000: 0.05, 1_000_000: 0.05, 10_000_000: 0.05}
 """After how many calls each leader starts, and its part of what all of them have."""
 
 

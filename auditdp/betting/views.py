@@ -101,8 +101,6 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
         View("place of the smallest", lambda rows: _floats(rows.argmin(axis=1))),
     ]
     views += _residues(outputs, called[:seen])
-    if outputs.dtype.kind == "f" and np.isnan(outputs).any():
-        views += [View("numbers", lambda rows: (~np.isnan(rows)).sum(axis=1).astype(np.float64))]
     if with_inputs:
         ends = _numbers(pair, width) or (np.zeros(width), np.zeros(width))
         views += [

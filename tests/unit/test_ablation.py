@@ -43,6 +43,7 @@ def test_wealth_crosses_where_a_line_between_batches_does():
     ("view", "kind"),
     [
         ("[3]", "single numbers"),
+        ("[1, 2]", "single numbers"),
         ("output['a'][2] - output['a'][1]", "differences of neighbours"),
         ("value", "single numbers"),
         ("telling coordinate 3", "telling coordinates"),
