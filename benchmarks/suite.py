@@ -8,6 +8,7 @@ the peak of a process.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import subprocess
@@ -72,6 +73,8 @@ def suite(audits: int, files: int, workers: str) -> Iterator[str]:
         write(folder, audits=audits, files=files)
         yield _line(f"run {audits} audits of {files} files", timed(folder, *run))
         log = folder / ".auditdp" / "run.jsonl"
+        results = [line["result"] for line in map(json.loads, log.read_text().splitlines()) if line["kind"] == "result"]
+        yield f"| the audits themselves | | {sum(result['cpu_seconds'] for result in results):.0f} CPU s |"
         yield f"| size of the log | {log.stat().st_size / 1e6:.1f} MB | |"
         yield _line("resume the run, of which nothing is left to do", timed(folder, *run, "--resume"))
         lines = log.read_bytes().splitlines(keepends=True)
