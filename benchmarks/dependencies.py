@@ -40,9 +40,12 @@ LOADED = {
 """When each is imported."""
 MODULES = {
     "markdown-it-py": "markdown_it",
+    "matplotlib": "matplotlib.figure",
     "python-flint": "flint",
+    "rich": "rich.console",
     "scikit-learn": "sklearn.ensemble",
     "scipy": "scipy.stats",
+    "statsmodels": "statsmodels.stats.proportion",
 }
 IMPORT = "import time{0}; started = time.process_time(); import {1}; print(time.process_time() - started)"
 
