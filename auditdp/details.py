@@ -410,16 +410,16 @@ AnyDetails = (
     | Details
 )
 DETAILS: dict[str, type[Details]] = {
-    "game": GameDetails,
-    "support": GameDetails,
     "exact": ExactDetails,
     "accounting": AccountingDetails,
+    "game": GameDetails,
     "one_run": OneRunDetails,
     "counting": CountingDetails,
     "sensitivity": SensitivityDetails,
+    "support": GameDetails,
     "estimation": EstimationDetails,
 }
-"""The record of each kind of evidence."""
+"""The record of each kind of evidence, as they are gathered: what says most about the claim comes first."""
 
 
 def details_of(kind: str, given: Any) -> AnyDetails:
