@@ -21,13 +21,14 @@ from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.sized import of_size, records
 from auditdp.claims import Claim
 from auditdp.config import DATA_VARIABLE
+from auditdp.details import DETAILS
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
 from auditdp.evidence.promises import Promise, Unbiased, VarianceAtMost
 from auditdp.mechanism import brief
 from auditdp.results import DECLARABLE
 
-KINDS = ("exact", "accounting", "game", "one_run", "counting", "sensitivity", "support")
-"""Kinds of evidence about a privacy claim, as they are gathered: what says most about the claim comes first."""
+KINDS = tuple(kind for kind in DETAILS if kind != "estimation")
+"""Kinds of evidence about a privacy claim, as they are gathered."""
 DEFAULT_KINDS = ("exact", "accounting", "game", "counting", "sensitivity")
 """Those that are gathered where they apply, unless an audit names its own."""
 

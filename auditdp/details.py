@@ -96,8 +96,10 @@ class Details(Row):
 
     @model_serializer(mode="wrap")
     def _write(self, write):  # type: ignore[no-untyped-def]  # a type would become the JSON schema
-        more = {} if (written := write(self)) is None else written.pop("more")
-        return {name: value for name, value in written.items() if value is not None or name in self.always()} | more
+        written = write(self)
+        last = {"scatter": written.pop("scatter")} | written.pop("more")
+        kept = {name: value for name, value in written.items() if value is not None or name in self.always()}
+        return kept | {name: value for name, value in last.items() if name != "scatter" or value is not None}
 
     def values(self) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) of what is there, in the order of the fields."""
@@ -410,16 +412,16 @@ AnyDetails = (
     | Details
 )
 DETAILS: dict[str, type[Details]] = {
-    "game": GameDetails,
-    "support": GameDetails,
     "exact": ExactDetails,
     "accounting": AccountingDetails,
+    "game": GameDetails,
     "one_run": OneRunDetails,
     "counting": CountingDetails,
     "sensitivity": SensitivityDetails,
+    "support": GameDetails,
     "estimation": EstimationDetails,
 }
-"""The record of each kind of evidence."""
+"""The record of each kind of evidence, as they are gathered: what says most about the claim comes first."""
 
 
 def details_of(kind: str, given: Any) -> AnyDetails:

@@ -22,20 +22,23 @@ WRITTEN = 9
 """Digits before the point up to which a number is written with all of them, and without an exponent."""
 
 
+LEAST = 4
+"""Digits that a larger number has at least."""
 EXACT = Context(prec=1100, Emin=-999999, Emax=999999)
 """Holds every double to its last digit."""
 
 
 def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-    """Return a finite number to so many significant digits; below 1e9 all digits before the point are kept.
+    """Return a finite number to so many significant digits; below 1e9 all digits before the point are kept, above it four.
 
     >>> significant(12345.678, 4), significant(0.00012345, 2, ROUND_FLOOR)
     (Decimal('12346'), Decimal('0.00012'))
     """
     exact = Decimal(value)
-    places = exact.adjusted() - digits + 1
     if exact.adjusted() < WRITTEN:
-        places = min(0, places)
+        places = min(0, exact.adjusted() - digits + 1)
+    else:
+        places = exact.adjusted() - max(digits, LEAST) + 1
     return exact.quantize(Decimal(1).scaleb(places), rounding=rounding, context=EXACT)
 
 

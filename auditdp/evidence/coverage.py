@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from auditdp.adjacency import Adjacency, AnyValues, Box, Pair
+from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import UpToOrder
 from auditdp.betting.game import checked_pairs
 from auditdp.capabilities import Capabilities
 from auditdp.claims import Claim
 from auditdp.errors import AuditError
+from auditdp.evidence.covers import Additive, Coverage, Enclosed, Enumerated, Searched, count
 from auditdp.evidence.losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses
 from auditdp.evidence.noise import DeclaredNoise, declared_noise
 from auditdp.evidence.stated import Stated, asked_by, size
@@ -46,27 +47,23 @@ class Compared:
     Attributes:
         pairs: The pairs.
         losses: Their losses.
-        scope: Which pairs these are, in words.
-        bound: A bound on the loss of every pair of the scope; None where the losses are those of all pairs, or where
-            nothing is known of the others.
-        complete: Whether the losses, or the bound, cover every pair of the scope.
+        coverage: What is known of all pairs of which scope, and why.
         searchable: Whether other pairs may be looked for, among them the simplest that violates.
-        missing: Why the others are not covered, in words.
-        assumptions: What the cover rests on.
         looked_at: How many pairs were enumerated; None where that is not how they are covered.
         by_law: Whether the losses are those of laws; else they are those of the outputs of an envelope.
     """
 
     pairs: list[Pair]
     losses: list[PairLoss]
-    scope: str
-    bound: PairLoss | None = None
-    complete: bool = True
+    coverage: Coverage
     searchable: bool = False
-    missing: str = ""
-    assumptions: list[str] = field(default_factory=list)
     looked_at: int | None = None
     by_law: bool = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether the losses, or the bound, cover every pair of the scope."""
+        return not self.coverage.check()
 
 
 def by_pairs(
@@ -85,50 +82,26 @@ def by_pairs(
         return _enumerated(stated, adjacency, everything, seed)
     pairs = list(checked_pairs(adjacency, given))
     losses = [stated.loss_of(pair) for pair in pairs]
-    count = _count(len(pairs))
-    missing = "not all neighbouring pairs were covered"
+    seen = count(len(pairs))
     if given is not None:
-        return Compared(
-            pairs, losses, f"{count} of {adjacency.name}", complete=False, missing=missing, looked_at=len(pairs)
-        )
+        return Compared(pairs, losses, Searched(adjacency, seen), looked_at=len(pairs))
     noise = declared_noise(able, stated, pairs[0].data)
     departures = [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
     found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
     listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
     new = [pair for pair in found if key(pair) not in listed]
+    looked_at = len(pairs)
     if new:
         pairs.append(max(new, key=lambda pair: size(stated.loss_of(pair))))
         losses.append(stated.loss_of(pairs[-1]))
-        count = f"{count} and {len(new):,} that a search came across"
-    if noise is not None and not departures and not new:
+        seen = f"{seen} and {len(new):,} that a search came across"
+    if noise is None:
+        searched = Searched(adjacency, seen, getattr(adjacency, "remedy", ""))
+        return Compared(pairs, losses, searched, searchable=True, looked_at=looked_at)
+    if not departures and not new:
         departures = ["the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"]
-    if noise is None or departures:
-        remedy = getattr(adjacency, "remedy", "")
-        missing = departures[0] if departures else f"{missing}{remedy and f'; {remedy}'}"
-        looked = len(pairs) - bool(new)
-        return Compared(
-            pairs,
-            losses,
-            f"{count} of {adjacency.name}",
-            complete=False,
-            searchable=True,
-            missing=missing,
-            looked_at=looked,
-        )
-    apart = f"at most {noise.sensitivity:g} apart in {noise.norm}"
-    around = " around its query" if able.query is not None else ""
-    return Compared(
-        pairs,
-        losses,
-        f"all neighbours with queries {apart}, as declared, of noise of one scale{around}; {adjacency.name}",
-        bound=noise.bound(asked_by(claim)),
-        searchable=True,
-        assumptions=[
-            f"the noise has one scale and shape{around}, whatever the data: true on {count}, and searched, not proved, on "
-            "all others",
-            f"the answers of neighbours are {apart}: declared; true on {count}, and searched, not proved, on all others",
-        ],
-    )
+    additive = Additive(adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), ""))
+    return Compared(pairs, losses, additive, searchable=True, looked_at=looked_at if departures else None)
 
 
 def _search(
@@ -176,11 +149,8 @@ def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: i
     """Compare all pairs; where they are listed up to the order of nodes, compare some of them in other orders as well."""
     losses = [stated.loss_of(pair) for pair in pairs]
     looked_at = len(pairs)
-    count = f"all {_count(looked_at)}" if looked_at > 1 else "the only pair"
-    scope = f"{count} of {adjacency.name}"
     if not isinstance(adjacency, UpToOrder) or not adjacency.unlabelled:
-        assumptions = ["scope: these values are the whole domain"] if isinstance(adjacency, AnyValues) else []
-        return Compared(pairs, losses, scope, assumptions=assumptions, looked_at=looked_at)
+        return Compared(pairs, losses, Enumerated(adjacency, looked_at), looked_at=looked_at)
     rng = np.random.default_rng(seed)
     unlike: list[tuple[Pair, Pair]] = []
     tried = min(REORDERED, REORDERED_EACH * looked_at)
@@ -190,21 +160,15 @@ def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: i
         if not _alike(stated, pair, other):
             unlike.append((pair, other))
     if not unlike:
-        assumed = f"it treats nodes alike: true on {tried} pairs in another order of the nodes, and not proved on all"
-        return Compared(pairs, losses, scope, assumptions=[assumed], looked_at=looked_at)
+        return Compared(pairs, losses, Enumerated(adjacency, looked_at, tried), looked_at=looked_at)
     found = max((other for _, other in unlike), key=lambda pair: size(stated.loss_of(pair)))
     pair, other = unlike[0]
-    return Compared(
-        [*pairs, found],
-        [*losses, stated.loss_of(found)],
-        f"{count} and {tried} in another order of the nodes, of {adjacency.name}",
-        complete=False,
-        missing=(
-            f"the law depends on the order of the nodes ({pair} loses {stated.loss_of(pair)}, {other} loses "
-            f"{stated.loss_of(other)}, or gives its outputs other probabilities); leave unlabelled=True out"
-        ),
-        looked_at=looked_at,
+    depends = (
+        f"the law depends on the order of the nodes ({pair} loses {stated.loss_of(pair)}, {other} loses "
+        f"{stated.loss_of(other)}, or gives its outputs other probabilities); leave unlabelled=True out"
     )
+    coverage = Enumerated(adjacency, looked_at, tried, depends)
+    return Compared([*pairs, found], [*losses, stated.loss_of(found)], coverage, looked_at=looked_at)
 
 
 def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
@@ -234,32 +198,18 @@ def by_envelope(envelope: Envelope, stated: Stated | None, adjacency: Box, seed:
         adjacency.check(pair)
     bounds = envelope_losses(envelope)
     bound = max(bounds, key=lambda loss: (loss.upper, loss.lower))
-    scope = f"all pairs of {adjacency.name}"
     compared = [] if stated is None or not stated.of_output else _of_box(stated, adjacency, pairs, seed)
     if stated is None or not compared:
-        assumed = (
-            "its envelope is the least and the most of every output, attained as stated: no law was there to compare"
-        )
-        return Compared(pairs, bounds, scope, bound=bound, assumptions=[assumed], by_law=False)
+        return Compared(pairs, bounds, Enclosed(adjacency, bound), by_law=False)
     losses = [stated.loss_of(pair) for pair in compared]
     worst = max(range(len(compared)), key=lambda k: size(losses[k]))
-    allowed = bound.upper * (1 + ROUNDING_TOLERANCE)
-    if losses[worst].lower > allowed:
-        return Compared(
-            compared,
-            losses,
-            f"{_count(len(compared))} of {adjacency.name}",
-            complete=False,
-            missing=(
-                f"its law loses {losses[worst]} on {compared[worst]}, more than its envelope allows, {bound}: correct the "
-                "envelope, such as its uses"
-            ),
+    beyond = ""
+    if losses[worst].lower > bound.upper * (1 + ROUNDING_TOLERANCE):
+        beyond = (
+            f"its law loses {losses[worst]} on {compared[worst]}, more than its envelope allows, {bound}: correct the "
+            "envelope, such as its uses"
         )
-    assumed = (
-        f"its envelope is the least and the most of every output: its law lost no more on {_count(len(compared))}, and that "
-        "is searched, not proved, for all others"
-    )
-    return Compared(compared, losses, scope, bound=bound, assumptions=[assumed])
+    return Compared(compared, losses, Enclosed(adjacency, bound, len(compared), beyond))
 
 
 def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> list[Pair]:
@@ -271,7 +221,3 @@ def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> lis
         )
         candidates += [pair for _, pair in found]
     return [pair for pair in {key(pair): pair for pair in candidates}.values() if _states(stated, pair)]
-
-
-def _count(pairs: int) -> str:
-    return f"{pairs:,} pairs" if pairs != 1 else "1 pair"

@@ -105,11 +105,11 @@ def exact_evidence(
     judged = [_judge(loss, claim) for loss in compared.losses]
     broken = [k for k, (_, breaks) in enumerate(judged) if breaks]
     within = all(holds for holds, _ in judged)
-    bounded = compared.bound is None or _judge(compared.bound, claim)[0]
+    bounded = compared.coverage.bound is None or _judge(compared.coverage.bound, claim)[0]
     # A counterexample comes from a pair that certainly breaks the claim; else the pair that comes nearest is shown.
     k = max(broken or range(len(judged)), key=lambda k: size(compared.losses[k]))
     worst, pair = compared.losses[k], compared.pairs[k]
-    ends = [_levels(loss, claim) for loss in [*compared.losses, compared.bound or worst]]
+    ends = [_levels(loss, claim) for loss in [*compared.losses, compared.coverage.bound or worst]]
     known = all(level is not None for level in ends)
     common: dict[str, Any] = {
         "kind": "exact",
@@ -117,9 +117,9 @@ def exact_evidence(
         "details": ExactDetails(
             exact_epsilon=worst.lower if attained and (worst.mu is None or is_pure(claim)) else None,
             worst_pair=str(pair),
-            scope=compared.scope,
+            scope=compared.coverage.scope,
             pairs_enumerated=compared.looked_at,
-            given_sensitivity=able.sensitivity if compared.bound is not None and envelope is None else None,
+            given_sensitivity=able.sensitivity if compared.coverage.bound is not None and envelope is None else None,
             **_curves(claim, stated, worst, pair),
         ),
         "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known and attained else None,
@@ -135,7 +135,7 @@ def exact_evidence(
             found = _counterexample(stated, pair, claim)
         return Evidence(
             verdict=Verdict.VIOLATED,
-            statement=f"Exact {_value(worst, claim)} over {compared.scope}; the claim is {claim}",
+            statement=f"Exact {_value(worst, claim)} over {compared.coverage.scope}; the claim is {claim}",
             counterexample=found,
             **common,
         )
@@ -145,11 +145,11 @@ def exact_evidence(
     if broken:
         reason = "that is the law before post-processing, and the output may lose less"
     elif within and bounded:
-        reason = compared.missing
-    elif within and compared.missing == "":
+        reason = compared.coverage.check()
+    elif within and compared.coverage.check() == "":
         reason = "that is a bound, which no pair that was looked at attains"
     else:
-        reason = "; ".join(filter(None, ["the margin is within rounding or enclosure", compared.missing]))
+        reason = "; ".join(filter(None, ["the margin is within rounding or enclosure", compared.coverage.check()]))
     return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
 
 
@@ -194,14 +194,13 @@ def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
 
 def _reached(worst: PairLoss, compared: Compared, claim: Claim, *, attained: bool) -> str:
     """Say what is lost at most, and whether any pair was seen to lose it."""
-    loses, bound = _value(worst, claim), compared.bound and _value(compared.bound, claim)
+    coverage = compared.coverage
+    loses, bound, scope = _value(worst, claim), coverage.bound and _value(coverage.bound, claim), coverage.scope
     if not attained:
-        return (
-            f"Before post-processing the law loses {bound or loses} over {compared.scope}, and the output at most that"
-        )
+        return f"Before post-processing the law loses {bound or loses} over {scope}, and the output at most that"
     if bound in (None, loses):
-        return f"Exact {loses} over {compared.scope}"
-    return f"At most {bound} over {compared.scope}; the pair that loses most of those looked at has {loses}"
+        return f"Exact {loses} over {scope}"
+    return f"At most {bound} over {scope}; the pair that loses most of those looked at has {loses}"
 
 
 def _value(loss: PairLoss, claim: Claim) -> str:
@@ -231,7 +230,7 @@ def _assumptions(name: str, stated: Stated | None, compared: Compared, pair: Pai
     what = (
         "draws from the law that it states" if attained else "computes its output from what has the law that it states"
     )
-    found = [f"{name} {what}", f"scope: {compared.scope}", *compared.assumptions]
+    found = [f"{name} {what}", f"scope: {compared.coverage.scope}", *compared.coverage.assumptions()]
     law = stated.law_of(pair.data) if stated is not None and compared.by_law else None
     if isinstance(law, FiniteLaw | StepLaw):
         if law.left_out.most > 0 and not law.left_out.certain:

@@ -19,6 +19,7 @@ from auditdp.checking import Checked
 from auditdp.errors import ConfigurationError, MechanismError
 from auditdp.judgement import Settings, run_audit
 from auditdp.results import RESULT, Verdict
+from auditdp.training import audit_training
 from auditdp.watching import Watcher, going_on, watched
 from tests.unit.report.test_html import Page
 
@@ -257,3 +258,21 @@ def test_the_vocabulary_loads_no_report():
     heavy = "{'matplotlib', 'jinja2', 'auditdp.report.html'}"
     code = f"import sys, auditdp; auditdp.check; assert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, float("nan")])
+def test_a_level_that_is_none_is_refused_wherever_it_is_given(alpha):
+    def noisy(data, rng):
+        return data + rng.laplace()
+
+    def trainer(data, rng):
+        return data
+
+    for asked in (
+        lambda: check(noisy, PureDP(1.0), [(0, 1)], alpha=alpha),
+        lambda: assert_private(noisy, PureDP(1.0), [(0, 1)], alpha=alpha),
+        lambda: audit_training(trainer, PureDP(1.0), worlds=(0, 1), alpha=alpha),
+        lambda: Settings(alpha, 100, 0),
+    ):
+        with pytest.raises(ConfigurationError, match="expected alpha strictly between 0 and 1, got alpha="):
+            asked()
