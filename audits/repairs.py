@@ -20,8 +20,8 @@ Written by `python -m audits.repairs reports` from the recorded cells of `{exper
 seeds, δ as the source prints it. ε proved is for a node that is replaced, from the noise that was drawn. The published form
 of DPAR has the noise of its theorems; the audits refute its sensitivity (`dpar_sensitivity`, `dpar_gradients`), its
 amplification (`subsample_naive`) and the model that comes out (`dpar_model`). The repaired form drops entries of the
-released matrix until a node is in two rows at most, has noise for the 2RC that its gradients change by, and accounts for the draw of
-nodes by ln(1 + q(e^ε − 1)); each part is certified by an audit. The last column is the accuracy without any noise.
+released matrix until a node is in two rows at most, has noise for the 2RC that its gradients change by, and accounts for the
+draw of nodes by ln(1 + q(e^ε − 1)); each part is certified by an audit. The last column is the accuracy without any noise.
 
 | data | method | printed ε | published: accuracy | ε proved | repaired: accuracy | ε proved | × noise | no noise |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
