@@ -33,7 +33,7 @@ LOADED = {
     "rich": "tables and progress on a terminal",
     "scikit-learn": "every game: learned forecasters",
     "scipy": "every game",
-    "statsmodels": "tests, as an oracle",
+    "statsmodels": "promises about estimates: several inputs tested at once",
     "threadpoolctl": "every run",
     "typer": "the command line",
 }
@@ -45,7 +45,7 @@ MODULES = {
     "rich": "rich.console",
     "scikit-learn": "sklearn.ensemble",
     "scipy": "scipy.stats",
-    "statsmodels": "statsmodels.stats.proportion",
+    "statsmodels": "statsmodels.stats.multitest",
 }
 IMPORT = "import time{0}; started = time.process_time(); import {1}; print(time.process_time() - started)"
 

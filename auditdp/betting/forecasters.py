@@ -27,10 +27,11 @@ from auditdp.betting.forecasts import Forecasts, Law
 from auditdp.betting.memory import Memory
 from auditdp.betting.repeats import Repeating
 from auditdp.calls.inputs import Inputs
+from auditdp.capabilities import capabilities
 from auditdp.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array, Mechanism, name_of
+from auditdp.mechanism import Array, Mechanism
 
 Labels = NDArray[np.int8]
 
@@ -94,9 +95,10 @@ def default_forecasters(mechanism: Any) -> list[Any]:
     look only at outputs, so that a sampler which does not follow its stated law is still caught.
     """
     chosen: list[Any] = []
-    if hasattr(mechanism, "log_prob") or hasattr(mechanism, "distribution"):
+    able = capabilities(mechanism)
+    if able.log_prob is not None or able.law_of_output is not None:
         chosen.append(LikelihoodRatio())
-    elif hasattr(mechanism, "score"):
+    elif able.score is not None:
         chosen.append(Scored())
     return [*chosen, ViewExperts(), Repeating()]
 
@@ -113,17 +115,18 @@ class LikelihoodRatio:
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
-        bound, inputs, name = copy.copy(self), Inputs(), name_of(mechanism)
-        if hasattr(mechanism, "log_prob"):
+        bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
+        if (log_prob := able.log_prob) is not None:
 
             def log_probs(outputs: Array) -> list[Any]:
-                with inputs.lent(f"{name}.log_prob", pair.data, pair.neighbour) as lent:
-                    return [mechanism.log_prob(outputs, x) for x in lent]
+                with inputs.lent(f"{able.name}.log_prob", pair.data, pair.neighbour) as lent:
+                    return [log_prob(outputs, x) for x in lent]
 
             bound._log_probs = log_probs
         else:
-            with inputs.lent(f"{name}.distribution", pair.data, pair.neighbour) as lent:
-                laws = [mechanism.distribution(x) for x in lent]
+            assert able.law_of_output is not None  # else it is not played
+            with inputs.lent(f"{able.name}.distribution", pair.data, pair.neighbour) as lent:
+                laws = [able.law_of_output(x) for x in lent]
             bound._log_probs = lambda outputs: [law.log_prob(outputs) for law in laws]
             bound.stated = bound._stated(laws)
         return bound
@@ -165,11 +168,13 @@ class Scored:
 
     def player(self, mechanism: Any, pair: Pair) -> Player:
         """Return the player of one pair: it sees the scores alone."""
-        inputs, name = Inputs(), f"{name_of(mechanism)}.score"
+        inputs, able = Inputs(), capabilities(mechanism)
+        assert able.score is not None  # else it is not played
+        scored = able.score
 
         def score(outputs: Array) -> Array:
-            with inputs.lent(name, pair.data, pair.neighbour) as (data, neighbour):
-                return np.asarray(mechanism.score(outputs, Pair(data, neighbour, pair.name)), dtype=np.float32)
+            with inputs.lent(f"{able.name}.score", pair.data, pair.neighbour) as (data, neighbour):
+                return np.asarray(scored(outputs, Pair(data, neighbour, pair.name)), dtype=np.float32)
 
         return ViewExperts("score: ", share=4.0, prepare=score).player(mechanism, pair)
 

@@ -49,10 +49,10 @@ def test_an_unbiased_estimator_is_equivalent():
     assert found.calls == 4000
     assert found.counterexample is None
     low, high = found.details.classes
-    assert (low["truth"], high["truth"]) == (1.0, 5.0)
-    assert low["n"] == high["n"] == 2000
-    assert low["low"] < 1.0 < low["high"]
-    assert high["low"] < 5.0 < high["high"]
+    assert (low.truth, high.truth) == (1.0, 5.0)
+    assert low.n == high.n == 2000
+    assert low.low < 1.0 < low.high
+    assert high.low < 5.0 < high.high
 
 
 def test_a_biased_estimator_is_violated_where_it_is_biased():
