@@ -41,7 +41,9 @@ KNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("strategy", "family", "expected"), KNOWN, ids=str)
+@pytest.mark.parametrize(
+    ("strategy", "family", "expected"), KNOWN, ids=[family.__name__ + str(k) for k, (_, family, _) in enumerate(KNOWN)]
+)
 def test_the_structure_of_a_strategy_is_read(strategy, family, expected):
     part = internals.part_of(strategy)
     assert type(part) is family, CHANGED
