@@ -51,6 +51,14 @@ def test_a_function_that_draws_elsewhere_and_a_job_for_gitlab(project):
     assert project("init", "flip.py::flip", "--ci", "none").code == 2
 
 
+def test_inputs_that_are_a_guess_are_said_to_be(project):
+    project.write("ages.py", "def mean(ages, rng):\n    return sum(ages) / len(ages) + rng.laplace()\n")
+    assert project("init", "ages.py::mean", "--ci", "none").code == 0
+    written = (project.root / "audits" / "audit_ages.py").read_text()
+    assert "nothing in the source says what the data are" in written
+    assert max(map(len, written.splitlines())) <= 120
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
