@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--audits", type=int, default=1000)
     parser.add_argument("--files", type=int, default=10)
     parser.add_argument("--workers", default="2")
-    parser.add_argument("--calls", type=int, nargs="*", default=(10**6, 5 * 10**6))
+    parser.add_argument("--calls", type=int, nargs="*", default=(10**6, 5 * 10**6, 2 * 10**7))
     given = parser.parse_args()
     print(f"# Large runs and long games\n\n`python -m benchmarks.suite`, {given.workers} audits at a time.\n")
     print("| what | wall time | |\n|---|---|---|")
