@@ -63,7 +63,7 @@ class Row:
         return {self.keys.get(name, name): value for name, value in kept.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
 class Series(Row):
     """The points of one colour of a scatter plot."""
 
@@ -71,7 +71,7 @@ class Series(Row):
     points: list[tuple[int | Number, int | Number]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
 class Scatter(Row):
     """A scatter plot: its series, the names of its axes, whether both are logarithmic, and whether equality is drawn."""
 

