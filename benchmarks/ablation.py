@@ -54,7 +54,7 @@ CONSTANT_GAMES = 1
 CONSTANT_CALLS = 1_000
 """Rows whose median is beyond are not played again for constants."""
 CONSTANTS = (
-    "estimators.NESTED", "estimators.WARY", "estimators.CERTAIN", "partitions.FINEST", "partitions.FEWEST_IN_TAIL",
+    "estimators.NESTED", "estimators.CERTAIN", "partitions.FINEST", "partitions.FEWEST_IN_TAIL",
     "partitions.MAX_ATOMS", "partitions.REPEATED", "views.TOGETHER", "views.BY_INPUTS", "repeats.SHARE", "repeats.PRIOR",
     "game.BATCH_GROWTH", "game.LANDING", "game.LEADER", "experts.FIRST_CUT", "learners.STEPS", "learners.TELLING",
     "plans.STRETCH", "plans.RENEWED", "plans.UNTRIED",
