@@ -50,7 +50,7 @@ SURE = 1e-6
 """A game goes on until it would refute the claim at this level, so that a mixture without its best part refutes it too."""
 LATER = 2.0
 MOST_IN_MEAN, MOST_IN_ROW = 1.02, 1.10
-CONSTANT_GAMES = 1
+CONSTANT_GAMES = 5
 CONSTANT_CALLS = 1_000
 """Rows whose median is beyond are not played again for constants."""
 CONSTANTS = (
