@@ -22,6 +22,7 @@ from flint import arb
 
 from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import sides
+from auditdp.adjacency.offers import offers
 from auditdp.capabilities import capabilities
 from auditdp.claims import Claim, GaussianDP
 from auditdp.details import ExactDetails
@@ -178,7 +179,10 @@ def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *
         loss = loss_of(pair)
         return -math.inf if loss is None else max(size(loss))
 
-    return smallest(adjacency.strategy(), violates, examples=examples, seed=seed, start=start, score=score) or start
+    generated = offers(adjacency).generated
+    if generated is None:
+        return start
+    return smallest(generated, violates, examples=examples, seed=seed, start=start, score=score) or start
 
 
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
