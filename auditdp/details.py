@@ -221,6 +221,7 @@ class ExactDetails(Details):
         claim_curve: δ(ε) of the claim.
         curve: δ(ε) of the worst pair.
         worst_pair: The pair that loses most, of those looked at.
+        loss_computed_from: What the loss of that pair is computed from.
         scope: Which pairs are covered.
         pairs_enumerated: How many were enumerated.
         given_sensitivity: The declared sensitivity, where the bound is given that and not all pairs.
@@ -230,6 +231,7 @@ class ExactDetails(Details):
     claim_curve: Curve = field(default_factory=list)
     curve: Curve | None = None
     worst_pair: str | None = None
+    loss_computed_from: str | None = None
     scope: str | None = None
     pairs_enumerated: int | None = None
     given_sensitivity: Number | None = None

@@ -118,6 +118,7 @@ def exact_evidence(
         "details": ExactDetails(
             exact_epsilon=worst.lower if attained and (worst.mu is None or is_pure(claim)) else None,
             worst_pair=str(pair),
+            loss_computed_from=worst.source,
             scope=compared.coverage.scope,
             pairs_enumerated=compared.looked_at,
             given_sensitivity=able.sensitivity if compared.coverage.bound is not None and envelope is None else None,
@@ -150,7 +151,8 @@ def exact_evidence(
     elif within and compared.coverage.check() == "":
         reason = "that is a bound, which no pair that was looked at attains"
     else:
-        reason = "; ".join(filter(None, ["the margin is within rounding or enclosure", compared.coverage.check()]))
+        margin = f"the margin is within the rounding or enclosure of a loss computed from {worst.source}"
+        reason = "; ".join(filter(None, [margin, compared.coverage.check()]))
     return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
 
 
@@ -281,10 +283,7 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
     loss, p, q = stated.loss_of(pair), stated.law_of(pair.data), stated.law_of(pair.neighbour)
     if isinstance(p, LaplaceLaw) and loss.lower == math.inf:
-        return Counterexample(
-            pair=str(pair),
-            explanation="The scale of the noise depends on the data, so the log ratio of the two densities has no bound",
-        )
+        return Counterexample(pair=str(pair), explanation=f"An infinite loss, computed from {loss.source}")
     if isinstance(p, LaplaceLaw):
         return Counterexample(
             pair=str(pair),
