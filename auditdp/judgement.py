@@ -19,11 +19,12 @@ from auditdp.curve_claims import AccountedDP, RenyiDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
 from auditdp.errors import CollectionError, ConfigurationError
 from auditdp.evidence.accounting import accounting_evidence
+from auditdp.evidence.confirming import play_again
 from auditdp.evidence.counting import counting_evidence
 from auditdp.evidence.coverage import EXAMPLES as PAIRS_GENERATED
 from auditdp.evidence.estimation import estimation_evidence
 from auditdp.evidence.exact import exact_evidence, has_exact_law
-from auditdp.evidence.game import play_again, play_game
+from auditdp.evidence.game import play_game
 from auditdp.evidence.one_run import one_run_evidence
 from auditdp.evidence.promises import Unbiased, VarianceAtMost
 from auditdp.evidence.sensitivity import EXAMPLES, sensitivity_evidence
