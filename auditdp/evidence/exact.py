@@ -87,6 +87,13 @@ def exact_evidence(
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
         AdjacencyError: If a pair is not adjacent.
+
+    >>> from auditdp.adjacency import as_adjacency
+    >>> from auditdp.claims import PureDP
+    >>> from auditdp.testing import LaplaceMechanism
+    >>> found = exact_evidence(LaplaceMechanism(scale=0.5), PureDP(1.0), as_adjacency([(0.0, 1.0)]))
+    >>> print(found.statement)
+    Exact ε = 2 over 1 pair of pairs as given (adjacency not checked); the claim is 1-DP
     """
     able = capabilities(mechanism)
     stated = stated_by(able, claim)

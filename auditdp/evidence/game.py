@@ -96,6 +96,16 @@ def play_game(
         MechanismError: If the mechanism misbehaves.
         ConfigurationError: If the calls that find the fault are not known, or too many; or if the game cannot go on, or is
             not the one that is recorded.
+
+    >>> from functools import partial
+    >>> from auditdp.adjacency import as_adjacency
+    >>> from auditdp.claims import PureDP
+    >>> from auditdp.randomness import stream
+    >>> from auditdp.testing import LaplaceMechanism
+    >>> asked = {"alpha": 0.05, "calls": 2_000, "streams": partial(stream, 1)}
+    >>> found = play_game(LaplaceMechanism(scale=0.5), PureDP(1.0), as_adjacency([(0.0, 1.0)]), **asked)
+    >>> found.verdict.name, found.epsilon_lower > 1.0
+    ('VIOLATED', True)
     """
     if further and not is_seeded(mechanism):
         raise ConfigurationError(

@@ -1,4 +1,11 @@
-"""The privacy loss between known laws, enclosed in outward-rounded ball arithmetic."""
+"""The privacy loss between known laws, enclosed in outward-rounded ball arithmetic.
+
+Let P and Q be the laws of the output on two neighbours. The pure ε is the largest |ln P(y)/Q(y)| over outputs y, and δ(ε)
+the largest P(S) - e^ε Q(S) over sets S of outputs, the larger of the two orders of P and Q. Each family of laws has a
+function of its own: ``rows_loss`` for laws that are listed or constant on intervals, ``laplace_loss``, ``gaussian_loss``,
+and ``envelope_losses`` for all inputs of a domain at once. They return a ``PairLoss``: bounds, never estimates, and what
+they are computed from. A new family is a new function, and its line in ``pair_loss``.
+"""
 
 from __future__ import annotations
 
