@@ -57,10 +57,14 @@ class Row:
         """Return the fields that are written as null where they are None."""
         return ()
 
+    def written(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what JSON has of the fields."""
+        kept = {name: value for name, value in fields.items() if value is not None or name in self.always()}
+        return {self.keys.get(name, name): value for name, value in kept.items()}
+
     @model_serializer(mode="wrap")
     def _write(self, write):  # type: ignore[no-untyped-def]  # a type would become the JSON schema
-        kept = {name: value for name, value in write(self).items() if value is not None or name in self.always()}
-        return {self.keys.get(name, name): value for name, value in kept.items()}
+        return self.written(write(self))
 
 
 @dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
@@ -94,12 +98,11 @@ class Details(Row):
     scatter: Scatter | None = None
     more: SkipJsonSchema[Plain] = field(default_factory=dict)
 
-    @model_serializer(mode="wrap")
-    def _write(self, write):  # type: ignore[no-untyped-def]  # a type would become the JSON schema
-        written = write(self)
-        last = {"scatter": written.pop("scatter")} | written.pop("more")
-        kept = {name: value for name, value in written.items() if value is not None or name in self.always()}
-        return kept | {name: value for name, value in last.items() if name != "scatter" or value is not None}
+    def written(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what JSON has of the fields, the plot and what is not known here last."""
+        scatter = fields.pop("scatter")
+        more: dict[str, Any] = fields.pop("more")
+        return super().written(fields | {"scatter": scatter}) | more
 
     def values(self) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) of what is there, in the order of the fields."""
@@ -221,6 +224,7 @@ class ExactDetails(Details):
         claim_curve: δ(ε) of the claim.
         curve: δ(ε) of the worst pair.
         worst_pair: The pair that loses most, of those looked at.
+        loss_computed_from: What the loss of that pair is computed from.
         scope: Which pairs are covered.
         pairs_enumerated: How many were enumerated.
         given_sensitivity: The declared sensitivity, where the bound is given that and not all pairs.
@@ -230,6 +234,7 @@ class ExactDetails(Details):
     claim_curve: Curve = field(default_factory=list)
     curve: Curve | None = None
     worst_pair: str | None = None
+    loss_computed_from: str | None = None
     scope: str | None = None
     pairs_enumerated: int | None = None
     given_sensitivity: Number | None = None

@@ -11,7 +11,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch.nn import functional
@@ -77,6 +77,20 @@ def ours(data: Data, epochs: int, dropout: float, device: str) -> float:
     return (time.process_time() - start) / epochs
 
 
+def in_turns(loops: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each loop and round; rounds alternate."""
+    found: dict[str, list[float]] = {name: [] for name in loops}
+    for _ in range(rounds):
+        for name, loop in loops.items():
+            found[name].append(loop())
+    return found
+
+
+def times_as_long(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return how many times as long one loop takes as another: the median over rounds."""
+    return statistics.median(a / b for a, b in zip(one, other, strict=True))
+
+
 def main() -> None:
     """Print the seconds per epoch of the loops, and their ratios to the plain one."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,17 +109,14 @@ def main() -> None:
         "trainer, dense features": lambda: ours(dense, given.epochs, given.input_dropout, given.device),
         "trainer, sparse features": lambda: ours(sparse, given.epochs, given.input_dropout, given.device),
     }
-    times: dict[str, list[float]] = {name: [] for name in loops}
-    for _ in range(given.rounds):
-        for name, loop in loops.items():
-            times[name].append(loop())
+    times = in_turns(loops, given.rounds)
     if given.json:
         print(json.dumps(times))
         return
     base = times["plain loop, dense features"]
     for name, seconds in times.items():
-        ratio = statistics.median(a / b for a, b in zip(seconds, base, strict=True))
-        print(f"{name:28} {statistics.median(seconds) * 1e3:7.2f} ms per epoch, {ratio:.3f} of the plain loop")
+        each, ratio = statistics.median(seconds) * 1e3, times_as_long(seconds, base)
+        print(f"{name:28} {each:7.2f} ms per epoch, {ratio:.3f} of the plain loop")
 
 
 if __name__ == "__main__":

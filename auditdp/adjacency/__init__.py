@@ -15,6 +15,7 @@ from auditdp.adjacency.canaries import Canaries
 from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
 from auditdp.adjacency.fields import Fields
 from auditdp.adjacency.nodes import NodeDP
+from auditdp.adjacency.offers import is_adjacency
 from auditdp.adjacency.records import Records
 from auditdp.adjacency.rows import Rows
 from auditdp.adjacency.values import AnyValues, Neighbours
@@ -49,12 +50,12 @@ def as_adjacency(pairs: Any) -> Adjacency:
     items could be pairs themselves, it is refused.
 
     Raises:
-        AdjacencyError: If it is none of these, or could be two of them.
+        AdjacencyError: If it is none of these, has a part of what an adjacency has, or could be two of them.
 
     >>> as_adjacency(((0, 0), (0, 1))).pairs()  # no pairs 0 | 0 and 0 | 1: the first has no change
     [Pair(data=(0, 0), neighbour=(0, 1), name='')]
     """
-    if all(hasattr(pairs, attribute) for attribute in ("check", "pairs", "exhaustive", "name")):
+    if is_adjacency(pairs):
         return pairs  # type: ignore[no-any-return]
     if isinstance(pairs, Pair):
         return Neighbours([pairs])

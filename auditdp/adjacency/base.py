@@ -47,11 +47,15 @@ def _where(data: Any, neighbour: Any) -> str:
 class Adjacency(Protocol):
     """A set of neighbouring pairs.
 
-    It may also have ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates: evidence that rests on a
-    statement about all inputs looks there for one that contradicts it. And ``remedy``, what to declare so that its pairs
-    can be enumerated. And ``corner_cases()``, a list of pairs at which code is known to break: at the ends of the domain, at
-    the limits of integers, with the fewest and the most records, with ties. They are not played as listed pairs are, but
-    looked at with a few calls each.
+    What it may also have, or leave out, is looked up by ``auditdp.adjacency.offers``:
+
+    - ``strategy()``: without it, no pairs are searched for beside those that are listed;
+    - ``wide()``, a strategy of pairs that ``strategy()`` seldom or never generates: evidence that rests on a statement about
+      all inputs looks there for one that contradicts it;
+    - ``corner_cases()``, a list of pairs at which code is known to break: at the ends of the domain, at the limits of
+      integers, with the fewest and the most records, with ties. They are not played as listed pairs are, but looked at with
+      a few calls each;
+    - ``remedy``, what to declare so that its pairs can be enumerated.
     """
 
     @property

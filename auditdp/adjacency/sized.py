@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
 from auditdp.adjacency.base import Adjacency, Pair
+from auditdp.adjacency.offers import offers
 from auditdp.adjacency.values import Neighbours
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief
@@ -55,7 +57,7 @@ class OfSize:
     @property
     def remedy(self) -> str:
         """What to declare so that all pairs can be enumerated; empty where they can be."""
-        return str(getattr(self.whole, "remedy", ""))
+        return offers(self.whole).remedy
 
     def check(self, pair: Pair) -> None:
         """Raise unless the pair is in the adjacency and has that size."""
@@ -74,19 +76,20 @@ class OfSize:
 
     def corner_cases(self) -> list[Pair]:
         """Return the corner cases of that size."""
-        return self._fitting(getattr(self.whole, "corner_cases", list)())
+        return self._fitting(offers(self.whole).corner_cases or [])
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return a strategy of pairs of that size."""
-        return self.whole.strategy().filter(self._fits)
+        generated = offers(self.whole).generated
+        return st.nothing() if generated is None else generated.filter(self._fits)
 
     def wide(self) -> st.SearchStrategy[Pair]:
         """Return a strategy of pairs of that size which ``strategy()`` seldom or never generates."""
-        wide: st.SearchStrategy[Pair] = getattr(self.whole, "wide", self.whole.strategy)()
-        return wide.filter(self._fits)
+        wide = offers(self.whole).wide
+        return self.strategy() if wide is None else wide.filter(self._fits)
 
     def _fits(self, pair: Pair) -> bool:
         return records(pair) == self.size
 
-    def _fitting(self, pairs: list[Pair]) -> list[Pair]:
+    def _fitting(self, pairs: Sequence[Pair]) -> list[Pair]:
         return [pair for pair in pairs if self._fits(pair)]

@@ -17,6 +17,7 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import UpToOrder
+from auditdp.adjacency.offers import offers
 from auditdp.betting.game import checked_pairs
 from auditdp.capabilities import Capabilities
 from auditdp.claims import Claim
@@ -96,7 +97,7 @@ def by_pairs(
         losses.append(stated.loss_of(pairs[-1]))
         seen = f"{seen} and {len(new):,} that a search came across"
     if noise is None:
-        searched = Searched(adjacency, seen, getattr(adjacency, "remedy", ""))
+        searched = Searched(adjacency, seen, offers(adjacency).remedy)
         return Compared(pairs, losses, searched, searchable=True, looked_at=looked_at)
     if not departures and not new:
         departures = ["the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"]
@@ -114,7 +115,8 @@ def _search(
     examples: int,
 ) -> list[Pair]:
     """Return distinct pairs that searches for a large loss, and for a departure from a model, came across."""
-    if not hasattr(adjacency, "strategy"):
+    offered = offers(adjacency)
+    if offered.generated is None:
         return []
 
     def loss(pair: Pair) -> float:
@@ -128,9 +130,9 @@ def _search(
             departures.append(departure)
         return noise.size(pair)
 
-    found = maximise(adjacency.strategy(), loss, examples=examples, seed=seed)
+    found = maximise(offered.generated, loss, examples=examples, seed=seed)
     if noise is not None and not departures:
-        wide = getattr(adjacency, "wide", adjacency.strategy)()
+        wide = offered.generated if offered.wide is None else offered.wide
         with suppress(AuditError):  # inputs that a mechanism refuses, all of them, show nothing
             found += maximise(wide, departs, examples=2 * examples, seed=seed)
     distinct = {key(pair): pair for _, pair in found}

@@ -22,6 +22,7 @@ from flint import arb
 
 from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import sides
+from auditdp.adjacency.offers import offers
 from auditdp.capabilities import capabilities
 from auditdp.claims import Claim, GaussianDP
 from auditdp.details import ExactDetails
@@ -86,6 +87,13 @@ def exact_evidence(
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
         AdjacencyError: If a pair is not adjacent.
+
+    >>> from auditdp.adjacency import as_adjacency
+    >>> from auditdp.claims import PureDP
+    >>> from auditdp.testing import LaplaceMechanism
+    >>> found = exact_evidence(LaplaceMechanism(scale=0.5), PureDP(1.0), as_adjacency([(0.0, 1.0)]))
+    >>> print(found.statement)
+    Exact ε = 2 over 1 pair of pairs as given (adjacency not checked); the claim is 1-DP
     """
     able = capabilities(mechanism)
     stated = stated_by(able, claim)
@@ -117,6 +125,7 @@ def exact_evidence(
         "details": ExactDetails(
             exact_epsilon=worst.lower if attained and (worst.mu is None or is_pure(claim)) else None,
             worst_pair=str(pair),
+            loss_computed_from=worst.source,
             scope=compared.coverage.scope,
             pairs_enumerated=compared.looked_at,
             given_sensitivity=able.sensitivity if compared.coverage.bound is not None and envelope is None else None,
@@ -149,7 +158,8 @@ def exact_evidence(
     elif within and compared.coverage.check() == "":
         reason = "that is a bound, which no pair that was looked at attains"
     else:
-        reason = "; ".join(filter(None, ["the margin is within rounding or enclosure", compared.coverage.check()]))
+        margin = f"the margin is within the rounding or enclosure of a loss computed from {worst.source}"
+        reason = "; ".join(filter(None, [margin, compared.coverage.check()]))
     return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
 
 
@@ -178,7 +188,10 @@ def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *
         loss = loss_of(pair)
         return -math.inf if loss is None else max(size(loss))
 
-    return smallest(adjacency.strategy(), violates, examples=examples, seed=seed, start=start, score=score) or start
+    generated = offers(adjacency).generated
+    if generated is None:
+        return start
+    return smallest(generated, violates, examples=examples, seed=seed, start=start, score=score) or start
 
 
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
@@ -277,10 +290,7 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
     loss, p, q = stated.loss_of(pair), stated.law_of(pair.data), stated.law_of(pair.neighbour)
     if isinstance(p, LaplaceLaw) and loss.lower == math.inf:
-        return Counterexample(
-            pair=str(pair),
-            explanation="The scale of the noise depends on the data, so the log ratio of the two densities has no bound",
-        )
+        return Counterexample(pair=str(pair), explanation=f"An infinite loss, computed from {loss.source}")
     if isinstance(p, LaplaceLaw):
         return Counterexample(
             pair=str(pair),

@@ -14,38 +14,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.forecasters import default_forecasters
 from auditdp.betting.game import Game, checked_pairs
-from auditdp.betting.levels import level_grid
-from auditdp.betting.pairs import can_search, propose, smaller
+from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
 from auditdp.betting.state import check_state
 from auditdp.budgets import Fault, Goal
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_calls, check_finding, check_share
-from auditdp.calls.recording import Playback, Recorder
+from auditdp.calls.independence import check_finding
 from auditdp.claims import Claim
-from auditdp.details import Confirmation, ForecasterWealth, GameDetails, Part, PlayedPair
+from auditdp.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.errors import ConfigurationError
-from auditdp.evidence.power import calls_of_pair, detectable, rarely
+from auditdp.evidence.confirming import confirm, confirm_smaller, confirmation_of
+from auditdp.evidence.opening import Opened, go_on, open_game
+from auditdp.evidence.power import detectable, rarely
 from auditdp.evidence.wording import count, explained, notices
 from auditdp.mechanism import Mechanism, is_seeded, name_of
-from auditdp.randomness import Streams, prefixed
-from auditdp.results import SYMBOLS, Evidence, Verdict
+from auditdp.randomness import Streams
+from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
 from auditdp.rounding import confidence, outwards
 from auditdp.watching import going_on
 
-CONFIRMATION_FACTOR = 8
-CONFIRMATION_LEAST = 4_000
-SHRINKING_ALPHA = 0.05
-"""Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
 MOST_LISTED = 12
-SEARCH_SHARE = 10
-"""A tenth of the calls goes into the search for pairs."""
 
 
 def play_game(
@@ -103,156 +96,162 @@ def play_game(
         MechanismError: If the mechanism misbehaves.
         ConfigurationError: If the calls that find the fault are not known, or too many; or if the game cannot go on, or is
             not the one that is recorded.
+
+    >>> from functools import partial
+    >>> from auditdp.adjacency import as_adjacency
+    >>> from auditdp.claims import PureDP
+    >>> from auditdp.randomness import stream
+    >>> from auditdp.testing import LaplaceMechanism
+    >>> asked = {"alpha": 0.05, "calls": 2_000, "streams": partial(stream, 1)}
+    >>> found = play_game(LaplaceMechanism(scale=0.5), PureDP(1.0), as_adjacency([(0.0, 1.0)]), **asked)
+    >>> found.verdict.name, found.epsilon_lower > 1.0
+    ('VIOLATED', True)
     """
     if further and not is_seeded(mechanism):
         raise ConfigurationError(
             f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
             "auditdp nightly adds up what games on fresh randomness win"
         )
-    chosen = checked_pairs(adjacency, pairs)
-    made = Calls(mechanism)
-    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, 0 if find else calls)
-    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     search = search and pairs is None and can_search(adjacency)
-    game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
-    least, each = calls, calls_of_pair(find, game, alpha) if find else 0
-    if find:
-        calls = max(least, each * len(game.tables))
-        checked = check_share(made, chosen[0].data, streams, calls)
-    spent = checked + (propose(game, adjacency, calls // SEARCH_SHARE) if search else 0)
-    if find:  # in any of the pairs that were found, too
-        calls = max(least, spent + each * len(game.tables))
-    game.play(calls - spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
-    parts = [_part(game, spent)]
-    for goal in further:
-        if len(parts) == len(further) and recorded not in (None, game.wealth.log_wealth):
-            raise ConfigurationError(
-                f"the log wealth after {parts[-1].calls:,} calls is {game.wealth.log_wealth!r}, and {recorded!r} is "
-                "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
-            )
-        most = goal - spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)
-        game.play(most, alpha=alpha, stop_when_refuted=not bounded, going_on=going_on)
-        parts.append(_part(game, spent))
-    details = replace(_details(game, alpha), search_calls=spent - checked, independence_calls=checked, parts=parts)
-    if find:
-        found = (
-            f"{each:,} on each pair of {len(game.tables)}, for {find.description}, nine times in ten (--find {find})"
-        )
-        details = replace(details, calls_to_find=found)
-    if further:
-        stops = (
-            f"after {part.calls:,} calls, with an e-value of {math.exp(min(part.log_e_value, 700.0)):.4g}"
-            for part in parts[:-1]
-        )
-        details = replace(details, went_on="; ".join(stops))
-    common: dict[str, Any] = {
-        "kind": "game",
-        "assumptions": _assumptions(made, adjacency),
-        "epsilon_lower": game.wealth.lower_bound(alpha),
-        "log_e_value": game.wealth.log_wealth,
-    }
-    symbol = SYMBOLS[claim.parameter]
-    bound = f"{symbol} ≥ {outwards(common['epsilon_lower'], up=False)}, {confidence(alpha)}"
-    used = game.wealth.calls + spent
-    if not game.wealth.refuted(alpha):
-        level, alternative = detectable(game, alpha)
-        details = replace(
-            details,
-            detectable_epsilon=level,
-            detectable_alternative=alternative,
-            growths=growths(claim, level) if math.isfinite(level) else [],
-            detectable_rarely=rarely(game, alpha) if claim.delta == 0 else None,
-        )
-        shown = f" ({bound})" if common["epsilon_lower"] > 0 else ""
-        power = (
-            f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative})"
-            if math.isfinite(level)
-            else "they are too few to refute any violation nine times in ten"
-        )
-        return Evidence(
-            verdict=Verdict.NOT_REFUTED,
-            statement=f"{count(used)} did not refute the claim{shown}; {power}",
-            calls=used,
-            details=details,
-            **common,
-        )
-    part, own = f" of part {len(parts)}" if further else "", alpha / 2 ** len(parts)
-    fresh = _confirm(game, streams, f"confirmation{part}", own)
-    used += fresh.wealth.calls
-    details = replace(details, confirmation=_confirmation(fresh, own))
-    assert game.refuted_at is not None  # it was
-    seen = f"{count(game.refuted_at)} were enough to refute the claim ({bound})"
-    if not fresh.wealth.refuted(own):
-        used += check_state(game, streams, own)
-        checked = check_finding(made, [game.best.pair.data, game.best.pair.neighbour], streams, calls)
-        details = replace(details, independence_calls=(details.independence_calls or 0) + checked)
-        used += checked
-        return Evidence(
-            verdict=Verdict.INCONCLUSIVE,
-            statement=(
-                f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is "
-                f"refuted at most once in {1 / alpha:,.0f} audits, the outputs of one call may not be independent runs, or "
-                "the violation is too small for so many calls; another seed with more calls tells which"
-            ),
-            calls=used,
-            details=details,
-            **common,
-        )
-    statement = f"{seen}, and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
-    if search and not stop_when_refuted:
-        small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
-        used += spent
-        if small is not None:
-            again = _confirm(small, streams, f"confirmation of the smallest pair{part}", own)
-            used += again.wealth.calls
-            if again.wealth.refuted(own):
-                fresh = again
-                statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
-                details = replace(details, smallest=replace(_confirmation(fresh, own), outputs=None))
-    return Evidence(
-        verdict=Verdict.VIOLATED,
-        statement=statement,
-        calls=used,
-        counterexample=explained(fresh),
-        details=details,
-        **common,
+    opened = open_game(
+        mechanism,
+        claim,
+        adjacency,
+        checked_pairs(adjacency, pairs),
+        alpha=alpha,
+        calls=calls,
+        streams=streams,
+        find=find,
+        forecasters=forecasters,
+        search=search,
+        bounded=bounded,
     )
+    game = opened.game
+    game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
+    parts = go_on(opened, further, recorded, alpha=alpha, stop_when_refuted=not bounded)
+    played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
+    if not game.wealth.refuted(alpha):
+        return _not_refuted(played)
+    return _refuted(played, streams, smaller_among=adjacency if search and not stop_when_refuted else None)
 
 
-def play_again(
-    mechanism: Mechanism,
-    claim: Claim,
-    adjacency: Adjacency,
-    confirmation: Confirmation,
-    *,
-    streams: Streams,
-    forecasters: Sequence[Any] | None = None,
-    pairs: Sequence[Pair] | None = None,
-) -> float:
-    """Play the confirmation of a finding again on the outputs that were recorded, and return its log wealth.
+@dataclass(frozen=True)
+class _Played:
+    """A game that has been played.
 
-    Args:
-        mechanism: The mechanism, which is not run.
-        claim: What it promises.
-        adjacency: The neighbours.
-        confirmation: What the evidence's details have of the confirmation.
-        streams: The randomness of that audit, which gave the coins.
-        forecasters: The forecasters of that audit.
-        pairs: The pairs of that audit, if not ``adjacency.pairs()``.
-
-    Raises:
-        ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
+    Attributes:
+        opened: The game, and what was spent before it.
+        alpha: Its error probability.
+        assumptions: What its evidence rests on.
+        details: What is recorded of it.
     """
-    listed = [pair for pair in checked_pairs(adjacency, pairs) if str(pair) == confirmation.pair]
-    if not listed:
-        raise ConfigurationError(
-            f"the pair of this finding, {confirmation.pair}, is not one that the audit lists; give it with play="
+
+    opened: Opened
+    alpha: float
+    assumptions: list[str]
+    details: GameDetails
+
+    @property
+    def game(self) -> Game:
+        """The game."""
+        return self.opened.game
+
+    @property
+    def symbol(self) -> str:
+        """The letter of the claim's parameter."""
+        return SYMBOLS[self.game.claim.parameter]
+
+    @property
+    def lower(self) -> float:
+        """The lower bound on that parameter; 0 where there is none."""
+        return self.game.wealth.lower_bound(self.alpha)
+
+    @property
+    def bound(self) -> str:
+        """The lower bound in words."""
+        return f"{self.symbol} ≥ {outwards(self.lower, up=False)}, {confidence(self.alpha)}"
+
+    def evidence(
+        self,
+        verdict: Verdict,
+        statement: str,
+        details: GameDetails,
+        *,
+        more: int = 0,
+        counterexample: Counterexample | None = None,
+    ) -> Evidence:
+        """Return the evidence; ``more`` calls were made after the game."""
+        return Evidence(
+            kind="game",
+            verdict=verdict,
+            statement=statement,
+            assumptions=self.assumptions,
+            epsilon_lower=self.lower,
+            log_e_value=self.game.wealth.log_wealth,
+            calls=self.opened.used + more,
+            counterexample=counterexample,
+            details=details,
         )
-    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
-    recorded = Playback(Calls(mechanism), confirmation.outputs or {})
-    game = Game(recorded, claim, listed[:1], templates, prefixed(streams, "confirmation"))
-    game.play(confirmation.calls, alpha=confirmation.alpha, stop_when_refuted=True)
-    return game.wealth.log_wealth
+
+
+def _not_refuted(played: _Played) -> Evidence:
+    """Say what the calls would have refuted, nine times in ten."""
+    game, symbol = played.game, played.symbol
+    level, alternative = detectable(game, played.alpha)
+    details = replace(
+        played.details,
+        detectable_epsilon=level,
+        detectable_alternative=alternative,
+        growths=growths(game.claim, level) if math.isfinite(level) else [],
+        detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
+    )
+    shown = f" ({played.bound})" if played.lower > 0 else ""
+    power = (
+        f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative})"
+        if math.isfinite(level)
+        else "they are too few to refute any violation nine times in ten"
+    )
+    statement = f"{count(played.opened.used)} did not refute the claim{shown}; {power}"
+    return played.evidence(Verdict.NOT_REFUTED, statement, details)
+
+
+def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | None) -> Evidence:
+    """Confirm a finding on fresh randomness, and show it on a smaller pair where there is one."""
+    game, parts = played.game, len(played.details.parts)
+    part, alpha = f" of part {parts}" if parts > 1 else "", played.alpha / 2**parts
+    fresh = confirm(game, streams, f"confirmation{part}", alpha)
+    details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
+    assert game.refuted_at is not None  # it was
+    seen = f"{count(game.refuted_at)} were enough to refute the claim ({played.bound})"
+    if not fresh.wealth.refuted(alpha):
+        return _not_confirmed(played, fresh, details, seen, streams, alpha)
+    statement = f"{seen}, and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
+    more = fresh.wealth.calls
+    if smaller_among is not None:
+        purpose = f"confirmation of the smallest pair{part}"
+        again, spent = confirm_smaller(game, smaller_among, streams, purpose, alpha)
+        more += spent
+        if again is not None:
+            fresh = again
+            statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
+            details = replace(details, smallest=replace(confirmation_of(again, alpha), outputs=None))
+    return played.evidence(Verdict.VIOLATED, statement, details, more=more, counterexample=explained(fresh))
+
+
+def _not_confirmed(
+    played: _Played, fresh: Game, details: GameDetails, seen: str, streams: Streams, alpha: float
+) -> Evidence:
+    """Look for a reason why a finding was not confirmed: state, or calls that are not independent runs."""
+    game, calls = played.game, fresh.wealth.calls
+    stateful = check_state(game, streams, alpha)
+    checked = check_finding(game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, played.opened.calls)
+    statement = (
+        f"{seen}, but {calls:,} fresh calls, made one by one, did not confirm it: a true claim is refuted at most once in "
+        f"{1 / played.alpha:,.0f} audits, the outputs of one call may not be independent runs, or the violation is too "
+        "small for so many calls; another seed with more calls tells which"
+    )
+    details = replace(details, independence_calls=(details.independence_calls or 0) + checked)
+    return played.evidence(Verdict.INCONCLUSIVE, statement, details, more=calls + stateful + checked)
 
 
 def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
@@ -274,14 +273,14 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
     return made
 
 
-def _part(game: Game, spent: int) -> Part:
-    """Return what a game had played and won when it stopped, or went on."""
-    return Part(calls=game.wealth.calls + spent, log_e_value=game.wealth.log_wealth)
-
-
-def _details(game: Game, alpha: float) -> GameDetails:
+def _details(opened: Opened, alpha: float, parts: list[Part]) -> GameDetails:
     """Return what the report plots and lists of a game."""
+    game = opened.game
     wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)
+    stops = (
+        f"after {part.calls:,} calls, with an e-value of {math.exp(min(part.log_e_value, 700.0)):.4g}"
+        for part in parts[:-1]
+    )
     return GameDetails(
         wealth_path=list(game.path),
         bound_path=list(game.bounds),
@@ -293,36 +292,9 @@ def _details(game: Game, alpha: float) -> GameDetails:
             PlayedPair(pair=str(t.pair), calls=t.calls, growth=game.earned(t) / max(t.calls, 1)) for t in game.tables
         ],
         notices=notices(game),
-    )
-
-
-def _confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
-    """Replay the best pair on fresh randomness, with its own alpha, call by call, and return the game that was played.
-
-    Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
-    depends on, so that it can be played again from the record.
-    """
-    if game.calls.seeded:
-        fresh = game.confirmation(prefixed(streams, purpose))
-    else:
-        calls = Recorder(game.calls.singly())
-        fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, prefixed(streams, purpose))
-    budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
-    fresh.play(budget, alpha=alpha, stop_when_refuted=True)
-    return fresh
-
-
-def _confirmation(fresh: Game, alpha: float) -> Confirmation:
-    """Return what happened on fresh randomness."""
-    right, wrong = fresh.wealth.record_of_best
-    return Confirmation(
-        pair=str(fresh.best.pair),
-        calls=fresh.wealth.calls,
-        log_e_value=fresh.wealth.log_wealth,
-        alpha=alpha,
-        confirmed=fresh.wealth.refuted(alpha),
-        forecaster=fresh.best_forecaster,
-        bets=right + wrong,
-        right=right,
-        outputs=fresh.calls.recorded() if isinstance(fresh.calls, Recorder) else None,
+        search_calls=opened.searched,
+        independence_calls=opened.checked,
+        calls_to_find=opened.to_find,
+        parts=parts,
+        went_on="; ".join(stops) or None,
     )

@@ -1,4 +1,11 @@
-"""The privacy loss between known laws, enclosed in outward-rounded ball arithmetic."""
+"""The privacy loss between known laws, enclosed in outward-rounded ball arithmetic.
+
+Let P and Q be the laws of the output on two neighbours. The pure ε is the largest |ln P(y)/Q(y)| over outputs y, and δ(ε)
+the largest P(S) - e^ε Q(S) over sets S of outputs, the larger of the two orders of P and Q. Each family of laws has a
+function of its own: ``rows_loss`` for laws that are listed or constant on intervals, ``laplace_loss``, ``gaussian_loss``,
+and ``envelope_losses`` for all inputs of a domain at once. They return a ``PairLoss``: bounds, never estimates, and what
+they are computed from. A new family is a new function, and its line in ``pair_loss``.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +64,8 @@ class PairLoss:
     Attributes:
         low: Lower bound on the exact pure epsilon, max over outputs of |ln P/Q|; may be infinite.
         high: Upper bound on it; infinite as soon as one probability may be zero where the other may not.
+        source: What the bounds are computed from, and why an end is open where the laws leave it so, in words that can
+            follow "computed from".
         delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
         delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
         mu: Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian.
@@ -66,6 +75,7 @@ class PairLoss:
 
     low: arb
     high: arb
+    source: str
     delta: arb | None = None
     delta_beyond: arb | None = None
     mu: arb | None = None
@@ -163,7 +173,10 @@ def rows_loss(laws: Aligned, *, epsilon: float | None = None, delta: float | Non
             found = hockey_stick(laws, arb(epsilon))
             beyond = hockey_stick(laws, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
         needed = None if delta is None else _needed_of_rows(laws, delta)
-        return PairLoss(low.log().lower(), high.log().upper(), found, beyond, needed=needed)
+        source = "the two probabilities of every output"
+        if missing:
+            source += ", of which some are not listed, so that the pure ε has no upper bound"
+        return PairLoss(low.log().lower(), high.log().upper(), source, found, beyond, needed=needed)
 
 
 def _telling(rows: Sequence[Row]) -> list[Row]:
@@ -185,7 +198,7 @@ def row_loss(p: arb, q: arb) -> PairLoss:
     """Return the loss of one output."""
     with precision():
         smallest, largest = ratio(p, q)
-        return PairLoss(smallest.log().lower(), largest.log().upper())
+        return PairLoss(smallest.log().lower(), largest.log().upper(), "the two probabilities of one output")
 
 
 def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
@@ -247,11 +260,17 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
         )
     same = np.asarray(p.scale) == np.asarray(q.scale)
     if not np.allclose(p.scale, q.scale, rtol=ROUNDING_TOLERANCE, atol=0):
-        return PairLoss(arb.pos_inf(), arb.pos_inf())
+        source = (
+            "the scales of the noise, which depend on the data, so that the log ratio of the two densities has no bound"
+        )
+        return PairLoss(arb.pos_inf(), arb.pos_inf(), source)
     with precision():
         one, two = (LaplaceLaw(law.location[same], law.scale[same]) for law in (p, q))
         total = ball(one.epsilon_against(two))
-        return PairLoss(total.lower(), total.upper() if same.all() else arb.pos_inf())
+        source = "the distances of the two locations in scales of the noise, summed over the coordinates"
+        if not same.all():
+            source += " of one scale; the scales of others agree up to rounding only, so that there is no upper bound"
+        return PairLoss(total.lower(), total.upper() if same.all() else arb.pos_inf(), source)
 
 
 def gaussian_loss(
@@ -269,12 +288,19 @@ def gaussian_loss(
     with precision():
         found = beyond = needed = None
         if p.sigma != q.sigma and len(p.location) == len(q.location):
-            mu = arb.pos_inf()
+            mu, source = (
+                arb.pos_inf(),
+                "the deviations of the noise, which depend on the data, so that no μ is large enough",
+            )
             if math.isclose(p.sigma, q.sigma, rel_tol=ROUNDING_TOLERANCE):
-                mu = arb(0, math.inf)
+                mu, source = (
+                    arb(0, math.inf),
+                    "two deviations that agree up to rounding only, which leaves μ and δ open",
+                )
             if epsilon is not None:
                 found = beyond = arb(0.5, 0.5)
-            return PairLoss(arb.pos_inf(), arb.pos_inf(), found, beyond, mu, None if delta is None else (0.0, math.inf))
+            needed = None if delta is None else (0.0, math.inf)
+            return PairLoss(arb.pos_inf(), arb.pos_inf(), source, found, beyond, mu, needed)
         mu = p.mu_against(q)
         pure = arb(0) if mu == 0 else arb.pos_inf()
         if epsilon is not None:
@@ -283,17 +309,20 @@ def gaussian_loss(
         if delta is not None:
             guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
             needed = verified_epsilon(partial(gaussian_delta, mu), delta, guess)
-        return PairLoss(pure, pure, found, beyond, mu, needed)
+        source = "the distance of the two locations in deviations of the noise, which is μ"
+        return PairLoss(pure, pure, source, found, beyond, mu, needed)
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:
     """Return uses · ln(most/least) for every output of an envelope, as the loss of its pair of inputs."""
+    times = f", times {envelope.uses} uses" if envelope.uses > 1 else ""
+    source = f"the least and the most probability of an output over all inputs{times}"
     with precision():
         found = []
         for least, most in envelope.bounds:
             low = _larger(arb(1), _quotient(most.lower(), least.upper()))
             high = _larger(arb(1), _quotient(most.upper(), least.lower()))
-            found.append(PairLoss((envelope.uses * low.log()).lower(), (envelope.uses * high.log()).upper()))
+            found.append(PairLoss((envelope.uses * low.log()).lower(), (envelope.uses * high.log()).upper(), source))
         return found
 
 

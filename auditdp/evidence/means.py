@@ -60,8 +60,8 @@ def bias(values: Floats, low: float, high: float, alpha: float, limits: Limits |
         limits: What all values lie between, or None where nothing is declared.
     """
     least, most = limits or (None, None)
-    above = _bets(values, high, alpha / 2, least)
-    below = _bets(-values, -low, alpha / 2, None if most is None else -most)
+    above = mean_bets(values, high, alpha / 2, least)
+    below = mean_bets(-values, -low, alpha / 2, None if most is None else -most)
     return _wealth(np.logaddexp(above, below) - math.log(2), limits is not None)
 
 
@@ -71,14 +71,14 @@ def mean_within(values: Floats, margin: float, alpha: float, limits: Limits | No
     Each is valid against its side, and the hypothesis is one of the two, so the lesser is valid against both.
     """
     least, most = limits or (None, None)
-    above = _bets(values, -margin, alpha, least)
-    below = _bets(-values, -margin, alpha, None if most is None else -most)
+    above = mean_bets(values, -margin, alpha, least)
+    below = mean_bets(-values, -margin, alpha, None if most is None else -most)
     return min(_wealth(below, limits is not None), _wealth(above, limits is not None))
 
 
 def variance_above(values: Floats, bound: float, alpha: float) -> float:
     """Return the log wealth against "the variance is at most ``bound``", of independent numbers of any one law."""
-    return _wealth(_bets(sample_variances(values), bound, alpha, 0.0, start=2), True)
+    return _wealth(mean_bets(sample_variances(values), bound, alpha, 0.0, start=2), True)
 
 
 def variance_below(
@@ -97,7 +97,7 @@ def variance_below(
     if kurtosis is None and limits is not None:
         centre = np.concatenate([values[:1], np.cumsum(values)[:-1] / np.arange(1, len(values))])
         widest = np.maximum(centre - limits[0], limits[1] - centre) ** 2
-        return _wealth(_bets(-((values - centre) ** 2), -bound, alpha, -widest), True)
+        return _wealth(mean_bets(-((values - centre) ** 2), -bound, alpha, -widest), True)
     if kurtosis is None and not varies(values):
         return 0.0
     assumed = INFLATION * sample_kurtosis(values) if kurtosis is None else kurtosis
@@ -146,7 +146,7 @@ def _wealth(process: Floats, valid: bool) -> float:
     return max(0.0, float(process.max())) if valid else float(process[-1])
 
 
-def _bets(values: Floats, mean: float, alpha: float, low: Floats | float | None, start: int = START) -> Floats:
+def mean_bets(values: Floats, mean: float, alpha: float, low: Floats | float | None, start: int = START) -> Floats:
     """Return the log wealth of bets against "the mean is at most ``mean``", after every number.
 
     ``low`` is what each number is at least, None where nothing is declared.

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency.offers import offers
 from auditdp.details import SensitivityDetails
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.query import DRAWS, Comparison, Difference, minus, show
@@ -110,7 +111,8 @@ def _search(comparison: Comparison, adjacency: Adjacency, examples: int, rng: np
         violations.append(latest)
         return True
 
-    smallest(adjacency.strategy(), violates, score=norm, examples=examples, seed=int(rng.integers(2**63)))
+    if (generated := offers(adjacency).generated) is not None:
+        smallest(generated, violates, score=norm, examples=examples, seed=int(rng.integers(2**63)))
     return violations[-1] if violations else None
 
 

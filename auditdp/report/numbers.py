@@ -87,13 +87,14 @@ def interval(lower: object, upper: object, claim: ClaimRecord | None = None) -> 
     return f"{left}{letter}{right}" if left or right else MISSING
 
 
-def at_most(epsilon: object, delta: object) -> str:
-    """Return a bound that counting shows: no event S has P(S) > e^ε Q(S) + δ.
+def at_most(epsilon: object, delta: object, on: str | None = None) -> str:
+    """Return a bound that counting shows: no event S has P(S) > e^ε Q(S) + δ, on pairs that are named if they are given.
 
     >>> at_most(1.0612, 0.00141204)
     'ε ≤ 1.062, but for outputs of probability δ = 0.0015'
     """
-    return f"ε ≤ {bound(epsilon, up=True)}, but for outputs of probability δ = {bound(delta, up=True, digits=2)}"
+    pairs = "" if on is None else f" on {on}"
+    return f"ε ≤ {bound(epsilon, up=True)}{pairs}, but for outputs of probability δ = {bound(delta, up=True, digits=2)}"
 
 
 def bounds(result: AuditResult) -> str:

@@ -84,6 +84,10 @@ class Watch:
     ) -> None:
         self._progress.stop()
 
+    def refresh(self) -> None:
+        """Draw the line now."""
+        self._progress.refresh()
+
     def finished(self, result: AuditResult) -> None:
         """Count an audit as finished."""
         if result.id in self._waiting:

@@ -6,7 +6,7 @@ import math
 from enum import StrEnum
 
 from auditdp.details import CountingDetails, GameDetails
-from auditdp.report.numbers import bound, count, level, number, symbol
+from auditdp.report.numbers import at_most, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 from auditdp.results import (
     DECLARABLE,
@@ -211,10 +211,9 @@ def counted(result: AuditResult) -> list[tuple[str, str]]:
         pair = result.counterexample.pair if result.counterexample else ""
         named = pair in ("", *(seen.counted_pairs if seen.counted_pairs is not None else [pair]))
         if evidence.epsilon_upper is not None and seen.delta_upper is not None and named:
-            epsilon, delta = bound(evidence.epsilon_upper, up=True), bound(seen.delta_upper, up=True, digits=2)
+            shown = at_most(evidence.epsilon_upper, seen.delta_upper, on=seen.scope)
             sure = confidence(1 - (seen.confidence or 0.0))
-            rest = f"but for outputs of probability δ = {delta} ({count(evidence.calls, 'call')}, {sure})"
-            found.append(("at most", f"ε ≤ {epsilon} on {seen.scope}, {rest}"))
+            found.append(("at most", f"{shown} ({count(evidence.calls, 'call')}, {sure})"))
         if seen.followed is not None:
             found.append(("law", seen.followed))
     return found

@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -28,6 +29,7 @@ from gnn.ensembles.stack import CrossEntropy
 from gnn.ensembles.trainer import Trainer
 from gnn.ensembles.worlds import World
 from gnn.models import GCN
+from gnn.speed import in_turns, times_as_long
 from gnn.training.gradients import clipped_sum, noisy_mean, weights_of
 from gnn.training.private import PrivateSettings
 
@@ -162,14 +164,10 @@ class Case:
 
 def times(case: Case, kinds: list[str], rounds: int) -> dict[str, list[float]]:
     """Return the seconds per training of each kind and round; rounds alternate, after a small one that does not count."""
-    found: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for number in range(rounds + 1):
-        for kind in kinds:
-            if number:
-                found[kind].append(case.seconds(kind))
-            else:
-                replace(case, models=min(case.models, ALONE)).seconds(kind)
-    return found
+    small = replace(case, models=min(case.models, ALONE))
+    for kind in kinds:
+        small.seconds(kind)
+    return in_turns({kind: partial(case.seconds, kind) for kind in kinds}, rounds)
 
 
 def main() -> None:
@@ -194,7 +192,7 @@ def main() -> None:
         return
     base = next(iter(found.values()))
     for name, taken in found.items():
-        ratio = statistics.median(b / a for a, b in zip(taken, base, strict=True))
+        ratio = times_as_long(base, taken)
         print(f"{name:32} {1 / statistics.median(taken):9.1f} trainings a second, {ratio:6.1f} times the first")
 
 

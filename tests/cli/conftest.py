@@ -25,8 +25,27 @@ import numpy as np
 from auditdp import *
 from auditdp.testing import *
 """
+RESPONSES = """
+def response(size, *, rng, data, keep):
+    return np.where(rng.random(size) < keep, data, 1 - data)
 
+def made(keep):
+    def respond(data, size, *, rng):
+        return response(size, rng=rng, data=data, keep=keep)
 
+    return respond
+
+BITS = AnyValues((0, 1))
+
+@audit()
+def first(epsilon=1.0):
+    return Audit(made(.6), PureDP(epsilon), BITS, calls=200)
+
+@audit()
+def second(epsilon=1.0):
+    return Audit(made(.97), PureDP(epsilon), BITS, calls=200)
+"""
+"""Two audits of randomised response, of which the first keeps its claim and the second does not."""
 PERSONAL = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH")
 
 

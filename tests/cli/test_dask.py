@@ -11,32 +11,15 @@ import time
 
 import pytest
 
+from tests.cli.conftest import RESPONSES
+
 distributed = pytest.importorskip("distributed")
 
-AUDITS = """
-def response(size, *, rng, data, keep):
-    return np.where(rng.random(size) < keep, data, 1 - data)
-
-def made(keep):
-    def respond(data, size, *, rng):
-        return response(size, rng=rng, data=data, keep=keep)
-
-    return respond
-
-BITS = AnyValues((0, 1))
-
-@audit()
-def first(epsilon=1.0):
-    return Audit(made(.6), PureDP(epsilon), BITS, calls=200)
-
-@audit()
-def second(epsilon=1.0):
-    return Audit(made(.97), PureDP(epsilon), BITS, calls=200)
-
+AUDITS = f"""{RESPONSES}
 @audit()
 def third(epsilon=1.0):
     with open("started", "a") as file:
-        file.write(f"{os.getpid()}\\n")
+        file.write(f"{{os.getpid()}}\\n")
     while not os.path.exists("go"):
         time.sleep(.05)
     return Audit(made(.7), PureDP(epsilon), BITS, calls=200)

@@ -99,7 +99,7 @@ def test_the_wealth_is_a_fair_bet(declared):
     for places in product(range(3), repeat=6):
         drawn = values[list(places)]
         low = values[0] if declared else np.full(6, values[0])
-        expected += chances[list(places)].prod() * math.exp(means._bets(drawn, 0.0, 1e-3, low, start=1)[-1])
+        expected += chances[list(places)].prod() * math.exp(means.mean_bets(drawn, 0.0, 1e-3, low, start=1)[-1])
     assert expected == pytest.approx(1, abs=1e-12)
 
 

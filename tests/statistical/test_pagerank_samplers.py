@@ -9,10 +9,9 @@ import pytest
 from scipy import stats
 
 from mechanisms.pagerank import DPApprEM, DPApprEMValues, DPApprGM, GivenRows, NoisyRows, PublicRows, SampledRows
+from tests.statistical.goodness import ALPHA, check, goodness_p
 
 pytestmark = pytest.mark.statistical
-ALPHA = 1e-6
-LEAST_EXPECTED = 20
 RUNS = 60_000
 CLIP = 0.001
 STAR = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]], np.int8)
@@ -22,30 +21,6 @@ ENTRIES = CLIP * np.array([0.0, 1.0, 0.3, 0.7, 5.0])
 
 def rng_of(*key):
     return np.random.default_rng([20241, *key])
-
-
-def check(p_value, what):
-    assert p_value > ALPHA, f"{what}: p-value {p_value:.2g}, alpha={ALPHA:g}"
-
-
-def goodness_p(outputs, law):
-    """P-value of outputs under a law; an output that the law does not have makes it 0, and rare ones are pooled."""
-    found, counts = np.unique(outputs, axis=0, return_counts=True)
-    stated = {tuple(row): i for i, row in enumerate(law.outcomes.tolist())}
-    if any(tuple(row) not in stated for row in found.tolist()):
-        return 0.0
-    seen = np.zeros(len(stated))
-    seen[[stated[tuple(row)] for row in found.tolist()]] = counts
-    order = np.argsort(law.floats, kind="stable")
-    expected = law.floats[order] * len(outputs)
-    label, total = [0], 0.0
-    for here in expected[:-1]:
-        total += here
-        full = total >= LEAST_EXPECTED
-        label.append(label[-1] + full)
-        total = 0.0 if full else total
-    wanted, got = np.bincount(label, expected), np.bincount(label, seen[order])
-    return stats.chi2.sf(((got - wanted) ** 2 / wanted).sum(), max(len(wanted) - 1, 1))
 
 
 SELECTIONS = [

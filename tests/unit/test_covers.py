@@ -14,7 +14,7 @@ from auditdp.evidence.stated import stated_by
 from auditdp.laws import LaplaceLaw
 
 BITS, LISTED = AnyValues((0, 1)), Neighbours([(0, 1)])
-LOSS = PairLoss(arb(1), arb(1))
+LOSS = PairLoss(arb(1), arb(1), "a statement")
 
 
 class Sum:

@@ -413,3 +413,46 @@ def test_what_is_enumerated_is_every_pair_that_the_adjacency_accepts(adjacency):
     listed = [frozenset((name(pair.data), name(pair.neighbour))) for pair in adjacency.exhaustive()]
     assert set(listed) == true
     assert len(listed) == len(true)
+
+
+# Where bounds come from.
+
+HALF, UP = np.array([0.5]), np.array([1.5])
+NEARLY = 0.5 * (1 + 1e-14)
+COMPLETE, LACKING = FiniteLaw(np.arange(2), [0.5, 0.5]), FiniteLaw(np.arange(2), [0.5, 0.5 - 1e-10])
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "source"),
+    [
+        (COMPLETE, COMPLETE, "the two probabilities of every output"),
+        (COMPLETE, LACKING, "some are not listed, so that the pure ε has no upper bound"),
+        (LaplaceLaw(UP, HALF), LaplaceLaw(HALF, HALF), "in scales of the noise, summed over the coordinates"),
+        (LaplaceLaw(UP, HALF), LaplaceLaw(HALF, UP), "scales of the noise, which depend on the data"),
+        (LaplaceLaw(UP, HALF), LaplaceLaw(HALF, np.array([NEARLY])), "agree up to rounding only"),
+        (GaussianLaw(UP, 0.5), GaussianLaw(HALF, 0.5), "in deviations of the noise, which is μ"),
+        (GaussianLaw(UP, 0.5), GaussianLaw(HALF, 1.5), "deviations of the noise, which depend on the data"),
+        (GaussianLaw(UP, 0.5), GaussianLaw(HALF, NEARLY), "which leaves μ and δ open"),
+    ],
+)
+def test_a_loss_says_what_it_is_computed_from(p, q, source):
+    assert source in pair_loss(p, q, epsilon=1.0, delta=0.1).source
+
+
+def test_evidence_says_what_the_loss_of_the_worst_pair_is_computed_from():
+    class Scaled(Sign):
+        def distribution(self, data):
+            return LaplaceLaw(np.zeros(1), np.array([1.0 + data]))
+
+    refuted = exact_evidence(Scaled(), PureDP(1.0), NUMBERS)
+    assert refuted.verdict is Verdict.VIOLATED
+    assert "the scales of the noise, which depend on the data" in refuted.counterexample.explanation
+    assert refuted.details.loss_computed_from in refuted.counterexample.explanation
+
+    class Rounded(Sign):
+        def distribution(self, data):
+            return GaussianLaw(np.array([data]), 1.0 if data else 1.0 + 1e-14)
+
+    undecided = exact_evidence(Rounded(), ApproxDP(1.0, 0.2), NUMBERS)
+    assert undecided.verdict is Verdict.NOT_REFUTED
+    assert f"enclosure of a loss computed from {undecided.details.loss_computed_from}" in undecided.statement

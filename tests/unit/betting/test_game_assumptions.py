@@ -13,7 +13,8 @@ from auditdp.betting.game import Game
 from auditdp.calls.recording import MOST_BYTES
 from auditdp.claims import GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, AuditError, ConfigurationError, MechanismError
-from auditdp.evidence.game import play_again, play_game
+from auditdp.evidence.confirming import play_again
+from auditdp.evidence.game import play_game
 from auditdp.mechanism import as_mechanism, unseeded
 from auditdp.randomness import stream
 from auditdp.results import Verdict

@@ -32,8 +32,8 @@ def test_nothing_is_left_at_the_end_and_what_ran_already_is_taken_off():
     assert left(["a"], {"x": 5.0}, before={}, workers=1, running=9.0) == 0.0
 
 
-def shown(width, **options):
-    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+def shown(width, screen=None, **options):
+    console = Console(file=screen or io.StringIO(), force_terminal=True, width=width, color_system=None)
     return Watch([f"audits/audit_a.py::{name}" for name in ("one", "two", "three", "four")], console, **options)
 
 
@@ -62,10 +62,11 @@ def test_a_hostile_name_writes_no_control_characters():
 
 @pytest.mark.parametrize("width", range(20, 201, 9))
 def test_the_line_fits_every_width(width):
-    with shown(width, workers=4) as watch:
+    screen = io.StringIO()
+    with shown(width, screen, workers=4) as watch:
         watch.finished(replace(done("one", 3.0)))
-        watch._progress.refresh()
-    text = watch._progress.console.file.getvalue()
+        watch.refresh()
+    text = screen.getvalue()
     rows = [row for part in text.split("\n") for row in part.split("\r")]
     visible = [row for row in rows if "of 4" in row]
     assert visible

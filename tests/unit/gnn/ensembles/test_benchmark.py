@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import trainers
 from benchmarks import trainers_speed as speed
-from benchmarks.parts import Options
+from benchmarks.parts import Options, printed
 
 pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
@@ -67,6 +67,10 @@ def test_a_unit_of_each_kind_runs():
     bound = trainers._bound(f"{trainers.FULL}2", 100, 0)
     assert 0.3 < bound["part"] < 1
     assert units["last batch over its own size/0"]()["calls"] < 200
-    times = speed._speed(["--models", "8", "--rows", "4", "--steps", "1", "--rounds", "1", "--kinds", *TIMES])
+    times = printed(
+        "gnn.ensembles.speed",
+        "--json",
+        *["--models", "8", "--rows", "4", "--steps", "1", "--rounds", "1", "--kinds", *TIMES],
+    )
     assert set(times) == set(TIMES)
     assert all(seconds > 0 for each in times.values() for seconds in each)

@@ -1,0 +1,107 @@
+"""The beginning of a game, which decides how many calls it has and which pairs, and how it goes on from where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.forecasters import default_forecasters
+from auditdp.betting.game import Game
+from auditdp.betting.levels import level_grid
+from auditdp.betting.pairs import propose
+from auditdp.budgets import Fault, Goal
+from auditdp.calls import Calls
+from auditdp.calls.independence import check_calls, check_share
+from auditdp.claims import Claim
+from auditdp.details import Part
+from auditdp.errors import ConfigurationError
+from auditdp.evidence.power import calls_of_pair
+from auditdp.mechanism import Mechanism
+from auditdp.randomness import Streams
+from auditdp.watching import going_on
+
+SEARCH_SHARE = 10
+"""A tenth of the calls goes into the search for pairs."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A game that can begin.
+
+    Attributes:
+        game: The game, with its pairs.
+        calls: Its calls, those that are spent included.
+        checked: Calls that the look at independence took.
+        searched: Calls that the search for pairs took.
+        to_find: What so many calls find, in words, where a fault is to be found.
+    """
+
+    game: Game
+    calls: int
+    checked: int
+    searched: int
+    to_find: str | None = None
+
+    @property
+    def spent(self) -> int:
+        """Calls before the game."""
+        return self.checked + self.searched
+
+    @property
+    def used(self) -> int:
+        """All calls so far."""
+        return self.game.wealth.calls + self.spent
+
+    def stopped(self) -> Part:
+        """Return what the game has played and won so far."""
+        return Part(calls=self.used, log_e_value=self.game.wealth.log_wealth)
+
+
+def open_game(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    chosen: Sequence[Pair],
+    *,
+    alpha: float,
+    calls: int,
+    streams: Streams,
+    find: Fault | None,
+    forecasters: Sequence[Any] | None,
+    search: bool,
+    bounded: bool,
+) -> Opened:
+    """Look at independence, decide how many calls there are, and search for further pairs."""
+    made = Calls(mechanism)
+    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, 0 if find else calls)
+    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
+    game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
+    least, each = calls, calls_of_pair(find, game, alpha) if find else 0
+    if find:
+        calls = max(least, each * len(game.tables))
+        checked = check_share(made, chosen[0].data, streams, calls)
+    searched = propose(game, adjacency, calls // SEARCH_SHARE) if search else 0
+    if find is None:
+        return Opened(game, calls, checked, searched)
+    pairs = len(game.tables)  # those that were found, too
+    to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
+    return Opened(game, max(least, checked + searched + each * pairs), checked, searched, to_find)
+
+
+def go_on(
+    opened: Opened, further: Sequence[Goal], recorded: float | None, *, alpha: float, stop_when_refuted: bool
+) -> list[Part]:
+    """Play a game on, once for each goal, and return where it stopped, each time and last."""
+    game, parts = opened.game, [opened.stopped()]
+    for goal in further:
+        if len(parts) == len(further) and recorded not in (None, game.wealth.log_wealth):
+            raise ConfigurationError(
+                f"the log wealth after {parts[-1].calls:,} calls is {game.wealth.log_wealth!r}, and {recorded!r} is "
+                "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
+            )
+        most = goal - opened.spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)
+        game.play(most, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
+        parts.append(opened.stopped())
+    return parts
