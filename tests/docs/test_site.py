@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -70,6 +71,14 @@ def test_every_option_of_every_command_is_on_its_page():
     for name in ("run", "baseline", "nightly", "bounds"):
         assert f"commands/{name}.md" in pages
         assert f"({name}.md)" in pages[commands.INDEX]
+
+
+@pytest.mark.parametrize("group", [[], ["account"], ["baseline"], ["config"]], ids=" ".join)
+def test_what_help_says_of_a_command_fits_its_line(group):
+    command = [sys.executable, "-m", "auditdp", *group, "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"})
+    assert "Commands:" in shown.stdout
+    assert [line for line in shown.stdout.splitlines() if line.endswith("...") and not line.startswith("Usage")] == []
 
 
 def test_choices_in_a_table_keep_their_bars():
