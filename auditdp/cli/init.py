@@ -59,7 +59,7 @@ def init(
             typer.echo(f"left {path} as it is")
         else:
             write(Path(path), _template(template))
-            typer.echo(f"wrote {path}")
+            typer.echo(f"wrote {path}: say there where auditdp is installed from")
     if not neighbours(signature):
         typer.echo(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")
     typer.echo("next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update")
