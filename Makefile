@@ -9,10 +9,10 @@ LIBRARIES := .venv/libraries
 LONG := $(addprefix libraries/audit_floating_point.py::,diffprivlib_gaussian pydp_gaussian)
 OLD := diffprivlib==0.4.0 opendp==0.6.1 smartnoise-synth==1.0.5
 
-.PHONY: help audit report libraries mutate test statistics lint format bench selftest docs wheel clean
+.PHONY: help audit report libraries mutate test statistics lint format bench selftest docs screenshots wheel clean
 
 help:  ## say what there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 audit: .venv/ready  ## audit every mechanism; leaves the report and the record in reports/, and says what changed
 	$(BIN)/auditdp run audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
@@ -64,6 +64,9 @@ docs: .venv/ready  ## build the documentation into build/site
 	$(BIN)/python -m docs.assembling
 	$(BIN)/zensical build --clean --strict
 
+screenshots: docs  ## pictures of the site's pages and of a report, in build/screenshots; needs Chromium
+	$(BIN)/python -m docs.screenshots
+
 wheel: .venv/ready  ## build the wheel, and check its contents and that it imports on its own
 	rm -rf dist
 	$(BIN)/python -m build --wheel --outdir dist
@@ -83,5 +86,5 @@ $(LIBRARIES)/ready: pyproject.toml constraints.txt
 		--target $(LIBRARIES)/old/$$(echo $$old | sed 's/==/-/') $$old || exit 1; done
 	touch $@
 
-clean:
+clean:  ## remove what was made here, reports aside
 	rm -rf .venv .auditdp .cache dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

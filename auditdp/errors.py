@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sysconfig
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
+
+ELSEWHERE = tuple(
+    folder + os.sep
+    for folder in {str(Path(__file__).parent), *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))}
+)
+"""Where code lies that is not that of whoever reads an audit's errors: the harness, Python, and libraries."""
 
 
 class AuditError(Exception):
@@ -101,3 +111,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(known) if known else 'none'}"
+
+
+def raised_at(error: BaseException) -> str:
+    """Return the innermost line of a user's own code that an exception passed, such as ``counts.py, line 7``, or nothing."""
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    own = next((f for f in frames if Path(f.filename).is_file() and not f.filename.startswith(ELSEWHERE)), None)
+    return f"{Path(own.filename).name}, line {own.lineno}" if own is not None else ""

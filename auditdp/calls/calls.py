@@ -14,7 +14,7 @@ import numpy as np
 from auditdp.calls.inputs import Inputs, difference, of_tensor
 from auditdp.calls.leaves import NUMERIC, Raised
 from auditdp.calls.representation import Array, Outputs, Representation, stacked
-from auditdp.errors import AuditError, MechanismError, RaisedError
+from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
 from auditdp.mechanism import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
 PROBES = 8
@@ -152,7 +152,8 @@ class Calls:
     def _error(self, error: Exception, where: str) -> RaisedError:
         late = "; as a function f(data, rng) of one output, it may raise: that is an output then"
         rarely = late if self._representation is not None and not self.raising else ""
-        found = RaisedError(f"{self.name} raised {type(error).__name__}: {error} (on {where}){rarely}")
+        place = f", at {at}" if (at := raised_at(error)) else ""
+        found = RaisedError(f"{self.name} raised {type(error).__name__}: {error} (on {where}){place}{rarely}")
         found.__cause__ = error
         return found
 

@@ -46,7 +46,10 @@ def compose(
     count: Annotated[int | None, typer.Option(help="How many equal parts.")] = None,
     part: Annotated[list[str] | None, typer.Option(help="Unequal parts, each as EPSILON,DELTA[,TIMES].")] = None,
 ) -> Model:
-    """Adaptive composition of (ε, δ)-DP mechanisms: the optimum, and the theorems that are quoted in its place."""
+    """Adaptive composition of (ε, δ)-DP mechanisms.
+
+    The optimum, and the theorems that are quoted in its place.
+    """
     if part:
         if part_epsilon is not None or part_delta or count is not None:
             raise ConfigurationError("--part describes unequal parts; give all of them so, or none")
@@ -72,7 +75,10 @@ def top_k(
     sensitivity: Sensitivity = 1.0,
     monotone: Annotated[bool, typer.Option(help="A neighbour moves all scores the same way; with --scale.")] = False,
 ) -> Model:
-    """The k largest scores by Gumbel noise, that is k selections by the exponential mechanism."""
+    """The k largest scores by Gumbel noise.
+
+    That is k selections by the exponential mechanism.
+    """
     from auditdp.accountants import top_k as analyses
 
     parameters: dict[str, object] = {"count": count}
@@ -103,7 +109,10 @@ def gaussian(
     sensitivity: Sensitivity = 1.0,
     count: Annotated[int, typer.Option(help="How many releases.")] = 1,
 ) -> Model:
-    """Gaussian noise: the exact curve, zCDP, and for one release the classic formula within and beyond its range."""
+    """Gaussian noise.
+
+    The exact curve, zCDP, and for one release the classic formula within and beyond its range.
+    """
 
     def accountants(sigma: float) -> Sequence[Accountant]:
         from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
@@ -174,7 +183,10 @@ def dp_sgd(
     epochs: Annotated[int | None, typer.Option(help="How many times the data, instead of --steps.")] = None,
     sampling: Annotated[Sampling, typer.Option(help="How batches are drawn.")] = Sampling.poisson,
 ) -> Model:
-    """DP-SGD, with batches as they are drawn: Poisson, of fixed size without replacement, or shuffled each epoch."""
+    """DP-SGD, with batches as they are drawn.
+
+    Poisson, of fixed size without replacement, or shuffled each epoch.
+    """
     if (steps is None) == (epochs is None):
         raise ConfigurationError("say how long the training is: --steps or --epochs, and only one of them")
     free = Free("noise-multiplier", noise_multiplier, True)
@@ -220,7 +232,10 @@ def node_level(
     layers: Annotated[int | None, typer.Option(help="How many layers messages pass through.")] = None,
     reached: Annotated[int | None, typer.Option(help="How many gradients one node changes, instead of both.")] = None,
 ) -> Model:
-    """DP-SGD of a graph neural network, for neighbours that differ in one node of a graph of bounded out-degree."""
+    """DP-SGD of a graph neural network.
+
+    Neighbours differ in one node of a graph of bounded out-degree.
+    """
     from auditdp.accountants.node_level import node_level_accountants, reached_nodes
 
     if reached is None:

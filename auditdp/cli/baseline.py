@@ -23,7 +23,7 @@ File = Annotated[
 ]
 
 
-@baseline_app.command()
+@baseline_app.command(short_help="Make the baseline from a recorded run.")
 def update(
     source: Source = None,
     file: File = None,
@@ -56,7 +56,7 @@ def update(
     typer.echo(f"{path} has {count(len(entries), 'audit')}; review and commit it")
 
 
-@baseline_app.command()
+@baseline_app.command(short_help="Compare a recorded run with the baseline.")
 def check(source: Source = None, file: File = None, profile: Profile = "") -> None:
     """Compare a recorded run, by default the last, with the baseline; exit code 6 where audits became weaker."""
     from auditdp.baseline.file import read_baseline
@@ -71,7 +71,7 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     raise typer.Exit(exit_code(found, record))
 
 
-@baseline_app.command()
+@baseline_app.command(short_help="Say whether the baseline can be read.")
 def lint(file: File = None, profile: Profile = "") -> None:
     """Say whether the baseline can be read, without any run; for a hook before a commit."""
     from auditdp.baseline.file import read_baseline
@@ -81,7 +81,7 @@ def lint(file: File = None, profile: Profile = "") -> None:
     typer.echo(f"{path}: {count(len(read_baseline(path)), 'audit')}")
 
 
-@app.command()
+@app.command(short_help="Say what differs between two recorded runs.")
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A", callback=given, help="Log or JSON report of a run.")],
     after: Annotated[Path, typer.Argument(metavar="B", callback=given, help="Log or JSON report of a later run.")],

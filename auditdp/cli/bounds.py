@@ -25,7 +25,7 @@ class Parameter(StrEnum):
     mu = "mu"
 
 
-@app.command()
+@app.command(short_help="Bound ε from below by scores, guesses or outputs of any tool.")
 def bounds(
     file: Annotated[Path | None, typer.Argument(help="CSV, TSV, NPZ or Parquet file.")] = None,
     scores: Annotated[str, typer.Option(help="Column of membership scores; larger is more like 'in'.")] = "",

@@ -35,8 +35,20 @@ DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
 
 
+ORDER = (
+    *("init", "run", "list", "show", "report", "replay", "confirm", "mutate"),
+    *("baseline", "compare", "nightly", "merge", "config"),
+    *("account", "bounds", "selftest"),
+)
+"""Commands as help lists them: audits and their runs, then the same over time and on many machines, then what needs none."""
+
+
 class _Commands(TyperGroup):
     """The commands; typer ends with exit code 1, which is that of a finding, where input or output end."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of those that are loaded, as help lists them."""
+        return sorted(super().list_commands(ctx), key=ORDER.index)
 
     def invoke(self, ctx: Any) -> Any:
         """Invoke a command.
@@ -56,6 +68,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help can be read on any terminal, and rich costs a third of the start-up
     help="Is a mechanism's claimed privacy guarantee true?",
+    epilog="To begin: auditdp init FILE::FUNCTION writes a first audit, and auditdp run runs it.",
 )
 
 _started: list[Path] = []

@@ -9,16 +9,16 @@ import typer
 from auditdp.cli.common import Profile, app, settings
 from auditdp.config import KINDS
 
-config_app = typer.Typer(no_args_is_help=True, help="The settings of [tool.auditdp], its profiles and the environment.")
+config_app = typer.Typer(no_args_is_help=True, help="Show the settings, and where each comes from.")
 app.add_typer(config_app, name="config")
 
 
 @config_app.callback()
 def _group() -> None:
-    """The settings of [tool.auditdp], its profiles and the environment."""
+    """Show the settings, and where each comes from: [tool.auditdp], its profiles, the environment."""
 
 
-@config_app.command()
+@config_app.command(short_help="Show every setting, with where its value comes from.")
 def show(profile: Profile = "") -> None:
     """Show every setting as a line of TOML, with where its value comes from; options of a command are above them all."""
     found = settings(profile)

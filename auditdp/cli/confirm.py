@@ -13,7 +13,7 @@ from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, budget_option, giv
 from auditdp.errors import ConfigurationError
 
 
-@app.command()
+@app.command(short_help="Test a finding again, with a fresh seed and a fresh α.")
 def confirm(
     finding: Annotated[str, typer.Argument(help="The id of a finding of the last run, or enough of it to be unique.")],
     source: Annotated[Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run.")] = None,

@@ -24,7 +24,7 @@ class CI(StrEnum):
 JOBS = {CI.github: (".github/workflows/privacy.yml", "github.yml"), CI.gitlab: ("privacy.gitlab-ci.yml", "gitlab.yml")}
 
 
-@app.command()
+@app.command(short_help="Write a first audit of a function of yours.")
 def init(
     target: Annotated[
         str, typer.Argument(metavar="FILE::FUNCTION", callback=given, help="Such as package/counts.py::noisy_count.")
@@ -36,10 +36,10 @@ def init(
 ) -> None:
     """Write a first audit of a function, which is read and not run; settings; and a job for CI. Nothing is overwritten.
 
-    The claim comes from the function's parameters or docstring, the neighbours from its annotations; where they say nothing,
-    the file has a guess, and says so.
+    The claim comes from the function's parameters or docstring; where they say nothing, it is a guess, and the file says so.
+    The neighbours come from the annotation of the private data; without one the file has to be given two inputs first.
     """
-    from auditdp.scaffold.audit_file import audit_text
+    from auditdp.scaffold.audit_file import audit_text, neighbours
     from auditdp.scaffold.signature import read_signature
 
     root = Path.cwd().resolve()
@@ -59,7 +59,9 @@ def init(
             typer.echo(f"left {path} as it is")
         else:
             write(Path(path), _template(template))
-            typer.echo(f"wrote {path}")
+            typer.echo(f"wrote {path}: say there where auditdp is installed from")
+    if not neighbours(signature):
+        typer.echo(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")
     typer.echo("next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from auditdp.runner.plan import Listed
 
 
-@app.command("list")
+@app.command("list", short_help="List the audits that would run.")
 def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "") -> None:
     """List the audits that would run, with the first line of what they say."""
     declared, failures = _discovered(paths or list(settings(profile).paths), keyword)
@@ -30,7 +30,7 @@ def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "
         raise typer.Exit(NOTHING)
 
 
-@app.command()
+@app.command(short_help="Show what one audit declares.")
 def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")]) -> None:
     """Show what one audit declares: its claim, source, parameters, neighbours and controls."""
     from auditdp.cli.ending import interruptible

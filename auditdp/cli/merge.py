@@ -13,7 +13,7 @@ import typer
 from auditdp.cli.common import CRASHED, DEFAULT_LOG, LogPath, app, columns, given, say
 
 
-@app.command()
+@app.command(short_help="Make one run of the logs of its shards.")
 def merge(
     logs: Annotated[
         list[Path], typer.Argument(callback=given, help="Logs of the shards (--log of auditdp run --shard).")

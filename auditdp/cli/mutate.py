@@ -11,7 +11,7 @@ from auditdp.cli.run import run
 from auditdp.report.targets import FORMATS
 
 
-@app.command()
+@app.command(short_help="Would the audits notice if their mechanisms were broken?")
 def mutate(
     paths: Paths = None,
     keyword: Keyword = "",

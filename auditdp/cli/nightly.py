@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 WEEK = 7
 
 
-@app.command()
+@app.command(short_help="Run the audits each night, with one α for all nights.")
 def nightly(
     paths: Paths = None,
     file: Annotated[

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from auditdp.results import AuditResult
 
 
-@app.command()
+@app.command(short_help="Run one audit of a recorded run again, bit for bit.")
 def replay(
     finding: Annotated[str, typer.Argument(help="The id of an audit in the last run, or enough of it to be unique.")],
     source: Annotated[
@@ -79,7 +79,7 @@ def replay(
     raise typer.Exit(FOUND if result.verdict in REFUTATIONS or not same else OK)
 
 
-@app.command("report")
+@app.command("report", short_help="Render the report of a recorded run, such as -f html.")
 def report_command(
     source: Source = None,
     output: Annotated[

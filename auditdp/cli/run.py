@@ -27,7 +27,7 @@ class FailOn(StrEnum):
     skipped = "skipped"
 
 
-@app.command()
+@app.command(short_help="Run audits, and report what was found.")
 def run(
     paths: Paths = None,
     keyword: Keyword = "",

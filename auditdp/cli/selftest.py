@@ -9,7 +9,7 @@ import typer
 from auditdp.cli.common import FOUND, OK, app
 
 
-@app.command()
+@app.command(short_help="Does this installation find what is broken, and only that?")
 def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
     """Prove in under a minute that this installation refutes broken mechanisms and leaves correct ones alone."""
     from auditdp.testing.selftest import selftest as check

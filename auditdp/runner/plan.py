@@ -126,7 +126,8 @@ def audit_files(targets: Sequence[str]) -> list[tuple[Path, str]]:
         path = Path(text)
         if not path.exists():
             raise ConfigurationError(
-                f"no such file or folder: {text}; give a folder of {PATTERN} files, a file, or an id"
+                f"no such file or folder: {text}; give a folder of {PATTERN} files, a file, or an id; "
+                "auditdp init FILE::FUNCTION writes a first one"
             )
         files = sorted(f for f in path.rglob(PATTERN) if visible(f, path)) if path.is_dir() else [path]
         found += [(file, name) for file in files if (file, name) not in found]

@@ -18,13 +18,18 @@ PAIRS = (
     (r"\b(?:list|List|Sequence|Iterable|tuple|Tuple)\b", "([0, 1, 1], [1, 1, 1])"),
     (r"\bfloat\b", "(0.0, 1.0)"),
     (r"\bstr\b", '("a", "b")'),
-    (r"", "(0, 1)"),
+    (r"\bint\b", "(0, 1)"),
 )
-"""Two neighbours for data of an annotation that matches, the first that does."""
+"""Two neighbours for data of an annotation that matches, the first that does; without one a guess would show nothing."""
+
+
+def neighbours(signature: Signature) -> str:
+    """Return two neighbours as source, by the annotation of the private data; empty where that says nothing."""
+    return next((pair for pattern, pair in PAIRS if re.search(pattern, signature.annotation)), "")
 
 
 def audit_text(signature: Signature, given: Mapping[str, str]) -> str:
-    """Return an audit file that runs as it is; its comments say what a person has to settle.
+    """Return an audit file that runs as it is, or once it has neighbours; its comments say what a person has to settle.
 
     Args:
         signature: The function.
@@ -42,7 +47,7 @@ def audit_text(signature: Signature, given: Mapping[str, str]) -> str:
             raise ConfigurationError(
                 f"-P {name}: {signature.name} has no such parameter without a default; it has {needed}"
             )
-    pair = next(pair for pattern, pair in PAIRS if re.search(pattern, signature.annotation))
+    pair = neighbours(signature)
     claim = "ApproxDP(epsilon, delta)" if signature.delta else "PureDP(epsilon)"
     own = {name: value for value, name in signature.level_names.items()}
     keywords = {**{name: value for name, value in own.items() if value == "epsilon" or signature.delta}, **given}

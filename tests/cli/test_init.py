@@ -51,12 +51,18 @@ def test_a_function_that_draws_elsewhere_and_a_job_for_gitlab(project):
     assert project("init", "flip.py::flip", "--ci", "none").code == 2
 
 
-def test_inputs_that_are_a_guess_are_said_to_be(project):
+def test_inputs_of_which_nothing_is_known_are_not_guessed(project):
     project.write("ages.py", "def mean(ages, rng):\n    return sum(ages) / len(ages) + rng.laplace()\n")
-    assert project("init", "ages.py::mean", "--ci", "none").code == 0
+    made = project("init", "ages.py::mean", "--ci", "none")
+    assert made.code == 0
+    assert "pairs= in audits/audit_ages.py needs two values of ages that differ in one person's data" in made.out
     written = (project.root / "audits" / "audit_ages.py").read_text()
-    assert "nothing in the source says what the data are" in written
+    assert "nothing in the source says what ages is" in written
     assert max(map(len, written.splitlines())) <= 120
+    unsettled = project("run", "--profile", "ci")
+    assert (unsettled.code, "expected at least one pair of neighbouring inputs" in unsettled.out) == (3, True)
+    project.write("audits/audit_ages.py", written.replace("pairs=[]", "pairs=[([30, 50], [30])]"))
+    assert project("run", "--profile", "ci").code == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -11,17 +12,24 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from PIL import Image
 
 from auditdp.errors import ConfigurationError
 from auditdp.results import Verdict
-from docs import assembling, browser, commands, peers, pictures
+from docs import assembling, browser, commands, peers, pictures, report_picture, screenshots
 from docs.assembling import PAGES, ROOT
-from docs.blocks import RUN, Command, blocks, play, rewritten
+from docs.blocks import RUN, Command, blocks, play, rewritten, untimed
 
 needs_the_builder = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("zensical", "mkdocstrings")),
     reason="needs the docs extra: pip install 'auditdp[docs]'",
 )
+needs_a_browser = pytest.mark.skipif(
+    not any(map(shutil.which, browser.NAMES)), reason=f"needs a browser: one of {', '.join(browser.NAMES)}"
+)
+TELEPHONE = 420
+LOOKED_AT = ROOT / "build" / "screenshots" / "telephone"
+"""What the tests of the site leave to be looked at."""
 ELSEWHERE = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)="(?:https?:)?//[^"]+"')
 
 
@@ -63,6 +71,14 @@ def test_every_option_of_every_command_is_on_its_page():
     for name in ("run", "baseline", "nightly", "bounds"):
         assert f"commands/{name}.md" in pages
         assert f"({name}.md)" in pages[commands.INDEX]
+
+
+@pytest.mark.parametrize("group", [[], ["account"], ["baseline"], ["config"]], ids=" ".join)
+def test_what_help_says_of_a_command_fits_its_line(group):
+    command = [sys.executable, "-m", "auditdp", *group, "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"})
+    assert "Commands:" in shown.stdout
+    assert [line for line in shown.stdout.splitlines() if line.endswith("...") and not line.startswith("Usage")] == []
 
 
 def test_choices_in_a_table_keep_their_bars():
@@ -211,26 +227,57 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
 
 
 @needs_the_builder
-@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
-def test_no_page_is_wider_than_a_telephone(site):
-    shown = [
-        *own_pages(),
-        "CI.md",
-        "reports/claims.md",
-        "reports/claims/dpar.md",
-        "reports/experiments.md",
-        "commands/run.md",
-    ]
-    pages = sorted(path.replace(".md", ".html") for path in shown)
-    beyond = browser.overflow(site, pages, width=420)
-    assert sorted(beyond) == pages
-    assert {page: pixels for page, pixels in beyond.items() if pixels > 0} == {}
+@needs_a_browser
+def test_every_kind_of_page_fits_a_telephone_and_has_a_dark_ground(site):
+    documents = ["CI.html", "reports/claims/dpar.html", "reports/experiments.html", "reports/scale.html"]
+    own = [path.replace(".md", ".html") for path in own_pages()]
+    fits_and_is_dark(site, {*screenshots.PAGES, *screenshots.command_pages(), *own, *documents})
+    screenshots.take(site, [*screenshots.PAGES, "commands/run.html"], LOOKED_AT, widths=[TELEPHONE])
 
 
-@pytest.mark.skipif(not any(map(shutil.which, browser.NAMES)), reason="needs Chromium")
-def test_a_page_that_is_too_wide_is_measured(tmp_path):
-    (tmp_path / "wide.html").write_text("<div style='width: 700px'>x</div>", encoding="utf-8")
-    (tmp_path / "narrow.html").write_text("<div style='width: 100px; overflow: auto'>x</div>", encoding="utf-8")
-    beyond = browser.overflow(tmp_path, ["wide.html", "narrow.html"], width=420)
-    assert beyond["wide.html"] > 250
-    assert beyond["narrow.html"] == 0
+@needs_a_browser
+def test_a_report_fits_a_telephone_and_has_a_dark_ground(tmp_path):
+    pages = report_picture.report(tmp_path)
+    fits_and_is_dark(tmp_path, set(pages))
+    screenshots.take(tmp_path, pages, LOOKED_AT, widths=[TELEPHONE])
+
+
+def fits_and_is_dark(folder, pages):
+    light, dark = (browser.looks(folder, sorted(pages), width=TELEPHONE, dark=dark) for dark in (False, True))
+    assert set(light) == set(dark) == pages
+    assert {page: look.beyond for page, look in light.items() if look.beyond > 0} == {}
+    assert {page: look.ground for page, look in dark.items() if look.ground == light[page].ground} == {}
+
+
+@needs_a_browser
+def test_a_page_that_is_too_wide_or_never_dark_is_found(tmp_path):
+    ground = "<meta name='color-scheme' content='light dark'><style>body {background: #fff}</style>"
+    (tmp_path / "wide.html").write_text(f"{ground}<div style='width: 700px'>x</div>", encoding="utf-8")
+    (tmp_path / "narrow.html").write_text(
+        "<style>body {background: #fff} @media (prefers-color-scheme: dark) {body {background: #000}}</style>"
+        "<div style='width: 100px; overflow: auto'>x</div>",
+        encoding="utf-8",
+    )
+    light, dark = (
+        browser.looks(tmp_path, ["wide.html", "narrow.html"], width=420, dark=dark) for dark in (False, True)
+    )
+    assert light["wide.html"].beyond > 250
+    assert light["narrow.html"].beyond == 0
+    assert (light["wide.html"].ground, dark["wide.html"].ground) == ("rgb(255, 255, 255)",) * 2
+    assert (light["narrow.html"].ground, dark["narrow.html"].ground) == ("rgb(255, 255, 255)", "rgb(0, 0, 0)")
+
+
+def test_without_a_browser_the_remedy_is_said(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"none of chromium, .* is on the path; on Debian: apt-get install"):
+        browser.browser()
+
+
+def test_a_site_that_is_not_built_is_said_to_be(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"index\.html: no such page; make docs builds the site"):
+        screenshots.take(tmp_path, ["index.html"], tmp_path)
+
+
+def test_the_picture_of_a_report_is_of_what_the_readme_shows():
+    with Image.open(report_picture.PICTURE) as picture:
+        assert untimed(picture.info["shown"]) == untimed(report_picture.example()[1]), "python -m docs.report_picture"

@@ -1,10 +1,11 @@
+import json
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from auditdp.collection import collect
-from auditdp.errors import EXTRAS, CollectionError, MissingExtraError, did_you_mean
+from auditdp.errors import EXTRAS, CollectionError, MissingExtraError, did_you_mean, raised_at
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -41,3 +42,14 @@ def test_did_you_mean():
     assert did_you_mean("epsilom", ["epsilon", "delta"]) == "did you mean 'epsilon'?"
     assert did_you_mean("zzz", ["b", "a"]) == "known: a, b"
     assert did_you_mean("zzz", []) == "known: none"
+
+
+def test_where_something_is_raised_is_the_innermost_line_that_is_no_library_s():
+    def careless(words):
+        return json.loads(words)  # raises
+
+    with pytest.raises(json.JSONDecodeError) as caught:
+        careless("{")
+    line = next(number for number, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "# raises" in text)
+    assert raised_at(caught.value) == f"test_errors.py, line {line}"
+    assert raised_at(ValueError("never raised")) == ""

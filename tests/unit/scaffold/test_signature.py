@@ -75,6 +75,13 @@ def test_neighbours_by_annotation(read, annotation, pair):
     assert ("import numpy as np\n" in text) == ("np." in pair)
 
 
+@pytest.mark.parametrize("annotation", ["", ": Graph", ": 'Records'"])
+def test_no_neighbours_where_the_annotation_says_nothing(read, annotation):
+    text = audit_text(read(f"def f(x{annotation}, rng): pass"), {})
+    ast.parse(text)
+    assert "        pairs=[],\n" in text
+
+
 @pytest.mark.parametrize(
     ("path", "module"),
     [
