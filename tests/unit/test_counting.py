@@ -11,7 +11,8 @@ import pytest
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, StepLaw
 from auditdp.errors import MechanismError
 from auditdp.evidence.counting import FIRST_RUNS, counting_evidence
-from auditdp.judgement import COUNTING_ALPHA, Settings, run_audit
+from auditdp.judgement import Settings, run_audit
+from auditdp.judgement.gathering import COUNTING_ALPHA
 from auditdp.laws import FiniteLaw, GaussianLaw
 from auditdp.randomness import stream
 from auditdp.report import html, terminal
