@@ -50,6 +50,11 @@ class Offers:
         return found
 
     @property
+    def lists_corner_cases(self) -> bool:
+        """Whether the adjacency says which pairs these are; they are not made for that."""
+        return self._method("corner_cases") is not None
+
+    @property
     def remedy(self) -> str:
         """What to declare so that all pairs can be enumerated, in words; empty where there is nothing to declare."""
         return str(getattr(self.adjacency, "remedy", None) or "")
@@ -61,10 +66,14 @@ class Offers:
         return found
 
     def _asked(self, name: str) -> Any:
+        method = self._method(name)
+        return None if method is None else method()
+
+    def _method(self, name: str) -> Any:
         method = getattr(self.adjacency, name, None)
         if method is not None and not callable(method):
             raise self._refused(f"a method {name}()", method)
-        return None if method is None else method()
+        return method
 
     def _refused(self, expected: str, found: Any) -> AdjacencyError:
         return AdjacencyError(f"{self.adjacency.name}: expected {expected}, got {brief(found)}; correct or rename it")

@@ -28,6 +28,7 @@ from hypothesis.strategies import SearchStrategy
 
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
+from auditdp.adjacency.offers import offers
 from auditdp.betting.batch import Batch
 from auditdp.betting.distance import Usual, distance, spread_of
 from auditdp.betting.estimators import ESTIMATORS
@@ -80,7 +81,7 @@ MOST_CALLS_TO_SHRINK = 200_000
 
 def can_search(adjacency: Adjacency) -> bool:
     """Return whether the adjacency generates pairs that it does not list."""
-    if not hasattr(adjacency, "strategy") or (isinstance(adjacency, Neighbours) and adjacency.search is None):
+    if offers(adjacency).generated is None or (isinstance(adjacency, Neighbours) and adjacency.search is None):
         return False
     every = adjacency.exhaustive()
     return every is None or len(every) > len(adjacency.pairs())
@@ -144,7 +145,7 @@ class _Search:
 
     def first_round(self, calls: int) -> list[_Scored]:
         """Look at corner cases and at generated pairs, and return those that differ, the best first."""
-        corners: Sequence[Pair] = getattr(self.adjacency, "corner_cases", list)()
+        corners = offers(self.adjacency).corner_cases or []
         listed = [table.pair for table in self.game.tables]
         seen: dict[Any, _Scored] = {}
         spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, FIRST)])
@@ -266,8 +267,10 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
 
 def _generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
     """Return what an adjacency generates; where it lists corner cases, also pairs that are like them."""
-    wide = getattr(adjacency, "wide", None) if hasattr(adjacency, "corner_cases") else None
-    return adjacency.strategy() if wide is None else adjacency.strategy() | wide()
+    offered = offers(adjacency)
+    assert offered.generated is not None  # else nothing is searched
+    wide = offered.wide if offered.lists_corner_cases else None
+    return offered.generated if wide is None else offered.generated | wide
 
 
 def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None, int]:

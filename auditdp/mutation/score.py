@@ -27,6 +27,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.adjacency.offers import offers
 from auditdp.calls import Calls
 from auditdp.capabilities import capabilities
 from auditdp.claims import ApproxDP, PureDP
@@ -130,8 +131,11 @@ def _others(adjacency: Adjacency, settings: Settings) -> list[Pair]:
     rng = settings.streams("mutants")("pairs", 0)
     everything = adjacency.exhaustive()
     if everything is None:
-        generated = maximise(adjacency.strategy(), lambda _: 0.0, examples=COMPARED, seed=int(rng.integers(2**63)))
-        return [pair for _, pair in generated]
+        generated = offers(adjacency).generated
+        if generated is None:
+            return []
+        found = maximise(generated, lambda _: 0.0, examples=COMPARED, seed=int(rng.integers(2**63)))
+        return [pair for _, pair in found]
     return [everything[k] for k in rng.permutation(len(everything))[:COMPARED]]
 
 
