@@ -29,8 +29,8 @@ try:
     from hypothesis.strategies._internal.lazy import unwrap_strategies
 except ImportError as error:
     raise ImportError(
-        f"Hypothesis {hypothesis.__version__} has no {error.name or error}, which auditdp uses; install the versions that "
-        "auditdp asks for: pip install --upgrade auditdp"
+        f"Hypothesis {hypothesis.__version__} has no {error.name or error}, which auditdp uses; install a version that "
+        "auditdp asks for (`pip check` names it)"
     ) from error
 
 Strategy = st.SearchStrategy[Any]
@@ -143,7 +143,7 @@ def part_of(strategy: Strategy) -> Part:
     except AttributeError as error:
         raise AuditError(
             f"Hypothesis {hypothesis.__version__} keeps what {type(inner).__name__} is made of where auditdp does not look "
-            f"({error}); install the versions that auditdp asks for: pip install --upgrade auditdp"
+            f"({error}); install a version that auditdp asks for (`pip check` names it)"
         ) from error
 
 

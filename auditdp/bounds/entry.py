@@ -108,9 +108,8 @@ def from_counts(
     True
     """
     question = question_of(parameter, delta, alpha, claim)
-    (first, n_first), (second, n_second) = (
-        inputs.increasing("occurrences <= runs", *pair) for pair in ((first, n_first), (second, n_second))
-    )
+    first, n_first = inputs.increasing(first=first, n_first=n_first)
+    second, n_second = inputs.increasing(second=second, n_second=n_second)
     counts = Counts(first, n_first, second, n_second)
     return two_arms(counts, question, _chosen("counts", question, method), [EVENT, RUNS])
 
@@ -146,7 +145,7 @@ def from_guesses(
     """
     question = question_of(parameter, delta, alpha, claim)
     correct, guesses, canaries = inputs.increasing(
-        "right <= guesses <= canaries", correct, guesses, guesses if canaries is None else canaries
+        correct=correct, guesses=guesses, canaries=guesses if canaries is None else canaries
     )
     if guesses == 0:
         raise ConfigurationError(f"none of {canaries} canaries was guessed; make at least one guess")
@@ -236,7 +235,7 @@ def in_one_run(
     if method == "scan" or (method == "auto" and question.curve == EpsilonDelta()):
         return scanned(scan.nested_sets(scores, labels, guess), question, ONE_RUN)
     shares = [max(1, round(share * len(scores))) for share in GUESS_SHARES]
-    numbers = {inputs.increasing("guesses <= canaries", n, len(scores))[0] for n in guesses or shares}
+    numbers = {inputs.increasing(guesses=n, canaries=len(scores))[0] for n in guesses or shares}
     truth = labels[scan.descending(scores, rng)]
     pairs = [(scan.right_guesses(truth, number, guess), number) for number in sorted(numbers)]
     chosen = "one-run-curve" if method == "auto" else method

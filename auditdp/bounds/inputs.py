@@ -31,16 +31,18 @@ def question_of(parameter: str, delta: float, alpha: float, claim: float | None)
     return Question(curve_of(parameter, delta), float(alpha), None if claim is None else float(claim))
 
 
-def increasing(names: str, *values: Any) -> tuple[int, ...]:
-    """Return whole numbers 0 <= ... <= ..., of which the last is positive.
+def increasing(**counts: Any) -> tuple[int, ...]:
+    """Return whole numbers 0 <= ... <= ..., given by their names, of which the last is positive.
 
     Raises:
         ConfigurationError: If they are not.
     """
+    values = list(counts.values())
     whole = all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values)
-    if not whole or list(values) != sorted(values) or values[0] < 0 or values[-1] < 1:
-        shown = " and ".join(repr(value) for value in values)
-        raise ConfigurationError(f"expected whole numbers 0 <= {names}, the last positive, got {shown}")
+    if not whole or values != sorted(values) or values[0] < 0 or values[-1] < 1:
+        *_, last = counts
+        shown = ", ".join(f"{name}={value!r}" for name, value in counts.items())
+        raise ConfigurationError(f"expected whole numbers 0 <= {' <= '.join(counts)} and {last} > 0, got {shown}")
     return tuple(int(value) for value in values)
 
 

@@ -132,10 +132,10 @@ def test_verbose_prints_what_audits_print(five):
 
 
 def complete(*words):
-    """What the shell is offered for the last word."""
+    """What the shell is offered for the last word, sorted: the order is the shell's."""
     asked = {"_AUDITDP_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
     done = subprocess.run([SCRIPT], env=environment() | asked, capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return sorted(done.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -452,8 +452,8 @@ NAN = [3.0, math.nan, 1, 0]
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: from_counts(5, 4, 0, 4), ["0 <= occurrences <= runs", "5 and 4"]),
-        (lambda: from_counts(0, 0, 0, 4), ["the last positive", "0 and 0"]),
+        (lambda: from_counts(5, 4, 0, 4), ["0 <= first <= n_first", "first=5, n_first=4"]),
+        (lambda: from_counts(0, 0, 0, 4), ["n_first > 0", "first=0, n_first=0"]),
         (lambda: from_counts(1.5, 4, 0, 4), ["whole numbers", "1.5"]),
         (lambda: from_counts(1, 4, 0, 4, alpha=0), ["alpha between 0 and 1", "0"]),
         (lambda: from_counts(1, 4, 0, 4, claim=-1), ["claim > 0", "-1", "leave it out"]),
@@ -463,8 +463,8 @@ NAN = [3.0, math.nan, 1, 0]
         (lambda: from_counts(1, 4, 0, 4, parameter="mu", delta=0.1), ["delta=0.1 has no meaning for mu"]),
         (lambda: from_counts(1, 4, 0, 4, parameter="epsilom"), ["did you mean 'epsilon'?"]),
         (lambda: from_counts(1, 4, 0, 4, method="exakt"), ["'exakt'", "did you mean 'exact'?"]),
-        (lambda: from_guesses(5, 4), ["right <= guesses <= canaries", "5 and 4"]),
-        (lambda: from_guesses(4, 4, canaries=3), ["right <= guesses <= canaries", "4 and 4 and 3"]),
+        (lambda: from_guesses(5, 4), ["correct <= guesses <= canaries", "correct=5, guesses=4"]),
+        (lambda: from_guesses(4, 4, canaries=3), ["correct <= guesses <= canaries", "guesses=4, canaries=3"]),
         (lambda: from_guesses(0, 0, canaries=3), ["none of 3 canaries was guessed"]),
         (lambda: from_guesses(3, 4, delta=0.1, method="binomial"), ["'binomial' does not fit", "delta=0.1"]),
         (lambda: methods("score"), ["unknown kind of record 'score'"]),
