@@ -257,8 +257,14 @@ def _without_address(data: Any) -> str:
     return f"{type(data).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(data).items())})"
 
 
+LONGEST_GRAPH = 160
+"""Characters of a graph whose edges are listed: a report draws it from them. Some 20 nodes with few edges have as many."""
+
+
 def brief(data: Any, limit: int = 60) -> str:
     """Return a short, one-line rendering of an input: the adjacency matrix of a graph by its edges, such as 01 12.
+
+    Of a graph with too many edges to list it has their number.
 
     It holds no address of an object, as no record may depend on where objects lie.
     """
@@ -266,9 +272,10 @@ def brief(data: Any, limit: int = 60) -> str:
         data = data.item()
     if _is_graph(data):
         between = "" if len(data) <= 10 else "-"
-        edges = " ".join(f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data)))
-        text = f"{len(data)} nodes, {f'edges {edges}' if edges else 'no edges'}"
-    elif is_table(data):
+        edges = [f"{i}{between}{j}" for i, j in np.argwhere(np.triu(data))]
+        listed = f"{len(data)} nodes, {' '.join(['edges', *edges]) if edges else 'no edges'}"
+        return listed if len(listed) <= LONGEST_GRAPH else f"{len(data)} nodes, {len(edges):,} edges"
+    if is_table(data):
         text = f"{len(data)} rows {data.to_dict('list')}"
     else:
         text = (

@@ -141,12 +141,12 @@ def gap_node_arcs(count=1):
     row="GAP",
     reading="node level, arcs sampled: the noisy aggregations",
 )
-def gap_node_displaced(sigma=1.0, count=20, leaves=4):
+def gap_node_displaced(sigma=1.0, count=9):
     """A hop of GAP on arcs of which a node sends one, with noise λ, is 1/λ-Gaussian DP for a node, its own row left out.
 
     False: the node takes the place of arcs that other nodes had sent.
     """
-    room, pair = pipelines(), hub(count, leaves)
+    room, pair = pipelines(), hub(count, 0)
     return Audit(
         mechanism=room.GAPAggregations(aggregated(pair, 1 + 2 * count), 1, sigma, 1.0, out_degree=1, unseen=0),
         claim=GaussianDP(1 / sigma),
@@ -248,7 +248,7 @@ def sage_node_arcs(count=4):
     row="SAGE-DP",
     reading="arcs sampled: the noised sum of a step",
 )
-def sage_node_displaced(noise=1.0, count=16):
+def sage_node_displaced(noise=1.0, count=9):
     """A step of SAGE-DP on arcs of which a node sends one, with noise λ for 1 + 1 nodes, is 1/λ-Gaussian DP for a node.
 
     False: the node takes the place of arcs that other nodes had sent, whose gradients turn.

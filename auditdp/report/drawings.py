@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from auditdp.report.text import shorten
 
-MOST_NODES = 16
+MOST_NODES = 24
 MOST_CELLS = 24
 """Columns of an array that is drawn."""
 MOST_ROWS = 8

@@ -173,6 +173,9 @@ def test_graphs_are_rendered_by_their_edges():
     large = np.zeros((12, 12), np.int8)
     large[1, 11] = large[11, 1] = 1
     assert brief(large) == "12 nodes, edges 1-11"
+    cycle = np.roll(np.eye(90, dtype=np.int8), 1, axis=0)
+    cycle += cycle.T
+    assert brief(cycle) == "90 nodes, 90 edges"  # too many to be listed
     for i, j, value in ((0, 2, 1), (2, 2, 1), (0, 1, 2)):  # one direction only, a loop, not a bit
         other = matrix.copy()
         other[i, j] = value

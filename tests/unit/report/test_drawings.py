@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from auditdp.report.drawings import Cells, Graph, Words, drawing, inputs
 def test_the_graphs_of_a_written_pair_are_read_back(data):
     pair = data.draw(EdgeDP(data.draw(st.sampled_from([2, 3, 5, 9, 10, 12]))).strategy())
     found = inputs(str(pair))
-    if "…" in str(pair):
+    if re.search(r"\d edges", str(pair)):  # the number of edges instead of too many
         assert found is None
         return
     assert found is not None
