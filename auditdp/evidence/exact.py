@@ -23,7 +23,7 @@ from flint import arb
 from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import sides
 from auditdp.adjacency.offers import offers
-from auditdp.capabilities import capabilities
+from auditdp.capabilities import Capabilities, capabilities
 from auditdp.claims import Claim, GaussianDP
 from auditdp.details import ExactDetails
 from auditdp.errors import AuditError, MechanismError
@@ -108,59 +108,92 @@ def exact_evidence(
         if refuting and stated.of_output:
             pairs = _first_that_breaks(stated, claim, adjacency, pairs) or pairs
         compared = by_pairs(able, stated, claim, adjacency, pairs, seed=seed, examples=examples)
-    # An envelope is of the output, and its pairs attain it where no law says otherwise.
-    attained = envelope is not None or (stated is not None and stated.of_output)
-    judged = [_judge(loss, claim) for loss in compared.losses]
-    broken = [k for k, (_, breaks) in enumerate(judged) if breaks]
-    within = all(holds for holds, _ in judged)
-    bounded = compared.coverage.bound is None or _judge(compared.coverage.bound, claim)[0]
-    # A counterexample comes from a pair that certainly breaks the claim; else the pair that comes nearest is shown.
-    k = max(broken or range(len(judged)), key=lambda k: size(compared.losses[k]))
-    worst, pair = compared.losses[k], compared.pairs[k]
-    ends = [_levels(loss, claim) for loss in [*compared.losses, compared.coverage.bound or worst]]
-    known = all(level is not None for level in ends)
-    common: dict[str, Any] = {
-        "kind": "exact",
-        "assumptions": _assumptions(able.name, stated, compared, pair, attained=attained),
-        "details": ExactDetails(
-            exact_epsilon=worst.lower if attained and (worst.mu is None or is_pure(claim)) else None,
-            worst_pair=str(pair),
-            loss_computed_from=worst.source,
-            scope=compared.coverage.scope,
-            pairs_enumerated=compared.looked_at,
-            given_sensitivity=able.sensitivity if compared.coverage.bound is not None and envelope is None else None,
-            **_curves(claim, stated, worst, pair),
-        ),
-        "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known and attained else None,
-        "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
-    }
-    if broken and attained:
-        if envelope is not None and not compared.by_law:
-            found = _envelope_counterexample(envelope, k, worst, pair, claim)
-        else:
-            assert stated is not None  # its law gave the loss
-            if compared.searchable:
-                pair = _smallest(adjacency, stated, claim, pair, seed=seed, examples=examples)
-            found = _counterexample(stated, pair, claim)
+    found = _Comparison(able, claim, stated, envelope, compared)
+    if found.broken and found.attained:
         return Evidence(
             verdict=Verdict.VIOLATED,
-            statement=f"Exact {_value(worst, claim)} over {compared.coverage.scope}; the claim is {claim}",
-            counterexample=found,
-            **common,
+            statement=f"Exact {_value(found.worst, claim)} over {compared.coverage.scope}; the claim is {claim}",
+            counterexample=found.counterexample(adjacency, seed=seed, examples=examples),
+            **found.recorded(),
         )
-    said = _reached(worst, compared, claim, attained=attained)
-    if within and bounded and compared.complete:
-        return Evidence(verdict=Verdict.CERTIFIED, statement=f"{said}, certainly within {claim}", **common)
-    if broken:
-        reason = "that is the law before post-processing, and the output may lose less"
-    elif within and bounded:
-        reason = compared.coverage.check()
-    elif within and compared.coverage.check() == "":
-        reason = "that is a bound, which no pair that was looked at attains"
-    else:
-        margin = f"the margin is within the rounding or enclosure of a loss computed from {worst.source}"
-        reason = "; ".join(filter(None, [margin, compared.coverage.check()]))
-    return Evidence(verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {reason}", **common)
+    said = _reached(found.worst, compared, claim, attained=found.attained)
+    if found.within and found.bounded and compared.complete:
+        return Evidence(verdict=Verdict.CERTIFIED, statement=f"{said}, certainly within {claim}", **found.recorded())
+    return Evidence(
+        verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {found.undecided_because()}", **found.recorded()
+    )
+
+
+class _Comparison:
+    """The losses that were compared with a claim, and how they stand to it.
+
+    Attributes:
+        attained: Whether some output attains the losses: an envelope is of the output, and its pairs attain it where no law
+            says otherwise.
+        broken: Which pairs certainly break the claim.
+        within: Whether all that were looked at certainly keep it.
+        bounded: Whether the bound on all others certainly keeps it.
+        index: Of the pair that is shown: one that certainly breaks the claim, else the one that comes nearest.
+        worst: Its loss.
+        pair: The pair.
+    """
+
+    def __init__(
+        self, able: Capabilities, claim: Claim, stated: Stated | None, envelope: Envelope | None, compared: Compared
+    ) -> None:
+        self.able, self.claim, self.stated, self.envelope, self.compared = able, claim, stated, envelope, compared
+        self.attained = envelope is not None or (stated is not None and stated.of_output)
+        judged, bound = [_judge(loss, claim) for loss in compared.losses], compared.coverage.bound
+        self.broken = [k for k, (_, breaks) in enumerate(judged) if breaks]
+        self.within = all(holds for holds, _ in judged)
+        self.bounded = bound is None or _judge(bound, claim)[0]
+        self.index = max(self.broken or range(len(judged)), key=lambda k: size(compared.losses[k]))
+        self.worst, self.pair = compared.losses[self.index], compared.pairs[self.index]
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what an evidence holds whatever its verdict is."""
+        claim, compared, worst = self.claim, self.compared, self.worst
+        coverage = compared.coverage
+        ends = [_levels(loss, claim) for loss in [*compared.losses, coverage.bound or worst]]
+        known = all(level is not None for level in ends)
+        calibrated = coverage.bound is not None and self.envelope is None
+        return {
+            "kind": "exact",
+            "assumptions": _assumptions(self.able.name, self.stated, compared, self.pair, attained=self.attained),
+            "details": ExactDetails(
+                exact_epsilon=worst.lower if self.attained and (worst.mu is None or is_pure(claim)) else None,
+                worst_pair=str(self.pair),
+                loss_computed_from=worst.source,
+                scope=coverage.scope,
+                pairs_enumerated=compared.looked_at,
+                given_sensitivity=self.able.sensitivity if calibrated else None,
+                **_curves(claim, self.stated, worst, self.pair),
+            ),
+            "epsilon_lower": max(level[0] for level in ends[:-1] if level) if known and self.attained else None,
+            "epsilon_upper": max(level[1] for level in ends if level) if known and compared.complete else None,
+        }
+
+    def counterexample(self, adjacency: Adjacency, *, seed: int, examples: int) -> Counterexample:
+        """Spell out the pair that breaks the claim, or a smaller one that a search comes to."""
+        if self.envelope is not None and not self.compared.by_law:
+            return _envelope_counterexample(self.envelope, self.index, self.worst, self.pair, self.claim)
+        assert self.stated is not None  # its law gave the loss
+        pair = self.pair
+        if self.compared.searchable:
+            pair = _smallest(adjacency, self.stated, self.claim, pair, seed=seed, examples=examples)
+        return _counterexample(self.stated, pair, self.claim)
+
+    def undecided_because(self) -> str:
+        """Say why the claim is neither broken nor certified."""
+        unchecked = self.compared.coverage.check()
+        if self.broken:
+            return "that is the law before post-processing, and the output may lose less"
+        if self.within and self.bounded:
+            return unchecked
+        if self.within and unchecked == "":
+            return "that is a bound, which no pair that was looked at attains"
+        margin = f"the margin is within the rounding or enclosure of a loss computed from {self.worst.source}"
+        return "; ".join(filter(None, [margin, unchecked]))
 
 
 def _first_that_breaks(
