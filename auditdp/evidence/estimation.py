@@ -88,54 +88,45 @@ def estimation_evidence(
         for k, (name, group) in enumerate(inputs.items())
         for sample in _samples(made, promise, name, group, each, streams("estimation", k))
     ]
-    broken, within = _judge(promise, samples, alpha)
     level = alpha / len(samples)
-    classes = [
-        _describe([s for s in samples if s.name == name], group, promise, level) for name, group in inputs.items()
-    ]
-    common: dict[str, Any] = {
-        "kind": "estimation",
-        "calls": sum(len(s.errors) for s in samples),
-        "details": EstimationDetails(classes=classes, margin=promise.margin),
+    classes = {
+        name: _describe([s for s in samples if s.name == name], group, promise, level) for name, group in inputs.items()
     }
+    broken, within = _judge(promise, samples, alpha)
+    refuted = dict.fromkeys(s.name for s, is_broken in zip(samples, broken, strict=True) if is_broken)
+    worst = max((classes[name] for name in refuted), key=lambda c: _severity(promise, c), default=None)
     said = str(promise)[0].upper() + str(promise)[1:]
-    refuted = [c for c in classes if any(b for b, s in zip(broken, samples, strict=True) if s.name == c.name)]
     undeclared = any(s.limits is None for s in samples)
-    if refuted:
-        worst = max(refuted, key=lambda c: _severity(promise, c))
+    if worst is not None:
         check_finding(made, inputs[worst.name][:2], streams, calls)
-        asymptotic = undeclared and isinstance(promise, Unbiased)
-        return Evidence(
-            verdict=Verdict.VIOLATED,
-            statement=f"{said} is refuted in {len(refuted)} of {len(classes)} classes at "
-            f"{'the asymptotic ' if asymptotic else ''}level {alpha:.4g}",
-            assumptions=_assumptions(promise, samples, alpha, asymptotic, refuted=True),
-            counterexample=Counterexample(pair=worst.name, explanation=_explain(promise, worst)),
-            **common,
-        )
-    asymptotic = undeclared and promise.kurtosis is None
-    assumptions = _assumptions(promise, samples, alpha, asymptotic, refuted=False)
-    if within.all():
-        return Evidence(
-            verdict=Verdict.EQUIVALENT,
-            statement=f"{said} holds in all {len(classes)} classes with "
-            f"{'asymptotic ' if asymptotic else ''}{confidence(alpha)}",
-            assumptions=assumptions,
-            **common,
-        )
-    undecided = sorted({s.name for s, inside in zip(samples, within, strict=True) if not inside})
-    steady = asymptotic and any(not means.varies(s.errors) for s in samples if s.name in undecided)
-    needed = "more calls are needed to show it"
-    if asymptotic:
-        needed = f"more calls are needed for an asymptotic test to show it, or a declared range ({DECLARE}),"
-    if steady:
-        needed = f"a declared range ({DECLARE}) is needed to show it, and no asymptotic test will do,"
+        asymptotic, verdict = undeclared and isinstance(promise, Unbiased), Verdict.VIOLATED
+        at = f"{'the asymptotic ' if asymptotic else ''}level {alpha:.4g}"
+        statement = f"{said} is refuted in {len(refuted)} of {len(classes)} classes at {at}"
+    else:
+        asymptotic, verdict = undeclared and promise.kurtosis is None, Verdict.EQUIVALENT
+        at = f"{'asymptotic ' if asymptotic else ''}{confidence(alpha)}"
+        statement = f"{said} holds in all {len(classes)} classes with {at}"
+        if undecided := [s for s, is_within in zip(samples, within, strict=True) if not is_within]:
+            verdict, statement = Verdict.NOT_REFUTED, f"{said} is not refuted, but {_needed(undecided, asymptotic)}"
     return Evidence(
-        verdict=Verdict.NOT_REFUTED,
-        statement=f"{said} is not refuted, but {needed} for: {', '.join(undecided[:5])}",
-        assumptions=assumptions,
-        **common,
+        kind="estimation",
+        verdict=verdict,
+        statement=statement,
+        calls=sum(len(s.errors) for s in samples),
+        assumptions=_assumptions(promise, samples, alpha, asymptotic, refuted=worst is not None),
+        counterexample=None if worst is None else Counterexample(pair=worst.name, explanation=_explain(promise, worst)),
+        details=EstimationDetails(classes=list(classes.values()), margin=promise.margin),
     )
+
+
+def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:
+    """Say what would show that the promise holds for the inputs for which that is open."""
+    names = ", ".join(sorted({s.name for s in undecided})[:5])
+    if not asymptotic:
+        return f"more calls are needed to show it for: {names}"
+    if all(means.varies(s.errors) for s in undecided):
+        return f"more calls are needed for an asymptotic test to show it, or a declared range ({DECLARE}), for: {names}"
+    return f"a declared range ({DECLARE}) is needed to show it, and no asymptotic test will do, for: {names}"
 
 
 def _samples(

@@ -116,28 +116,35 @@ def _search(comparison: Comparison, adjacency: Adjacency, examples: int, rng: np
     return violations[-1] if violations else None
 
 
-def _evidence(comparison: Comparison, violation: Difference | None, listed: int, *, complete: bool) -> Evidence:
-    largest, sensitivity, norm = comparison.largest, comparison.sensitivity, comparison.norm
-    assert largest is not None  # checked by the caller
+def _scope(comparison: Comparison, listed: int, *, complete: bool) -> str:
+    """Say which pairs were compared, and how."""
     count = f"{listed:,} pairs" if listed > 1 else "1 pair"
     if complete:
         count = f"all {count}" if listed > 1 else "the only pair"
     elif comparison.pairs > listed:
         count += f" and {comparison.pairs - listed:,} generated ones"
     scope = f"{count} of {comparison.adjacency.name}"
+    if comparison.random:
+        scope += f", with {DRAWS} draws of the query's own randomness each"
+    if comparison.uncoupled:
+        scope += (
+            f" (on {comparison.uncoupled:,} of them a larger one does not count, since the two inputs drew unequally "
+            "much randomness)"
+        )
+    return scope
+
+
+def _evidence(comparison: Comparison, violation: Difference | None, listed: int, *, complete: bool) -> Evidence:
+    largest, sensitivity, norm = comparison.largest, comparison.sensitivity, comparison.norm
+    assert largest is not None  # checked by the caller
+    scope = _scope(comparison, listed, complete=complete)
     assumptions = [
         "the noise is added to this query and scaled to this sensitivity",
         "the query draws randomness from its generator only",
         f"neighbours: {comparison.adjacency.name}",
     ]
     if comparison.random:
-        scope += f", with {DRAWS} draws of the query's own randomness each"
         assumptions.append("the calibration is argued for equal internal randomness on both inputs")
-    if comparison.uncoupled:
-        scope += (
-            f" (on {comparison.uncoupled:,} of them a larger one does not count, since the two inputs drew unequally "
-            "much randomness)"
-        )
     common: dict[str, Any] = {
         "kind": "sensitivity",
         "assumptions": assumptions,
