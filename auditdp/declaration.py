@@ -21,13 +21,13 @@ from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.sized import of_size, records
 from auditdp.claims import Claim
 from auditdp.config import DATA_VARIABLE
-from auditdp.details import DETAILS
+from auditdp.details import KINDS
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
 from auditdp.evidence.promises import Promise, Unbiased, VarianceAtMost
 from auditdp.mechanism import brief
 from auditdp.results import DECLARABLE
 
-KINDS = tuple(kind for kind in DETAILS if kind != "estimation")
+CHOICES = tuple(kind for kind in KINDS if kind != "estimation")
 """Kinds of evidence about a privacy claim, as they are gathered."""
 DEFAULT_KINDS = ("exact", "accounting", "game", "counting", "sensitivity")
 """Those that are gathered where they apply, unless an audit names its own."""
@@ -118,8 +118,8 @@ class Audit:
         if self.pairs is not None:
             as_adjacency(self.pairs)  # refused here, at the line of the audit, and not when it runs
         for kind in self.evidence or ():
-            if kind not in KINDS:
-                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, KINDS)}")
+            if kind not in CHOICES:
+                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, CHOICES)}")
         if self.calls is not None and self.calls < 1:
             raise CollectionError(f"expected calls >= 1, got calls={self.calls!r}")
 

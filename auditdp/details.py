@@ -3,7 +3,8 @@
 A field that is None is left out of JSON, but for those that ``always`` names. What a record does not know, such as a number
 that an audit's ``figure`` adds or that another version of auditdp wrote, is kept in ``more`` and written as it was read.
 
-A new kind of evidence has its record here, and its line in ``DETAILS``; the JSON schema follows.
+A new kind of evidence has its record here, and its line in ``KINDS``, from which the JSON schema, reports and the shares of
+alpha follow.
 """
 
 from __future__ import annotations
@@ -416,17 +417,52 @@ AnyDetails = (
     | EstimationDetails
     | Details
 )
-DETAILS: dict[str, type[Details]] = {
-    "exact": ExactDetails,
-    "accounting": AccountingDetails,
-    "game": GameDetails,
-    "one_run": OneRunDetails,
-    "counting": CountingDetails,
-    "sensitivity": SensitivityDetails,
-    "support": GameDetails,
-    "estimation": EstimationDetails,
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What the rest of the harness has to know of a kind of evidence.
+
+    Attributes:
+        record: What it found out.
+        title: What reports call it.
+        about: What it looks at, in one line.
+        sampled: Whether it sees more with more calls, and errs with a probability, so that it has a share of alpha.
+        any_claim: Whether it can be about a claim of any curve, beside pure, approximate and Gaussian DP.
+    """
+
+    record: type[Details]
+    title: str
+    about: str
+    sampled: bool = False
+    any_claim: bool = False
+
+
+KINDS = {
+    "exact": Kind(ExactDetails, "Exact", "the law of the output, enumerated or bounded"),
+    "accounting": Kind(AccountingDetails, "Accounting", "the claim, recomputed by independent accountants"),
+    "game": Kind(
+        GameDetails, "Game", "bets on which of two neighbours produced the output", sampled=True, any_claim=True
+    ),
+    "one_run": Kind(OneRunDetails, "One run", "many canaries in one execution", sampled=True, any_claim=True),
+    "counting": Kind(
+        CountingDetails,
+        "Counting",
+        "how often each output came on the inputs played, which bounds their loss from above",
+    ),
+    "sensitivity": Kind(
+        SensitivityDetails, "Sensitivity", "what is computed before the noise, on two neighbours", any_claim=True
+    ),
+    "support": Kind(
+        GameDetails,
+        "Support",
+        "whether the last bits of floating-point outputs betray the input",
+        sampled=True,
+        any_claim=True,
+    ),
+    "estimation": Kind(EstimationDetails, "Estimation", "what is promised about the estimates"),
 }
-"""The record of each kind of evidence, as they are gathered: what says most about the claim comes first."""
+"""Every kind of evidence by the name of its file in ``auditdp/evidence``: what says most about the claim comes first."""
 
 
 def details_of(kind: str, given: Any) -> AnyDetails:
@@ -435,7 +471,7 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     Raises:
         ValueError: If they are those of another kind, or a value is of another type (a pydantic.ValidationError).
     """
-    record = DETAILS.get(kind, Details)
+    record = KINDS[kind].record if kind in KINDS else Details
     if isinstance(given, record):
         return given
     if isinstance(given, Details):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationInfo, computed_field, field_validator
 from pydantic.dataclasses import dataclass
 
-from auditdp.details import AnyDetails, Confirmation, Details, GameDetails, Number, Plain, details_of
+from auditdp.details import KINDS, AnyDetails, Confirmation, Details, GameDetails, Number, Plain, details_of
 
 SCHEMA = 1
 
@@ -42,8 +42,6 @@ class Verdict(StrEnum):
 
 REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
 """Verdicts that come with a counterexample: to the claim, or to the calibration that is its argument."""
-SAMPLED = {"game", "one_run", "support"}
-"""Kinds of evidence that see more with more calls."""
 PRECEDENCE = (*REFUTATIONS, Verdict.INCONCLUSIVE, Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
 """Which verdict of several kinds of evidence is that of the audit: the first of these that occurs."""
 DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBRATED}
@@ -324,7 +322,8 @@ class AuditResult:
         """
         if not self.lacking or self.as_expected or self.verdict not in (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE):
             return False
-        return all(set(control.blind) <= SAMPLED for control in self.controls if control.survived)
+        blind = {kind for control in self.controls if control.survived for kind in control.blind}
+        return all(kind in KINDS and KINDS[kind].sampled for kind in blind)
 
     @property
     def is_finding(self) -> bool:

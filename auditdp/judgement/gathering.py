@@ -10,6 +10,7 @@ from auditdp.adjacency import Adjacency, as_adjacency
 from auditdp.capabilities import Capabilities, capabilities
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.declaration import DEFAULT_KINDS, Audit
+from auditdp.details import KINDS
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.counting import counting_evidence
@@ -24,10 +25,9 @@ from auditdp.evidence.support import support_evidence
 from auditdp.judgement.settings import Settings
 from auditdp.mechanism import Mechanism, as_mechanism
 from auditdp.randomness import Streams
-from auditdp.results import SAMPLED, Evidence
+from auditdp.results import Evidence
 from auditdp.verdict import without_fallen_certificates
 
-PLAYED = ("game", "one_run", "support", "sensitivity")
 COUNTING_CALLS = 4
 """Counting has a quarter of the calls of the game, beside them."""
 COUNTING_ALPHA = 0.1
@@ -108,11 +108,11 @@ class _Gathering:
         """The kinds of evidence that are asked for and can be about such a claim: of a curve, only what is played."""
         kinds = self.built.evidence if self.built.evidence is not None else DEFAULT_KINDS
         is_curve = not isinstance(self.claim, PureDP | ApproxDP | GaussianDP)
-        return [kind for kind in kinds if kind in PLAYED or not is_curve]
+        return [kind for kind in kinds if KINDS[kind].any_claim or not is_curve]
 
     def evidence(self) -> list[Evidence]:
         """Gather it all. Counting has its share of alpha; of the rest, each kind that may err has an equal one."""
-        bets, alpha = [kind for kind in self.kinds if kind in SAMPLED], self.settings.alpha
+        bets, alpha = [kind for kind in self.kinds if KINDS[kind].sampled], self.settings.alpha
         share = COUNTING_ALPHA if bets else 1.0
         counted = self.counting(alpha * share)
         left = alpha if counted is None else alpha * (1 - share)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from auditdp.details import DETAILS
+from auditdp.details import KINDS
 from auditdp.results import SCHEMA, RunRecord
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
@@ -25,9 +25,9 @@ def run_schema() -> dict[str, Any]:
     schema["$defs"]["Evidence"]["allOf"] = [
         {
             "if": {"properties": {"kind": {"const": kind}}},
-            "then": {"properties": {"details": {"$ref": f"#/$defs/{record.__name__}"}}},
+            "then": {"properties": {"details": {"$ref": f"#/$defs/{about.record.__name__}"}}},
         }
-        for kind, record in DETAILS.items()
+        for kind, about in KINDS.items()
     ]
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Version of this schema"}
     return {

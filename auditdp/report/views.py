@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from auditdp.details import EstimationDetails, ExactDetails, GameDetails
+from auditdp.details import KINDS, EstimationDetails, ExactDetails, GameDetails
 from auditdp.report import numbers
 from auditdp.report.drawings import Drawing, Inputs, drawing, inputs
 from auditdp.report.facts import Table, facts, pairs, says, tables
@@ -20,16 +20,6 @@ from auditdp.report.numbers import as_float, level, number
 from auditdp.report.standing import Standing, reasons, refuting, standing, verdict_label
 from auditdp.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
 
-KINDS = {
-    "game": ("Game", "bets on which of two neighbours produced the output"),
-    "exact": ("Exact", "the law of the output, enumerated or bounded"),
-    "counting": ("Counting", "how often each output came on the inputs played, which bounds their loss from above"),
-    "sensitivity": ("Sensitivity", "what is computed before the noise, on two neighbours"),
-    "accounting": ("Accounting", "the claim, recomputed by independent accountants"),
-    "estimation": ("Estimation", "what is promised about the estimates"),
-    "one_run": ("One run", "many canaries in one execution"),
-    "support": ("Support", "whether the last bits of floating-point outputs betray the input"),
-}
 WEALTH = (
     "Wealth of the bets against the claim, over the calls. If the claim is true, the line reaches the dashed threshold "
     "1/α with probability at most α, whenever the run stops."
@@ -211,7 +201,8 @@ def _assumptions(evidence: Evidence, result: AuditResult) -> list[str]:
 
 
 def _evidence(evidence: Evidence, result: AuditResult) -> EvidenceView:
-    title, subtitle = KINDS.get(evidence.kind, (evidence.kind.replace("_", " ").capitalize(), ""))
+    kind = KINDS.get(evidence.kind)
+    title, subtitle = (kind.title, kind.about) if kind else (evidence.kind.replace("_", " ").capitalize(), "")
     pair = result.counterexample.pair if result.counterexample else ""
     pure = result.claim is not None and result.claim.parameter == "epsilon" and not result.claim.delta
     # Beside a proof a clean game's wealth, and of a pure claim the curve, show nothing that its numbers do not.
