@@ -63,6 +63,9 @@ class Wealth:
         anchors: Indices of the levels at which leaders are chosen.
         right: How often each forecaster was beyond the claim's cap and right, shape (K,).
         wrong: How often it was beyond the cap and wrong.
+        log_by_way: Log wealth against the claim of each forecaster by each way of betting, shape (K, ways).
+        log_led: Log wealth of the leaders by their start, at every level, shape (starts, levels).
+        log_by_level: Log wealth against every level, averaged over all bets, shape (levels,).
     """
 
     def __init__(
@@ -84,9 +87,9 @@ class Wealth:
         # One forecaster's own wealth is all that a leader could follow, whenever it starts.
         self._starts = STARTS if len(shares) > 1 else {0: 1.0}
         self._log_starts = np.log(list(self._starts.values()))
-        self._own = np.zeros((len(shares), len(self._bets.shares)))
-        self._led = np.zeros((len(self._starts), len(self.levels)))
-        self._current = np.zeros(len(self.levels))
+        self.log_by_way = np.zeros((len(shares), len(self._bets.shares)))
+        self.log_led = np.zeros((len(self._starts), len(self.levels)))
+        self.log_by_level = np.zeros(len(self.levels))
         self._reached = Levels(self.levels)
 
     @property
@@ -105,7 +108,7 @@ class Wealth:
     @property
     def log_wealth(self) -> float:
         """Log wealth against the claim, averaged over all bets."""
-        return float(self._current[self.position])
+        return float(self.log_by_level[self.position])
 
     @property
     def highest(self) -> float:
@@ -125,7 +128,7 @@ class Wealth:
     @property
     def log_by_forecaster(self) -> Floats:
         """Log wealth against the claim of each forecaster alone, shape (K,)."""
-        return _log_sum_exp((self._own + np.log(self.way_shares)).T)
+        return _log_sum_exp((self.log_by_way + np.log(self.way_shares)).T)
 
     def bet(
         self, forecasts: Sequence[Forecasts], calls: int, leaders: NDArray[np.intp] | None = None, *, pair: int = 0
@@ -145,22 +148,22 @@ class Wealth:
             ways): what the next leaders are chosen from.
         """
         batch = self._bets.settle(forecasts, leaders, calls=calls, pair=pair, crossed=self.crossed(self.alpha))
-        self._own += batch.own
+        self.log_by_way += batch.own
         self.right, self.wrong = self.right + batch.right, self.wrong + batch.wrong
         started = self.calls >= np.array(list(self._starts))
-        self._led[started] += batch.leaders
+        self.log_led[started] += batch.leaders
         self.calls += calls
         self._look()
         return batch.at_anchors
 
     def _look(self) -> None:
         """Average all wealth per level, and remember the highest that it has been."""
-        wealth = _log_sum_exp(self._led + self._log_starts[:, None])
+        wealth = _log_sum_exp(self.log_led + self._log_starts[:, None])
         claim, below = self.position, np.s_[: self.position]
         at_claim = _log_sum_exp((self.log_by_forecaster + self._log_shares)[:, None])[0]
         wealth[claim] = np.logaddexp(wealth[claim] + self._log_leader, at_claim)
         wealth[below] = np.logaddexp(wealth[below] + math.log(1 - CLAIM_SHARE), wealth[claim] + math.log(CLAIM_SHARE))
-        self._current = wealth
+        self.log_by_level = wealth
         self._reached.reach(wealth)
 
     def crossed(self, alpha: float) -> int:

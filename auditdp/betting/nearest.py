@@ -58,7 +58,7 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
         lines: The lines of T of each problem's claim, sorted by slope, shape (problems, lines, 3).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        p, q = _nearest(zeros, ones, lines)
+        p, q = nearest_laws(zeros, ones, lines)
         factors = np.stack([zeros / p, ones / q], axis=2)
     # Where rounding has spoilt a problem, nothing is bet.
     factors[~(np.isfinite(factors) & (factors > 0)).all(axis=(1, 2))] = 1.0
@@ -66,8 +66,8 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
     return [Region(each[k]) for each, k in zip(factors, kept, strict=True)]
 
 
-def _nearest(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats]:
-    """Return P₀ and Q₀, shape (problems, cells) each.
+def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats]:
+    """Return P₀ and Q₀, shape (problems, cells) each; arguments as of ``nearest_regions``.
 
     With t = (a, b) the tails, n = (v, -u) the normals of the lines, s = w + n t > 0 the slacks and λ > 0 their duals, a step
     goes towards the gradient of the objective + Σ λ n = 0 and λ s = force, linearised at (t, λ).

@@ -99,8 +99,8 @@ def test_no_bet_gains_on_the_extreme_pair_of_an_approximate_claim(epsilon, delta
     for p, coin, y in outcomes(epsilon, delta):
         wealth = Wealth(ApproxDP(epsilon, delta), leader=1.0)
         bet(wealth, [[forecasts[y]]], [coin], np.zeros(1, int), law=law)
-        by_way = wealth._own[0] if delta else [wealth.log_wealth]
-        expected = expected + p * np.exp([*by_way, wealth._led[0, 0]])
+        by_way = wealth.log_by_way[0] if delta else [wealth.log_wealth]
+        expected = expected + p * np.exp([*by_way, wealth.log_led[0, 0]])
     assert np.max(expected) <= 1 + 1e-9
 
 
@@ -113,7 +113,7 @@ def test_more_delta_than_was_claimed_pays(epsilon, delta, times):
     for p, coin, y in outcomes(epsilon, delta):
         wealth = Wealth(claim)
         bet(wealth, [[forecasts[y]]], [coin], law=law)
-        expected = expected + p * np.exp(wealth._own[0])
+        expected = expected + p * np.exp(wealth.log_by_way[0])
     assert expected.max() > 1
 
 
@@ -155,7 +155,7 @@ def expected_wealth(claim, possible, seed, grid, *, calls=3, peek=False, pairs=1
             new = bet(wealth, table[:, [y]], [coin], leaders, law=law, pair=pair)
             won = new if won is None else new + 0.5 * np.maximum(won, -1e3)
             history += [coin, y]
-        total = total + math.prod(p for p, _, _ in path) * np.exp(wealth._current)
+        total = total + math.prod(p for p, _, _ in path) * np.exp(wealth.log_by_level)
     return total
 
 
@@ -192,10 +192,10 @@ def test_whole_games_in_batches_of_several_calls_gain_nothing(claim, truth):
     for (p, one, v), (q, other, w) in itertools.product(possible, repeat=2):
         wealth = Wealth(claim, shares=(1, 1), leader=1.0, levels=grid)
         won = bet(wealth, said, [0], law=law)
-        before = np.exp(wealth._current)
+        before = np.exp(wealth.log_by_level)
         table = np.random.default_rng([v, w]).normal(size=(2, 2)) * 3  # by what both calls gave
         bet(wealth, table, [one, other], np.argmax(won.max(axis=2), axis=0), law=law)
-        total = total + p * q * np.exp(wealth._current)
+        total = total + p * q * np.exp(wealth.log_by_level)
     assert (total[grid >= claim.level] <= before[grid >= claim.level] * (1 + 1e-9)).all()
 
 
@@ -217,7 +217,7 @@ def test_a_price_that_is_a_thousandth_too_small_is_found_out(monkeypatch):
     for p, coin, y in outcomes(0.2, 0.4):
         wealth = Wealth(claim)
         bet(wealth, [[[0.25, -0.25, math.inf, -math.inf][y]]], [coin], law=law)
-        expected = expected + p * np.exp(wealth._own[0])
+        expected = expected + p * np.exp(wealth.log_by_way[0])
     assert expected.max() > 1 + 5e-4
 
 

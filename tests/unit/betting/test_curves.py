@@ -213,7 +213,7 @@ def test_extreme_claims_and_forecasts_leave_the_wealth_a_number(claim, size):
         odds = side * np.where(coins == 1, size, -size)
         said = [Forecasts.of_calls(odds, coins, law), Forecasts.of_calls(np.zeros(20), coins)]
         wealth.bet(said, 20, np.zeros(len(wealth.anchors), int))
-    assert not np.isnan(wealth._current).any()
+    assert not np.isnan(wealth.log_by_level).any()
     assert not np.isnan(wealth.log_by_forecaster).any()
 
 

@@ -109,7 +109,7 @@ def test_a_general_solver_finds_nothing_nearer(claim, seed):
     zeros, ones = random.dirichlet(np.full(5, 2.0), size=2)
     order = np.argsort(np.log(ones / zeros))
     zeros, ones = zeros[order], ones[order]
-    p, q = (law[0] for law in module._nearest(zeros[None], ones[None], lines(claim.statements())[None]))
+    p, q = (law[0] for law in module.nearest_laws(zeros[None], ones[None], lines(claim.statements())[None]))
     assert (p > 0).all()
     assert (q > 0).all()
     assert [p.sum(), q.sum()] == pytest.approx([1.0, 1.0], abs=1e-12)
@@ -122,7 +122,7 @@ def test_of_what_the_claim_allows_nothing_is_bet(claim):
     bounds = lines(claim.statements())
     for zeros, ones in (leaky(0.3, 0.0), gaussian(0.3, 9), leaky(1e-9, 0.0)):
         if excess(zeros, ones, bounds) < 0:
-            p, q = (law[0] for law in module._nearest(zeros[None], ones[None], bounds[None]))
+            p, q = (law[0] for law in module.nearest_laws(zeros[None], ones[None], bounds[None]))
             common = zeros + ones > 1e-2
             assert p[common] == pytest.approx(zeros[common], rel=1e-3)
             assert q[common] == pytest.approx(ones[common], rel=1e-3)
