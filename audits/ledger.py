@@ -16,11 +16,20 @@ from audits.papers import NEWER, PAPERS
 
 
 def merged(paths):
-    """Return the records of several runs as one: of an audit that ran twice, the later result."""
+    """Return the records of several runs as one: of an audit that ran twice, the later result.
+
+    Ends the program if the last of them has not run to its end.
+    """
     records = [RunRecord.from_json(path.read_text(encoding="utf-8")) for path in paths]
     results = {result.id: result for record in records for result in record.results}
     shares = {entry.audit: entry for record in records for entry in record.alpha_ledger}
-    return replace(records[-1], results=list(results.values()), alpha_ledger=list(shares.values()))
+    record = replace(records[-1], results=list(results.values()), alpha_ledger=list(shares.values()))
+    if record.status != "complete" or record.missing:
+        sys.exit(
+            f"the last record is {record.status}, and {len(record.missing)} of its audits have no result: a ledger of a "
+            "part would pass for the whole; finish the run with auditdp run --resume"
+        )
+    return record
 
 
 def write(record, out, papers=PAPERS):
@@ -57,11 +66,6 @@ def main():
     parser.add_argument("-o", "--out", type=Path, default=Path("reports"))
     given = parser.parse_args()
     record = merged(given.records)
-    if record.status != "complete" or record.missing:
-        sys.exit(
-            f"the last record is {record.status}, and {len(record.missing)} of its audits have no result: a ledger of a "
-            "part would pass for the whole; finish the run with auditdp run --resume"
-        )
     write(record, given.out)
     sys.stdout.writelines(f"{line}\n" for line in counts(record))
 
