@@ -184,6 +184,8 @@ def is_vectorised(mechanism: Any) -> bool:
 def name_of(mechanism: Any) -> str:
     """Return the name that reports call a mechanism by: its ``name``, its function or class name, or its repr.
 
+    A function of which some arguments are given is called by them, too: ``noisy_count(epsilon=1.0)``.
+
     Never a default repr: that holds a memory address, and a record must not depend on where objects lie.
     """
     name = getattr(mechanism, "name", None)
@@ -192,7 +194,9 @@ def name_of(mechanism: Any) -> str:
     if isinstance(mechanism, PerCall):
         return mechanism.name
     if isinstance(mechanism, functools.partial):
-        return f"partial({name_of(mechanism.func)})"
+        bound = [brief(value, LONGEST_ARGUMENT) for value in mechanism.args]
+        bound += [f"{name}={brief(value, LONGEST_ARGUMENT)}" for name, value in mechanism.keywords.items()]
+        return f"{name_of(mechanism.func)}({', '.join(bound)})"
     if getattr(mechanism, "__name__", None):
         return str(mechanism.__name__)
     text = repr(mechanism)
@@ -257,6 +261,8 @@ def _without_address(data: Any) -> str:
     return f"{type(data).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(data).items())})"
 
 
+LONGEST_ARGUMENT = 20
+"""Characters of an argument in the name of a function of which some are given."""
 LONGEST_GRAPH = 160
 """Characters of a graph whose edges are listed: a report draws it from them. Some 20 nodes with few edges have as many."""
 

@@ -162,6 +162,8 @@ def test_names():
     assert name_of(as_mechanism(one_output)) == "one_output"
     assert name_of(Response(1.0)) == "Response(1)"
     assert name_of(PerCall(one_output)) == "one_output"
+    given = functools.partial(one_output, np.ones(30), epsilon=2.0, of=object())
+    assert name_of(given) == "one_output([1.,1.,1.,...,1.,1.…, epsilon=2.0, of=<object>)"
 
 
 def test_graphs_are_rendered_by_their_edges():
