@@ -124,13 +124,13 @@ def best_pair(case: Case, seed: int) -> Pair:
         calls = Calls(case.mechanism)
         outputs = np.concatenate([calls(x, SCORING_DRAWS, rng) for x in (pair.data, pair.neighbour)])
         odds = np.abs(LikelihoodRatio().bind(case.mechanism, pair).log_odds(outputs))
-        return float(_growth(odds, case.claim.tangents()[0][0]).mean())
+        return float(posterior_growth(odds, case.claim.tangents()[0][0]).mean())
 
     pairs = case.adjacency.pairs()
     return pairs[int(np.argmax([growth(k, pair) for k, pair in enumerate(pairs)]))]
 
 
-def _growth(odds: Any, epsilon: float) -> Any:
+def posterior_growth(odds: Any, epsilon: float) -> Any:
     """Return kl(posterior ‖ its clip to the cap) for log-odds >= 0: what a call with that posterior earns, in nats."""
     log_q, log_1q = log_cap(epsilon)
     log_p, log_1p = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
@@ -139,7 +139,7 @@ def _growth(odds: Any, epsilon: float) -> Any:
     return np.where(odds > epsilon, np.exp(log_p) * (log_p - log_q) + doubt, 0.0)
 
 
-def _game(
+def calls_of_game(
     mechanism: Mechanism,
     claim: Claim,
     pairs: Sequence[Pair],
@@ -149,6 +149,7 @@ def _game(
     *,
     bound: bool = True,
 ) -> int | None:
+    """Return after how many calls a game refutes the claim, None where ``cap`` calls do not."""
     game = Game(mechanism, claim, pairs, forecasters, streams, levels=level_grid(claim) if bound else None)
     game.play(cap, alpha=ALPHA, stop_when_refuted=True)
     return game.refuted_at
@@ -191,7 +192,7 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
         return [refute(partial(stream, seed, name, coins, k)) for k in games]
 
     def reference(streams: Streams) -> int | None:
-        return _game(case.mechanism, case.claim, [pair], [LikelihoodRatio()], streams, most_calls, bound=False)
+        return calls_of_game(case.mechanism, case.claim, [pair], [LikelihoodRatio()], streams, most_calls, bound=False)
 
     first = play(REFERENCE, range(repeats or FEWEST), reference)
     games = repeats or next(count for limit, count in REPEATS if middle(first) <= limit)
@@ -216,12 +217,12 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
     white, pairs = default_forecasters(case.mechanism), case.adjacency.pairs()
     mechanism, claim, hidden = case.mechanism, case.claim, BlackBox(case.mechanism)
     ways: dict[str, Callable[[Streams], int | None]] = {
-        GIVEN[0]: lambda streams: _game(mechanism, claim, [pair], white, streams, cap),
-        GIVEN[1]: lambda streams: _game(hidden, claim, [pair], black, streams, cap),
+        GIVEN[0]: lambda streams: calls_of_game(mechanism, claim, [pair], white, streams, cap),
+        GIVEN[1]: lambda streams: calls_of_game(hidden, claim, [pair], black, streams, cap),
     }
     if len(pairs) > 1:
-        ways[ALL_PAIRS[0]] = lambda streams: _game(mechanism, claim, pairs, white, streams, cap)
-        ways[ALL_PAIRS[1]] = lambda streams: _game(hidden, claim, pairs, black, streams, cap)
+        ways[ALL_PAIRS[0]] = lambda streams: calls_of_game(mechanism, claim, pairs, white, streams, cap)
+        ways[ALL_PAIRS[1]] = lambda streams: calls_of_game(hidden, claim, pairs, black, streams, cap)
     if can_search(case.adjacency) and not case.bits:
         ways[SEARCHED] = lambda streams: _searched(case, streams, cap)
     for way, refute in ways.items():

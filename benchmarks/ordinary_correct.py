@@ -165,7 +165,7 @@ def survey(count: int, rng: Rng) -> Survey:
     return Survey(noisy, plausible=noisy >= 0)
 
 
-def _published(count: int) -> float:
+def published_with(count: int) -> float:
     """Return the largest probability of publishing a query that ``count`` people asked: (1, DELTA)-DP.
 
     Source: Desfontaines, Voss, Gipson & Mandayam (2022), "Differentially Private Partition Selection", PoPETs
@@ -185,7 +185,7 @@ def _published(count: int) -> float:
 )
 def published_queries(queries: list[str], rng: Rng) -> dict[str, bool]:
     """Return some of the queries; which keys there are depends on the data, privately."""
-    return {query: True for query, count in Counter(queries).items() if rng.random() < _published(count)}
+    return {query: True for query, count in Counter(queries).items() if rng.random() < published_with(count)}
 
 
 @CORRECT.add(

@@ -62,7 +62,7 @@ SETTINGS = {
 MOST_SETTINGS = 2_000
 
 
-def _bound(name: str, trainings: int, seed: int) -> Result:
+def bound(name: str, trainings: int, seed: int) -> Result:
     """Certify the level of a tight claim."""
     from gnn.ensembles import FinalModel, NoisedSums
     from gnn.ensembles.example import canary_pair, full_batch, trainer
@@ -136,7 +136,7 @@ def units(options: Options) -> Mapping[str, partial[Result]]:
     for kind, names in ((FULL, list(LEAST)), (FINAL, [f"{FINAL}1"]), (POISSON, [POISSON])):
         for name in names:
             for k in range(fewer or GAMES[kind]):
-                made[f"{name}/{k}"] = partial(_bound, name, trainings, options.seed + k)
+                made[f"{name}/{k}"] = partial(bound, name, trainings, options.seed + k)
     for names, steps, of in ((TWINS, TWIN_STEPS, ""), (ONE_STEP, 1, ", step by step")):
         for name in names:
             for k in range(fewer or TWIN_GAMES):

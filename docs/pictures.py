@@ -52,10 +52,11 @@ FALSE, TRUE, LIMIT, GUIDE = (COLOURS[role] for role in ("violated", "not-refuted
 
 def all_pictures() -> dict[str, str]:
     """Return every picture as SVG by its name."""
-    return {draw.__name__.replace("_", "-"): _svg(draw) for draw in PICTURES}
+    return {draw.__name__.replace("_", "-"): svg(draw) for draw in PICTURES}
 
 
-def _svg(draw: Callable[[Any], None]) -> str:
+def svg(draw: Callable[[Any], None]) -> str:
+    """Return what a function draws on axes, the same text every time."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(6.4, 3.4), layout="constrained")
         draw(figure.add_subplot())

@@ -68,7 +68,7 @@ def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> An
     """
     lower = highest_chain(
         lambda level, enough: p_value(counts, curve, level, enough),
-        lambda level: GAMMA + ROUNDING + _closed_form(_statistic(counts, curve, level) * (1 - SLACK)),
+        lambda level: GAMMA + ROUNDING + _closed_form(statistic(counts, curve, level) * (1 - SLACK)),
         alpha=alpha,
         claim=claim,
         n=counts.n_first + counts.n_second,
@@ -85,22 +85,23 @@ def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
         level: The level that is tested.
         enough: The bound is sharpened until it is known on which side of this number it is; 0 sharpens it fully.
     """
-    observed = _statistic(counts, curve, level)
+    observed = statistic(counts, curve, level)
     if observed <= SLACK:
         return 1.0
     region = _Region(counts, curve, level, observed * (1 - SLACK))
     return min(1.0, GAMMA + ROUNDING + min(_closed_form(observed * (1 - SLACK)), region.supremum(enough - GAMMA)))
 
 
-def _closed_form(statistic: float) -> float:
-    return (1 + statistic) * math.exp(-statistic)
+def _closed_form(largest: float) -> float:
+    return (1 + largest) * math.exp(-largest)
 
 
 def _kl(a: Floats, p: Floats) -> Floats:
     return np.asarray(rel_entr(a, p) + rel_entr(1 - a, 1 - p))
 
 
-def _statistic(counts: Counts, curve: Curve, level: float) -> float:
+def statistic(counts: Counts, curve: Curve, level: float) -> float:
+    """Return T of the two counts: 0 where the claim at that level allows the rates that were seen."""
     return float(_divergence(counts, curve, level, np.array([counts.first]), np.array([counts.second]))[0])
 
 

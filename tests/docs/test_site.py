@@ -120,7 +120,7 @@ def test_files_that_documents_link_to_are_found():
 
 @pytest.mark.parametrize("draw", [pictures.claims, pictures.nights, pictures.guesses], ids=lambda draw: draw.__name__)
 def test_a_picture_is_the_same_whenever_it_is_drawn(draw):
-    once, again = pictures._svg(draw), pictures._svg(draw)
+    once, again = pictures.svg(draw), pictures.svg(draw)
     assert once == again
     assert ElementTree.fromstring(once).tag.endswith("svg")
 

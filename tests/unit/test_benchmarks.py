@@ -69,14 +69,14 @@ def test_rows_count_where_the_violation_is_clear_and_no_deep_tail(true_level, le
 
 def test_growth_of_a_perfect_posterior_is_the_known_one():
     """No noise at a claim of ε: each call earns ln(1/q), q = e^ε/(1+e^ε); inside the cap nothing is earned."""
-    growth = calls._growth(np.array([np.inf, 1.0, 0.5]), 1.0)
+    growth = calls.posterior_growth(np.array([np.inf, 1.0, 0.5]), 1.0)
     assert growth == pytest.approx([math.log(1 + math.exp(-1)), 0.0, 0.0])
 
 
 def test_growth_is_the_divergence_of_the_posterior_from_the_cap():
     p, q = 0.9, PureDP(1.0).posterior_cap()
     expected = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
-    assert calls._growth(np.array([math.log(p / (1 - p))]), 1.0)[0] == pytest.approx(expected)
+    assert calls.posterior_growth(np.array([math.log(p / (1 - p))]), 1.0)[0] == pytest.approx(expected)
 
 
 def test_gaussian_epsilon_inverts_the_curve():
@@ -94,7 +94,7 @@ def test_every_false_claim_is_measured_and_false():
 def test_the_reference_of_a_violation_without_noise_is_the_floor():
     """Randomised response that returns its input earns ln(1/q) a call: ln 20 / .3133 = 9.6, so 10 calls or a batch more."""
     case = calls.Case("no noise", Response(math.inf), PureDP(1.0), calls.as_adjacency((1, 0)), math.inf)
-    spent = calls._game(
+    spent = calls.calls_of_game(
         case.mechanism,
         case.claim,
         [Pair(1, 0)],

@@ -129,8 +129,8 @@ def test_the_statistic_is_the_smallest_divergence_from_the_null(curve):
     a, c = 0.75, 0.18
     divergence = 40 * (a * np.log(a / p) + (1 - a) * np.log((1 - a) / (1 - p)))
     divergence += 50 * (c * np.log(c / q) + (1 - c) * np.log((1 - c) / (1 - q)))
-    assert unconditional._statistic(counts, curve, level) == pytest.approx(divergence.min(), rel=1e-7)
-    assert unconditional._statistic(Counts(10, 40, 9, 50), curve, level) == 0
+    assert unconditional.statistic(counts, curve, level) == pytest.approx(divergence.min(), rel=1e-7)
+    assert unconditional.statistic(Counts(10, 40, 9, 50), curve, level) == 0
 
 
 def test_cells_of_counts_only_ever_raise_the_p_value(monkeypatch):

@@ -372,7 +372,7 @@ def test_a_correct_one_has_exactly_the_delta_of_its_claim(law, name):
 
 
 def test_publishing_is_private_at_every_count():
-    p = [ordinary_correct._published(n) for n in range(60)]
+    p = [ordinary_correct.published_with(n) for n in range(60)]
     delta = ordinary_correct.DELTA
     for one, more in pairwise(p):
         assert one <= more <= math.e * one + delta + 1e-12

@@ -67,7 +67,7 @@ def release_of(setting: Parameters) -> Release:
 
 
 @lru_cache(maxsize=6)
-def _embedding(data: str, seed: int, device: str, steps: int, epochs: int, **scores: Any) -> tuple[torch.Tensor, float]:
+def embedded(data: str, seed: int, device: str, steps: int, epochs: int, **scores: Any) -> tuple[torch.Tensor, float]:
     """Z, which does not depend on ε, and the CPU seconds that it took."""
     from gnn.pipelines.graph_pub import ScoreSettings, embedding
     from gnn.reverse_learning import ReverseLearning
@@ -98,7 +98,7 @@ def embedding_of(setting: Parameters, seed: int, device: str) -> tuple[torch.Ten
     """Return Z of a setting and its CPU seconds; None where nothing is selected by it."""
     if setting["method"] not in (WHOLE, NO_DESCENT):
         return None, 0.0
-    return _embedding(
+    return embedded(
         str(setting["data"]),
         seed,
         device,

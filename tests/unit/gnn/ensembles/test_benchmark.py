@@ -64,7 +64,7 @@ def test_a_unit_of_each_kind_runs():
     units = trainers.units(Options(seed=1, quick=True))
     found = units["no noise, step by step/0"]()
     assert 0 < found["calls"] <= 200
-    bound = trainers._bound(f"{trainers.FULL}2", 100, 0)
+    bound = trainers.bound(f"{trainers.FULL}2", 100, 0)
     assert 0.3 < bound["part"] < 1
     assert units["last batch over its own size/0"]()["calls"] < 200
     times = printed(

@@ -41,10 +41,10 @@ def communities(monkeypatch):
         [40, 40], inside=0.15, across=0.02, features=6, signal=4.0, rng=np.random.default_rng(0)
     )
     monkeypatch.setattr(graph_pub, "loaded", lambda name: data)
-    for cached in (graph_pub.prepared, graph_pub._embedding):
+    for cached in (graph_pub.prepared, graph_pub.embedded):
         cached.cache_clear()
     yield data
-    for cached in (graph_pub.prepared, graph_pub._embedding):
+    for cached in (graph_pub.prepared, graph_pub.embedded):
         cached.cache_clear()
 
 
