@@ -112,7 +112,7 @@ def levels(axes: Any) -> None:
     axes.plot(grid[shown], game.wealth._reached.highest[shown] / math.log(10), color=FALSE, linewidth=1.6)
     axes.axhline(-math.log10(ALPHA), color=LIMIT, linestyle="--", linewidth=1)
     axes.annotate("1/α = 20: crossed", (3, -math.log10(ALPHA)), ha="right", va="bottom", color=LIMIT)
-    for at, text in ((1.0, "claim"), (bound, f"bound {bound:.2f}"), (2.0, "truth")):
+    for at, text in ((1.0, "claim"), (bound, f"bound {math.floor(100 * bound) / 100:.2f}"), (2.0, "truth")):
         axes.axvline(at, color=GUIDE, linewidth=0.8)
         axes.annotate(text, (at, 1), xycoords=("data", "axes fraction"), ha="center", va="bottom", color=GUIDE)
     axes.set(xlabel="level of ε that is bet against", ylabel="log₁₀ of the highest wealth", xlim=(0.3, 3))

@@ -152,7 +152,7 @@ class ViewPlayer:
         return forecasts
 
     def learn(self, memory: Memory, *, stalled: bool) -> None:
-        """Add the counts of the batch; learn and cut the views anew whenever the calls have doubled."""
+        """Add the counts of the batch; learn and cut the views anew when the calls have grown by so much that it may pay."""
         if self._counts is not None and self._batch is not None:
             self._counts.counts += self._batch
             self._batch = None

@@ -105,22 +105,27 @@ class Names(Partition):
 
 def _edges(values: Floats) -> Floats:
     """Cut sorted values: each of few distinct ones apart, many at quantiles that get dense towards both ends."""
-    distinct = values[np.append(True, values[1:] != values[:-1])] if len(values) else values
-    if len(distinct) <= MAX_ATOMS:
-        return np.asarray(distinct[:-1])
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.zeros(0, dtype=np.intp)
+    if len(starts) <= MAX_ATOMS:
+        return np.asarray(values[starts[:-1]])
     parts = int(np.clip(2 ** (np.log2(len(values)) // 2.5), 4, FINEST))
     tail = parts * 2 ** np.arange(1, max(1, int(np.log2(len(values) / parts / FEWEST_IN_TAIL))) + 1)
     ranks = np.concatenate([1 / tail, np.arange(1, parts) / parts, 1 - 1 / tail])
-    return np.unique(np.concatenate([values[(ranks * (len(values) - 1)).astype(int)], _around(values, distinct)]))
+    return np.unique(np.concatenate([values[(ranks * (len(values) - 1)).astype(int)], _around(values, starts)]))
 
 
-def _around(values: Floats, distinct: Floats) -> Floats:
-    """Cut out each of a few values that occur several times where nearly all occur once: they are no noise."""
-    if len(distinct) < MOSTLY_DISTINCT * len(values):
-        return distinct[:0]
-    counts = np.diff(np.searchsorted(values, distinct), append=len(values))
-    frequent = np.argsort(-counts, kind="stable")[:REPEATED]
-    repeated = distinct[frequent[counts[frequent] > 1]]
+def _around(values: Floats, starts: NDArray[np.intp]) -> Floats:
+    """Cut out each of a few values that occur several times where nearly all occur once: they are no noise.
+
+    Args:
+        values: Sorted.
+        starts: The place of the first of each distinct value.
+    """
+    if len(starts) < MOSTLY_DISTINCT * len(values):
+        return values[:0]
+    counts = np.diff(starts, append=len(values))
+    several = np.flatnonzero(counts > 1)
+    repeated = values[starts[several[np.argsort(-counts[several], kind="stable")[:REPEATED]]]]
     return np.concatenate([np.nextafter(repeated, -np.inf), repeated])
 
 

@@ -135,7 +135,7 @@ def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -
 
     The first of two probabilities is that of outputs which lose twice the claim, under the input that gives them more often;
     the second that of an output which only one input gives. Either is bet on in a cell of its own, once that is known and
-    trusted. What that takes is an estimate, which repeated games agree with (``tests/unit/test_power.py``).
+    trusted. What that takes is an estimate, which repeated games agree with (``tests/unit/betting/test_power.py``).
 
     Args:
         claim: A claim without a δ.

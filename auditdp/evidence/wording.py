@@ -25,7 +25,6 @@ LOOKED_AT = {
     "smallest": "the smallest of the output's numbers",
     "place of the largest": "which of the output's numbers is the largest",
     "place of the smallest": "which of the output's numbers is the smallest",
-    "numbers": "how many numbers the output has",
     "number of parts": "how many parts the output has",
     "its type": "the type of the output",
     "what does not fit": "a part of the output that most outputs do not have",
