@@ -318,9 +318,14 @@ class AuditResult:
     def is_undecided(self) -> bool:
         """Whether a declared refutation was missed, or a control survived, and the budget left out calls that may show it.
 
-        A claim that is proved is decided, and so is any refutation; and calls do not help evidence that makes none.
+        A claim that is proved is decided, and so is a refutation that is not declared. A refuted calibration is not where
+        a violation is declared, which outranks it. Calls do not help evidence that makes none.
         """
-        if not self.lacking or self.as_expected or self.verdict not in (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE):
+        if not self.lacking or self.as_expected:
+            return False
+        pending = [Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, DECLARABLE.get(self.expected)]
+        pending += [Verdict.MISCALIBRATED] if self.expected == "violation" else []
+        if self.verdict not in pending:
             return False
         blind = {kind for control in self.controls if control.survived for kind in control.blind}
         return all(kind in KINDS and KINDS[kind].sampled for kind in blind)

@@ -15,6 +15,20 @@ SMALL_VIOLATION = """
 def small():
     return Audit(Response(1.05), PureDP(1.0), BITS, evidence=["game"], calls=500_000)
 """
+UNDERSTATED = """
+class Understated:
+    sensitivity, norm, name = 1.0, "l1", "understated"
+
+    def query(self, data):
+        return 1.25 * data
+
+    def __call__(self, data, size, *, rng):
+        return self.query(data) + rng.laplace(scale=1.19, size=size)
+
+@audit(expect="violation")
+def understated():
+    return Audit(Understated(), PureDP(1.0), BITS, evidence=["game", "sensitivity"], calls=500_000)
+"""
 SMALL_CONTROL = """
 @audit()
 def with_twin():
@@ -38,7 +52,12 @@ def leaks():
 
 
 @pytest.mark.parametrize(
-    ("audit", "wanted"), [(SMALL_VIOLATION, "find the declared violation"), (SMALL_CONTROL, "refute the broken")]
+    ("audit", "wanted"),
+    [
+        (SMALL_VIOLATION, "find the declared violation"),
+        (UNDERSTATED, "find the declared violation"),
+        (SMALL_CONTROL, "refute the broken"),
+    ],
 )
 def test_what_needs_more_calls_than_the_budget_has_is_undecided(project, audit, wanted):
     project.audits(PRELUDE + audit)

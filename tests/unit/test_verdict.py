@@ -310,3 +310,34 @@ def test_wealth_and_counterexample_are_those_of_the_evidence_that_leads():
     assert result.counterexample == result.evidence[1].counterexample
     by_law = judge(Response(2.0), pairs=AnyValues((0, 1)), forecasters=[LikelihoodRatio()], calls=8)
     assert (by_law.leading.kind, by_law.log_e_value) == ("exact", None)
+
+
+# What more calls may show is undecided, and no finding.
+
+
+@pytest.mark.parametrize(
+    ("expected", "verdict", "undecided"),
+    [
+        ("violation", Verdict.NOT_REFUTED, True),
+        ("violation", Verdict.MISCALIBRATED, True),
+        ("violation", Verdict.CERTIFIED, False),
+        ("miscalibration", Verdict.NOT_REFUTED, True),
+        ("miscalibration", Verdict.VIOLATED, False),
+        ("holds", Verdict.MISCALIBRATED, False),
+        ("holds", Verdict.VIOLATED, False),
+    ],
+)
+def test_a_missed_declaration_is_undecided_where_calls_were_left_out_unless_calls_cannot_show_it(
+    expected, verdict, undecided
+):
+    brief = AuditResult("audit_it.py::it", verdict, "", expected=expected, lacking=100)
+    whole = replace(brief, lacking=0)
+    assert (brief.is_undecided, brief.is_finding) == (undecided, not undecided)
+    assert (whole.is_undecided, whole.is_finding) == (False, True)
+
+
+@pytest.mark.parametrize(("blind", "undecided"), [(["game"], True), (["game", "exact"], False)])
+def test_a_control_that_calls_may_refute_is_undecided_beside_the_declared_violation(blind, undecided):
+    control = ControlResult("broken", Verdict.NOT_REFUTED, blind=blind)
+    found = AuditResult("it", Verdict.VIOLATED, "", expected="violation", lacking=100, controls=[control])
+    assert (found.is_undecided, found.is_finding) == (undecided, not undecided)
