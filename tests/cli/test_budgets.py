@@ -19,11 +19,11 @@ UNDERSTATED = """
 class Understated:
     sensitivity, norm, name = 1.0, "l1", "understated"
 
-    def query(self, data):
+    def query(self, data, rng):
         return 1.25 * data
 
     def __call__(self, data, size, *, rng):
-        return self.query(data) + rng.laplace(scale=1.19, size=size)
+        return self.query(data, rng) + rng.laplace(scale=1.19, size=size)
 
 @audit(expect="violation")
 def understated():
