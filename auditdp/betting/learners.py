@@ -211,9 +211,8 @@ class Linear:
         centre, scale = x.mean(axis=0), x.std(axis=0) + 1e-12
         solver = "newton-cholesky" if x.shape[1] <= NARROW else "lbfgs"
         weights = _regression((x - centre) / scale, labels, C=0.1, solver=solver) / scale
-        middle = float(centre @ weights)
-        # The last bits of a matrix product depend on how many rows there are; equal rows shall share a cell.
-        return lambda rows: np.round(design(rows) @ weights - middle, 9)
+        # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
+        return lambda rows: np.multiply(design(rows) - centre, weights, order="C").sum(axis=1)
 
 
 class Additive:

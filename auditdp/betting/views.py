@@ -165,7 +165,7 @@ def _total(seen: Floats, terms: Callable[[Floats], Floats]) -> Floats:
 
 def _numbers_at(rows: Array, places: NDArray[np.intp]) -> Floats:
     """Return the numbers of every row at some places, shape (n, places), in an array of its own."""
-    return rows[:, places].astype(np.float64, copy=False)
+    return np.take(rows, places, axis=1).astype(np.float64, copy=False)
 
 
 def _steps_at(rows: Array, places: NDArray[np.intp]) -> Floats:

@@ -6,7 +6,9 @@ import warnings
 import numpy as np
 import pytest
 
+from auditdp.adjacency import Pair
 from auditdp.betting.learners import CROSSED, Above, Additive, LearnedView, Linear, Screen, Trees, Votes, learned_views
+from auditdp.betting.views import views_of
 
 ROWS = 400
 
@@ -223,3 +225,19 @@ def test_a_heavy_view_is_learned_only_where_the_claim_still_stands():
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize("width", [3, 17, 40])
+@pytest.mark.parametrize("middle", [0.0, 1e9])
+def test_what_is_seen_in_an_output_does_not_depend_on_the_others_beside_it(width, middle):
+    """To the last bit, or equal outputs are in different cells; far from 0 most of the bits of a number are its middle's."""
+    rows, order = middle + rng(1).normal(size=(2001, width)), rng(2).permutation(2001)
+    pair = Pair(middle + np.zeros(width), middle + rng(3).random(width))
+    learned = learned_views(width)
+    for view in learned:
+        view.learn((rows[::2], rows[1::2] + 0.1))
+    for view in [*views_of(rows, pair, with_inputs=True), *learned]:
+        values = view.values(rows)
+        assert np.array_equal(view.values(rows[order]), values[order]), view.name
+        assert np.array_equal(view.values(rows[1::3]), values[1::3]), view.name
+        assert [view.values(rows[k : k + 1])[0] for k in range(0, 2001, 50)] == values[::50].tolist(), view.name
