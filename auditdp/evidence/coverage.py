@@ -122,7 +122,7 @@ def _search(
     def loss(pair: Pair) -> float:
         if noise is not None and (departure := noise.departure(pair)):
             departures.append(departure)
-        return max(size(stated.loss_of(pair)))
+        return max(size(stated.loss_of(pair))[:2])
 
     def departs(pair: Pair) -> float:
         assert noise is not None  # asked only where there is a model
