@@ -236,7 +236,7 @@ def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
     """Bounds on what the claim's parameter has to be for this pair: epsilon, or mu where the pair is Gaussian."""
     if isinstance(claim, GaussianDP):
-        return None if loss.mu is None else (max(0.0, below(loss.mu)), above(loss.mu))
+        return None if loss.mu is None or loss.least_mu is None else (max(0.0, below(loss.least_mu)), above(loss.mu))
     if is_pure(claim) or loss.needed is None:
         return (loss.lower, loss.upper) if is_pure(claim) else None
     holds, breaks = _judge(loss, claim)
@@ -301,9 +301,9 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
         level = arb(claim.level)
         tolerance = 1 + arb(ROUNDING_TOLERANCE)
         if isinstance(claim, GaussianDP):
-            if loss.mu is None:
+            if loss.mu is None or loss.least_mu is None:
                 return False, float(loss.low) == math.inf
-            return bool(loss.mu <= level), bool(loss.mu > level * tolerance)
+            return bool(loss.mu <= level), bool(loss.least_mu > level * tolerance)
         delta = claim.tangents()[0][1]
         if delta == 0:
             return bool(loss.high <= level), bool(loss.low > level * tolerance)

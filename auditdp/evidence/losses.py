@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -21,6 +22,7 @@ from flint import arb
 
 from auditdp.accountants.base import least
 from auditdp.errors import MechanismError
+from auditdp.evidence.query import EXACT_INTEGERS, ROUNDING_UNITS
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
 from auditdp.laws.balls import FLOAT_ABSOLUTE_ERROR, FLOAT_RELATIVE_ERROR, LeftOut, above, below, is_float
 from auditdp.laws.gaussian import gaussian_delta
@@ -79,6 +81,7 @@ class PairLoss:
         delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
         delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
         mu: Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian.
+        least_mu: The same less what the rounding of the locations explains, which refutes nothing.
         needed: A lower and an upper bound on the smallest epsilon at which the claim's δ holds, the exact epsilon of an
             (ε, δ) claim; None where δ(ε) is not known.
         assumed: What the bounds rest on beside the laws as they are stated.
@@ -92,6 +95,7 @@ class PairLoss:
     mu: arb | None = None
     needed: tuple[float, float] | None = None
     assumed: tuple[str, ...] = ()
+    least_mu: arb | None = None
 
     @property
     def lower(self) -> float:
@@ -266,7 +270,8 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
     """Return the exact loss between two laws of independent Laplace coordinates.
 
     Where a coordinate has a larger scale under P, ln P/Q has no bound on its tail: the loss is infinite. It is left open,
-    with the loss of the other coordinates as a lower bound, where all scales agree to a relative 1e-12.
+    with the loss of the other coordinates as a lower bound, where all scales agree to a relative 1e-12. The lower bound is
+    less by what the rounding of the locations explains.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -288,7 +293,16 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
         source = "the distances of the two locations in scales of the noise, summed over the coordinates"
         if not same.all():
             source += " of one scale; the scales of others agree up to rounding only, so that there is no upper bound"
-        return PairLoss(total.lower(), total.upper() if same.all() else arb.pos_inf(), source)
+        gaps = zip(one.location, two.location, one.scale, strict=True)
+        low = sum((ball(max(_gap(a, b), Fraction(0)) / Fraction(float(s))) for a, b, s in gaps), arb(0))
+        return PairLoss(low.lower(), total.upper() if same.all() else arb.pos_inf(), source)
+
+
+def _gap(a: float, b: float) -> Fraction:
+    """Return how far two locations are apart, less what rounding explains: ``ROUNDING_UNITS``, but 0 for whole numbers."""
+    size = max(abs(float(a)), abs(float(b)))
+    whole = float(a).is_integer() and float(b).is_integer() and size < EXACT_INTEGERS
+    return abs(Fraction(float(a)) - Fraction(float(b))) - (0 if whole else ROUNDING_UNITS * Fraction(math.ulp(size)))
 
 
 def gaussian_loss(
@@ -297,8 +311,8 @@ def gaussian_loss(
     """Return the loss between two Gaussian laws: no pure epsilon unless they are equal, an exact μ, and its δ(ε).
 
     Where σ > σ′, the log ratio grows like the square of a coordinate, P(ln P/Q > ε) falls as a power of e^-ε only, and the
-    δ(ε) of every μ falls like e^-(ε/μ)²/2: no μ is large enough, and δ(ε) is left open. So is μ where σ and σ′ agree to a
-    relative 1e-12.
+    δ(ε) of every μ falls like e^-(ε/μ)²/2: no μ is large enough, and δ(ε) is left open. So are ε and μ where σ and σ′ agree
+    to a relative 1e-12. Nothing is refuted by what the rounding of the locations explains.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -306,29 +320,28 @@ def gaussian_loss(
     with precision():
         found = beyond = needed = None
         if p.sigma != q.sigma and len(p.location) == len(q.location):
-            mu, source = (
-                arb.pos_inf(),
-                "the deviations of the noise, which depend on the data, so that no μ is large enough",
-            )
+            low = mu = arb.pos_inf()
+            source = "the deviations of the noise, which depend on the data, so that no μ is large enough"
             if math.isclose(p.sigma, q.sigma, rel_tol=ROUNDING_TOLERANCE):
-                mu, source = (
-                    arb(0, math.inf),
-                    "two deviations that agree up to rounding only, which leaves μ and δ open",
-                )
+                low, mu = arb(0), arb(0, math.inf)
+                source = "two deviations that agree up to rounding only, which leaves μ and δ open"
             if epsilon is not None:
                 found = beyond = arb(0.5, 0.5)
             needed = None if delta is None else (0.0, math.inf)
-            return PairLoss(arb.pos_inf(), arb.pos_inf(), source, found, beyond, mu, needed)
+            return PairLoss(low, arb.pos_inf(), source, found, beyond, mu, needed, least_mu=mu)
         mu = p.mu_against(q)
-        pure = arb(0) if mu == 0 else arb.pos_inf()
+        gaps = (_gap(a, b) for a, b in zip(p.location, q.location, strict=True))
+        nearest = ball(sum((max(gap, Fraction(0)) ** 2 for gap in gaps), Fraction(0))).sqrt() / ball(Fraction(p.sigma))
         if epsilon is not None:
             found = gaussian_delta(mu, arb(epsilon))
-            beyond = gaussian_delta(mu, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
+            beyond = gaussian_delta(nearest, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
         if delta is not None:
             guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
-            needed = verified_epsilon(partial(gaussian_delta, mu), delta, guess)
+            lower, upper = (verified_epsilon(partial(gaussian_delta, at), delta, guess) for at in (nearest, mu))
+            needed = lower[0], upper[1]
         source = "the distance of the two locations in deviations of the noise, which is μ"
-        return PairLoss(pure, pure, source, found, beyond, mu, needed)
+        pure = (arb(0) if at == 0 else arb.pos_inf() for at in (nearest, mu))
+        return PairLoss(*pure, source, found, beyond, mu, needed, least_mu=nearest)
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:

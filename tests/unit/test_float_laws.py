@@ -19,7 +19,7 @@ from auditdp.errors import ClaimError, MechanismError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.losses import finite_loss, pair_loss
 from auditdp.judgement import Settings, run_audit
-from auditdp.laws import Envelope, FiniteLaw, StepLaw, ball, precision
+from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
 from auditdp.results import Verdict
 
 BIT = AnyValues((0, 1))
@@ -312,6 +312,43 @@ def test_floats_of_either_law_are_named():
         assumed = exact_evidence(Stated(*pair), PureDP(1.0), BIT).assumptions
         assert sum("floats of its law are right to" in each for each in assumed) == 1
     assert not any("floats" in each for each in exact_evidence(Stated(laws[0], laws[0]), PureDP(1.0), BIT).assumptions)
+
+
+SUM = 98_765.4
+"""With .1 more it is .1 + 5.8e-12 more, in doubles."""
+
+
+def noise(law, *locations, scale=0.1):
+    return [law(np.array([at]), np.array([scale]) if law is LaplaceLaw else scale) for at in locations]
+
+
+def test_a_location_that_is_rounded_does_not_refute_a_tight_claim():
+    """The answer of a sum, and of one to which .1 is added; a difference beyond rounding counts."""
+    assert SUM + 0.1 - SUM > 0.1 * (1 + 1e-12)
+    for law, claim in ((LaplaceLaw, PureDP), (GaussianLaw, GaussianDP)):
+        assert verdict(noise(law, SUM, SUM + 0.1), claim(1.0)) is Verdict.NOT_REFUTED
+        assert verdict(noise(law, SUM, SUM + 0.1), claim(1.0 - 1e-6)) is Verdict.VIOLATED
+        assert verdict(noise(law, 2.0**40, 2.0**40 + 1), claim(10.0)) is Verdict.CERTIFIED
+        assert verdict(noise(law, 2.0**40, 2.0**40 + 1), claim(10.0 - 1e-9)) is Verdict.VIOLATED
+        assert exact_evidence(Stated(*noise(law, SUM, SUM + 0.1)), claim(1.0), BIT).epsilon_lower < 1.0
+    epsilon, delta = 1.0, float(pair_loss(*noise(GaussianLaw, 0.0, 0.1), epsilon=1.0).delta.upper())
+    assert verdict(noise(GaussianLaw, SUM, SUM + 0.1), ApproxDP(epsilon, delta)) is Verdict.NOT_REFUTED
+    assert verdict(noise(GaussianLaw, SUM, SUM + 0.1), ApproxDP(epsilon - 1e-6, delta)) is Verdict.VIOLATED
+
+
+def test_gaussian_noise_whose_parameters_differ_by_rounding_has_no_infinite_loss():
+    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: no pure claim of an answer that does not depend on the data falls with it."""
+    for laws in (
+        noise(GaussianLaw, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1),
+        [GaussianLaw(np.zeros(1), s) for s in (0.6, SIX)],
+    ):
+        found = pair_loss(*laws)
+        assert (found.lower, found.upper) == (0.0, math.inf)
+        assert verdict(laws, PureDP(1.0)) is Verdict.NOT_REFUTED
+    assert verdict(noise(GaussianLaw, 0.1, 0.2), PureDP(1.0)) is Verdict.VIOLATED
+
+
+SIX = math.nextafter(0.6, 1.0)
 
 
 def test_a_gaussian_claim_is_not_refuted_by_a_float_of_zero():
