@@ -237,7 +237,7 @@ def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
     p, q = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
     guesses = []
     for near, far in ((p, q), (q, p)):
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             order = np.argsort(-np.divide(near, far))
             logs = np.log(np.cumsum(near[order]) - delta) - np.log(np.cumsum(far[order]))
         guesses.append(np.max(logs, where=np.isfinite(logs), initial=0.0))

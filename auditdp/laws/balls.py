@@ -97,6 +97,9 @@ def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
 
     Fractions have to sum to 1 exactly, and balls, which is what floats are, to contain 1; none may certainly be negative.
     """
+    if all(isinstance(p, Fraction | int | np.integer) for p in probabilities):  # a ball of 256 bits would hide 1e-80
+        exact = [Fraction(p) for p in probabilities]
+        return LeftOut(arb(0)) if sum(exact) == 1 and min(exact) >= 0 else None
     with precision():
         balls = [ball(p) for p in probabilities]
         total = sum(balls, arb(0))

@@ -84,9 +84,12 @@ class FiniteLaw:
         return {key: i for i, key in enumerate(row_keys(self.outcomes))}
 
     def log_prob(self, outputs: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return the log probability of each output, -inf for one that is not listed; shape (size,)."""
+        """Return the log probability of each output, -inf for one that is not listed; shape (size,).
+
+        Of floats it is that of the largest that they may be: a bet on a float of 0.0 would be one on a certainty.
+        """
         with np.errstate(divide="ignore"):
-            logs = np.append(np.log(self.floats), -np.inf)
+            logs = np.log(self.largest if self.left_out.floats else np.append(self.floats, 0.0))
         return logs[[self.index.get(key, -1) for key in row_keys(outputs)]]
 
     def same_as(self, other: FiniteLaw) -> bool:

@@ -14,7 +14,8 @@ from scipy.signal import fftconvolve
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from auditdp import AnyValues, ApproxDP, Audit, Box, GaussianDP, PureDP, RenyiDP
+from auditdp import AnyValues, ApproxDP, Audit, Box, EdgeDP, GaussianDP, Pair, PureDP, RenyiDP
+from auditdp.betting.forecasters import LikelihoodRatio
 from auditdp.errors import ClaimError, MechanismError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.losses import finite_loss, pair_loss
@@ -55,8 +56,10 @@ def geometric(number, epsilon, most, true):
 
 
 def softmax(number, scores):
-    weights = [exp(number(score) - number(max(scores))) for score in scores]
-    return [weight / sum(weights) for weight in weights]
+    largest = number(max(scores))
+    weights = [exp(number(score) - largest) for score in scores]
+    total = sum(weights)
+    return [weight / total for weight in weights]
 
 
 def exponential(number, rate, utilities):
@@ -239,7 +242,7 @@ def test_windows_around_the_data_and_outputs_that_are_dropped_refute_nothing():
 def test_what_cancels_may_be_below_zero():
     law = listed([0.75, 0.25, -1e-17])
     assert law.floats.tolist() == [0.75, 0.25, 0.0]
-    assert law.log_prob(np.array([2])) == -math.inf
+    assert law.log_prob(np.array([2, 3])) == pytest.approx(np.log([1e-12, 1e-9]), rel=1e-2)
     with pytest.raises(MechanismError, match="minimum -1e-09"):
         listed([0.75, 0.25 + 1e-9, -1e-9])
 
@@ -387,3 +390,37 @@ def test_counting_does_not_refute_a_law_by_an_output_whose_float_is_zero():
         result = run_audit(Audit(Rare(zero), PureDP(1.0), BIT), settings)
         statement = next(e.statement for e in result.evidence if e.kind == "counting")
         assert ("The code does not draw from the law" in statement) is said
+
+
+def test_fractions_that_lack_less_than_a_ball_can_show_are_no_law():
+    tiny = Fraction(1, 10**300)
+    with pytest.raises(MechanismError, match="exactly"):
+        listed([1 - tiny])
+    assert listed([1 - tiny, tiny]).left_out.most == 0
+
+
+def test_a_forecaster_is_not_certain_of_an_output_whose_float_is_zero():
+    """The last output has 1e-17 under one law and 0.0 under the other, or is not listed, as a difference leaves it."""
+    coin = [0.5, 0.5]
+    for other in (listed([*coin, 0.0]), listed(coin)):
+        odds = LikelihoodRatio().bind(Stated(listed([*coin, 1e-17]), other), Pair(0, 1)).log_odds(np.arange(4))
+        assert np.isfinite(odds).all()
+        assert odds[:2] == pytest.approx(0, abs=1e-6)
+    exact = [listed([Fraction(1, 2), Fraction(1, 2), 0]), listed([0, Fraction(1, 2), Fraction(1, 2)])]
+    odds = LikelihoodRatio().bind(Stated(*exact), Pair(0, 1)).log_odds(np.arange(3))
+    assert odds.tolist() == [math.inf, 0.0, -math.inf]
+
+
+def test_a_law_of_floats_that_depends_on_the_order_of_nodes_by_rounding_alone_is_certified():
+    class Degrees:
+        """Its last output has what a sum over nodes in their order is off by, some 1e-16, beside 1e-8."""
+
+        name = "degrees"
+
+        def distribution(self, data):
+            ends = [0.1 * k + 0.7 for k in np.asarray(data).sum(axis=0)]
+            p, off = 0.4 + sum(ends) / 100, abs(sum(ends) - math.fsum(ends))
+            return listed([p, 1 - p - off - 1e-8, 1e-8 + off])
+
+    found = exact_evidence(Degrees(), PureDP(1.0), EdgeDP(4, unlabelled=True))
+    assert found.verdict is Verdict.CERTIFIED
