@@ -331,7 +331,9 @@ def gaussian_loss(
             return PairLoss(low, arb.pos_inf(), source, found, beyond, mu, needed, least_mu=mu)
         mu = p.mu_against(q)
         gaps = (_gap(a, b) for a, b in zip(p.location, q.location, strict=True))
-        nearest = ball(sum((max(gap, Fraction(0)) ** 2 for gap in gaps), Fraction(0))).sqrt() / ball(Fraction(p.sigma))
+        nearest = ball(sum((max(gap, Fraction(0)) ** 2 for gap in gaps), Fraction(0))).sqrt() / ball(
+            Fraction(float(p.sigma))
+        )
         if epsilon is not None:
             found = gaussian_delta(mu, arb(epsilon))
             beyond = gaussian_delta(nearest, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
