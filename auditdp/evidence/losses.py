@@ -342,8 +342,8 @@ def gaussian_loss(
             lower, upper = (verified_epsilon(partial(gaussian_delta, at), delta, guess) for at in (nearest, mu))
             needed = lower[0], upper[1]
         source = "the distance of the two locations in deviations of the noise, which is μ"
-        pure = (arb(0) if at == 0 else arb.pos_inf() for at in (nearest, mu))
-        return PairLoss(*pure, source, found, beyond, mu, needed, least_mu=nearest)
+        low, high = (arb(0) if at == 0 else arb.pos_inf() for at in (nearest, mu))
+        return PairLoss(low, high, source, found, beyond, mu, needed, least_mu=nearest)
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:

@@ -90,7 +90,7 @@ class FiniteLaw:
         """
         with np.errstate(divide="ignore"):
             logs = np.log(self.largest if self.left_out.floats else np.append(self.floats, 0.0))
-        return logs[[self.index.get(key, -1) for key in row_keys(outputs)]]
+        return np.asarray(logs[[self.index.get(key, -1) for key in row_keys(outputs)]])
 
     def same_as(self, other: FiniteLaw) -> bool:
         """Return whether two laws agree up to rounding."""
