@@ -179,10 +179,11 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
     keys = row_keys(tally.outputs)
     places = [[law.index.get(each, -1) for each in keys] for law in laws]
     stated: Floats = np.array([np.append(law.floats, 0.0)[at] for law, at in zip(laws, places, strict=True)])
-    log_e = log_e_value(tally.counts, stated)
+    largest: Floats = np.array([law.largest[at] for law, at in zip(laws, places, strict=True)])
+    log_e = log_e_value(tally.counts, largest)
     refuted = None
     if math.isinf(log_e):
-        which, output = np.argwhere((tally.counts > 0) & (stated == 0))[0]
+        which, output = np.argwhere((tally.counts > 0) & (largest == 0))[0]
         times = int(tally.counts[which, output])
         often = f"{times:,} time{'s' * (times != 1)} in {tally.runs:,} runs"
         refuted = f"an output to which the law gives probability 0 came {often}"

@@ -26,7 +26,7 @@ from auditdp.evidence.covers import Additive, Coverage, Enclosed, Enumerated, Se
 from auditdp.evidence.losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses
 from auditdp.evidence.noise import DeclaredNoise, declared_noise
 from auditdp.evidence.stated import Stated, asked_by, size
-from auditdp.laws import Envelope, FiniteLaw
+from auditdp.laws import FLOAT_ABSOLUTE_ERROR, Envelope, FiniteLaw
 from auditdp.search import key, maximise
 
 EXAMPLES = 100
@@ -122,7 +122,7 @@ def _search(
     def loss(pair: Pair) -> float:
         if noise is not None and (departure := noise.departure(pair)):
             departures.append(departure)
-        return max(size(stated.loss_of(pair)))
+        return max(size(stated.loss_of(pair))[:2])
 
     def departs(pair: Pair) -> float:
         assert noise is not None  # asked only where there is a model
@@ -185,8 +185,10 @@ def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
     first, second = stated.law_of(pair.data), stated.law_of(other.data)
     if not isinstance(first, FiniteLaw) or not isinstance(second, FiniteLaw):
         return type(first) is type(second)
-    mine, theirs = (np.sort(law.floats[law.floats > 0]) for law in (first, second))
-    return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=AGREEMENT, atol=0)
+    longest = max(len(law.floats) for law in (first, second))
+    mine, theirs = (np.sort(np.pad(law.floats, (longest - len(law.floats), 0))) for law in (first, second))
+    rounded = first.left_out.floats or second.left_out.floats
+    return np.allclose(mine, theirs, rtol=AGREEMENT, atol=FLOAT_ABSOLUTE_ERROR if rounded else 0)
 
 
 def by_envelope(envelope: Envelope, stated: Stated | None, adjacency: Box, seed: int) -> Compared:

@@ -24,9 +24,9 @@ from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import sides
 from auditdp.adjacency.offers import offers
 from auditdp.capabilities import Capabilities, capabilities
-from auditdp.claims import Claim, GaussianDP
+from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.details import ExactDetails
-from auditdp.errors import AuditError, MechanismError
+from auditdp.errors import AuditError, ClaimError, MechanismError
 from auditdp.evidence.coverage import EXAMPLES, Compared, by_envelope, by_pairs
 from auditdp.evidence.losses import (
     ROUNDING_TOLERANCE,
@@ -39,9 +39,10 @@ from auditdp.evidence.losses import (
 )
 from auditdp.evidence.stated import Stated, is_pure, size, stated_by
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
-from auditdp.laws.balls import FLOAT_RELATIVE_ERROR, above, below
+from auditdp.laws.balls import above, below
 from auditdp.mechanism import brief
 from auditdp.results import Counterexample, Evidence, Verdict
+from auditdp.rounding import outwards
 from auditdp.search import smallest
 
 CURVE_POINTS = 60
@@ -86,6 +87,7 @@ def exact_evidence(
 
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
+        ClaimError: If the claim is of a curve, of which one point would be compared.
         AdjacencyError: If a pair is not adjacent.
 
     >>> from auditdp.adjacency import as_adjacency
@@ -95,6 +97,10 @@ def exact_evidence(
     >>> print(found.statement)
     Exact ε = 2 over 1 pair of pairs as given (adjacency not checked); the claim is 1-DP
     """
+    if not isinstance(claim, PureDP | ApproxDP | GaussianDP):
+        raise ClaimError(
+            f"exact evidence compares one point of δ(ε), expected PureDP, ApproxDP or GaussianDP; got {claim!r}"
+        )
     able = capabilities(mechanism)
     stated = stated_by(able, claim)
     envelope: Envelope | None = None
@@ -159,7 +165,7 @@ class _Comparison:
         calibrated = coverage.bound is not None and self.envelope is None
         return {
             "kind": "exact",
-            "assumptions": _assumptions(self.able.name, self.stated, compared, self.pair, attained=self.attained),
+            "assumptions": _assumptions(self.able.name, compared, attained=self.attained),
             "details": ExactDetails(
                 exact_epsilon=worst.lower if self.attained and (worst.mu is None or is_pure(claim)) else None,
                 worst_pair=str(self.pair),
@@ -219,7 +225,7 @@ def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *
 
     def score(pair: Pair) -> float:
         loss = loss_of(pair)
-        return -math.inf if loss is None else max(size(loss))
+        return -math.inf if loss is None else max(size(loss)[:2])
 
     generated = offers(adjacency).generated
     if generated is None:
@@ -230,7 +236,7 @@ def _smallest(adjacency: Adjacency, stated: Stated, claim: Claim, start: Pair, *
 def _levels(loss: PairLoss, claim: Claim) -> tuple[float, float] | None:
     """Bounds on what the claim's parameter has to be for this pair: epsilon, or mu where the pair is Gaussian."""
     if isinstance(claim, GaussianDP):
-        return None if loss.mu is None else (max(0.0, below(loss.mu)), above(loss.mu))
+        return None if loss.mu is None or loss.least_mu is None else (max(0.0, below(loss.least_mu)), above(loss.mu))
     if is_pure(claim) or loss.needed is None:
         return (loss.lower, loss.upper) if is_pure(claim) else None
     holds, breaks = _judge(loss, claim)
@@ -271,19 +277,18 @@ def _number(value: arb, digits: int) -> str:
     return f"{float(value.mid()):.{digits}g}"
 
 
-def _assumptions(name: str, stated: Stated | None, compared: Compared, pair: Pair, *, attained: bool) -> list[str]:
+def _assumptions(name: str, compared: Compared, *, attained: bool) -> list[str]:
     """Return what the evidence rests on."""
     what = (
         "draws from the law that it states" if attained else "computes its output from what has the law that it states"
     )
-    found = [f"{name} {what}", f"scope: {compared.coverage.scope}", *compared.coverage.assumptions()]
-    law = stated.law_of(pair.data) if stated is not None and compared.by_law else None
-    if isinstance(law, FiniteLaw | StepLaw):
-        if law.left_out.most > 0 and not law.left_out.certain:
-            found.append("for a pure ε: its law lists every output of positive probability")
-        if law.has_floats:
-            found.append(f"the floats of its law are right to a relative {FLOAT_RELATIVE_ERROR:g}")
-    return found
+    losses = [*compared.losses, *filter(None, [compared.coverage.bound])]
+    return [
+        f"{name} {what}",
+        f"scope: {compared.coverage.scope}",
+        *compared.coverage.assumptions(),
+        *dict.fromkeys(each for loss in losses for each in loss.assumed),
+    ]
 
 
 def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
@@ -296,15 +301,15 @@ def _judge(loss: PairLoss, claim: Claim) -> tuple[bool, bool]:
         level = arb(claim.level)
         tolerance = 1 + arb(ROUNDING_TOLERANCE)
         if isinstance(claim, GaussianDP):
-            if loss.mu is None:
+            if loss.mu is None or loss.least_mu is None:
                 return False, float(loss.low) == math.inf
-            return bool(loss.mu <= level), bool(loss.mu > level * tolerance)
+            return bool(loss.mu <= level), bool(loss.least_mu > level * tolerance)
         delta = claim.tangents()[0][1]
         if delta == 0:
             return bool(loss.high <= level), bool(loss.low > level * tolerance)
         if loss.delta is None or loss.delta_beyond is None:
             return bool(loss.high <= level), False  # a pure loss within the level satisfies every delta
-        return bool(loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
+        return bool(loss.high <= level or loss.delta <= arb(delta)), bool(loss.delta_beyond > arb(delta) * tolerance)
 
 
 def _curves(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair) -> dict[str, Any]:
@@ -379,5 +384,8 @@ def _show(p: arb) -> str:
 def _factor(loss: PairLoss) -> str:
     if loss.lower == math.inf:
         return "it is possible on one of them only"
-    factor = f"{math.exp(loss.lower):.6g}" if loss.lower < 700 else "more than 1e304"
-    return f"a factor of {factor} = e^{loss}"
+    if loss.lower >= 700:
+        return f"a factor of more than 1e304 = e^{loss}"
+    if loss.upper == math.inf:
+        return f"a factor of {outwards(math.exp(loss.lower), up=False)} at least"
+    return f"a factor of {math.exp(loss.lower):.6g} = e^{loss}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -21,14 +22,21 @@ from flint import arb
 
 from auditdp.accountants.base import least
 from auditdp.errors import MechanismError
+from auditdp.evidence.query import EXACT_INTEGERS, ROUNDING_UNITS
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
-from auditdp.laws.balls import LeftOut, above, below
+from auditdp.laws.balls import FLOAT_ABSOLUTE_ERROR, FLOAT_RELATIVE_ERROR, LeftOut, above, below, is_float
 from auditdp.laws.gaussian import gaussian_delta
+from auditdp.rounding import outwards
 
 ROUNDING_TOLERANCE = 1e-12
 """Two levels that agree to this relative difference are the same claim written in doubles."""
 ROUNDED, TINY = 2.0**-48, 1e-300
 """More than a few operations on doubles are off by, relative, and more than underflow loses, absolute."""
+FLOATS = (
+    f"the floats of its law are right to a relative {FLOAT_RELATIVE_ERROR:g} and an absolute {FLOAT_ABSOLUTE_ERROR:g} of "
+    "probability"
+)
+LISTED = "for a pure ε: its law lists every output of positive probability"
 
 Row = tuple[arb, arb, Any]
 """(P(y), Q(y), y) for an output y, or a class of outputs on which the ratio is constant."""
@@ -52,9 +60,13 @@ class Aligned:
 
     @property
     def filled(self) -> list[Row]:
-        """The rows, with what a law may give an output that it does not list in place of 0."""
-        p_left, q_left = (arb(0).union(side.most) if side.certain else arb(0) for side in self.left_out)
-        return [(p_left if p == 0 else p, q_left if q == 0 else q, output) for p, q, output in self.rows]
+        """The rows of outputs that are possible, with what floats may give an output that they do not list in place of 0."""
+        p_left, q_left = (arb(0).union(side.most) if side.floats else arb(0) for side in self.left_out)
+        return [
+            (p_left if p == 0 else p, q_left if q == 0 else q, output)
+            for p, q, output in self.rows
+            if not (p == 0 and q == 0)
+        ]
 
 
 @dataclass(frozen=True)
@@ -69,8 +81,10 @@ class PairLoss:
         delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
         delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
         mu: Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian.
+        least_mu: The same less what the rounding of the locations explains, which refutes nothing.
         needed: A lower and an upper bound on the smallest epsilon at which the claim's δ holds, the exact epsilon of an
             (ε, δ) claim; None where δ(ε) is not known.
+        assumed: What the bounds rest on beside the laws as they are stated.
     """
 
     low: arb
@@ -80,6 +94,8 @@ class PairLoss:
     delta_beyond: arb | None = None
     mu: arb | None = None
     needed: tuple[float, float] | None = None
+    assumed: tuple[str, ...] = ()
+    least_mu: arb | None = None
 
     @property
     def lower(self) -> float:
@@ -95,10 +111,10 @@ class PairLoss:
         low, high = self.lower, self.upper
         if low == math.inf:
             return "∞"
-        width = (high - low) / max(high, 1.0)
-        return (
-            f"{low:.12g}" if width <= 1e-11 else f"{low:.6g}" if width <= 1e-7 else f"between {low:.6g} and {high:.6g}"
-        )
+        width = (high - low) / max(high, 1.0) if high < math.inf else math.inf
+        if width <= 1e-7:
+            return f"{low:.12g}" if width <= 1e-11 else f"{low:.6g}"
+        return f"between {outwards(low, up=False, digits=6)} and {outwards(high, up=True, digits=6)}"
 
 
 def pair_loss(p: Any, q: Any, *, epsilon: float | None = None, delta: float | None = None) -> PairLoss:
@@ -142,8 +158,8 @@ def _aligned_steps(p: StepLaw, q: StepLaw) -> list[Row]:
         ]
         for a, b in pairwise(sorted({*p.ends, *q.ends})):
             width = ball(b - a)
-            masses = [ball(law.density_between(a, b)) * width for law in (p, q)]
-            if any(mass != 0 for mass in masses):
+            masses = [law.density_between(a, b) * width for law in (p, q)]
+            if not all(mass == 0 for mass in masses):  # of a ball that only contains 0 that is not certain
                 rows.append((masses[0], masses[1], f"any number in [{float(a):.6g}, {float(b):.6g}]"))
         return rows
 
@@ -157,13 +173,15 @@ def rows_loss(laws: Aligned, *, epsilon: float | None = None, delta: float | Non
 
     Outputs that are not listed. Let P give them at most m and Q at most n. For a set S of outputs, P(S) is at most what is
     listed plus m, and Q(S) at least what is listed: so they add at most m to δ(ε), whoever lists them. That is added
-    always: it is 0 for Fractions, the width of rigorous balls, 1e-12 for floats. Balls that may sum to 1 are taken at
-    their word that the list is complete, and a pure ε rests on that. Where they certainly do not, probability is missing:
-    an output that Q does not list may have up to n there, which bounds P/Q by P/n from below and δ(ε) by e^ε n less; and
-    as an output that one law alone gives may be among those that neither lists, no upper bound on the pure ε is left.
+    always: it is 0 for Fractions, and the width of balls. Fractions and rigorous balls are taken at their word that the list
+    is complete. Floats are not, where that would show a loss: an output that Q does not list may have up to n there, which
+    bounds P/Q by P/n from below and δ(ε) by e^ε n less. That a pure ε is not larger rests on a complete list, of floats too;
+    where their sum shows that it is none, an output that one law alone gives may be among those that neither lists, and no
+    upper bound on the pure ε is left.
     """
     with precision():
-        missing = any(side.certain for side in laws.left_out)
+        missing = any(side.lacks for side in laws.left_out)
+        floats = any(side.floats for side in laws.left_out)
         low, high = arb(1), arb.pos_inf() if missing else arb(1)
         for pp, qq, _ in _telling(laws.filled):
             smallest, largest = ratio(pp, qq)
@@ -176,7 +194,10 @@ def rows_loss(laws: Aligned, *, epsilon: float | None = None, delta: float | Non
         source = "the two probabilities of every output"
         if missing:
             source += ", of which some are not listed, so that the pure ε has no upper bound"
-        return PairLoss(low.log().lower(), high.log().upper(), source, found, beyond, needed=needed)
+        elif floats and not high.is_finite():
+            source += ", of which some are floats too near 0 to bound a ratio (Fractions or balls would)"
+        assumed = [FLOATS] * floats + [LISTED] * any(side.most > 0 and not side.lacks for side in laws.left_out)
+        return PairLoss(low.log().lower(), high.log().upper(), source, found, beyond, None, needed, tuple(assumed))
 
 
 def _telling(rows: Sequence[Row]) -> list[Row]:
@@ -209,13 +230,14 @@ def _needed_of_rows(laws: Aligned, delta: float) -> tuple[float, float]:
     That is computed in floating point, and then verified. Only outputs that are impossible under Q make it infinite.
     """
     rows = laws.rows
-    impossible = (sum((row[side] for row in rows if row[1 - side] == 0), arb(0)) for side in (0, 1))
-    if not any(side.certain for side in laws.left_out) and any(mass > arb(delta) for mass in impossible):
+    exact = [side for side in (0, 1) if not laws.left_out[1 - side].floats]
+    impossible = (sum((row[side] for row in rows if row[1 - side] == 0), arb(0)) for side in exact)
+    if any(mass > arb(delta) for mass in impossible):
         return math.inf, math.inf
     p, q = (np.array([float(row[side].mid()) for row in rows]) for side in (0, 1))
     guesses = []
     for near, far in ((p, q), (q, p)):
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             order = np.argsort(-np.divide(near, far))
             logs = np.log(np.cumsum(near[order]) - delta) - np.log(np.cumsum(far[order]))
         guesses.append(np.max(logs, where=np.isfinite(logs), initial=0.0))
@@ -248,7 +270,8 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
     """Return the exact loss between two laws of independent Laplace coordinates.
 
     Where a coordinate has a larger scale under P, ln P/Q has no bound on its tail: the loss is infinite. It is left open,
-    with the loss of the other coordinates as a lower bound, where all scales agree to a relative 1e-12.
+    with the loss of the other coordinates as a lower bound, where all scales agree to a relative 1e-12. The lower bound is
+    less by what the rounding of the locations explains.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -270,7 +293,16 @@ def laplace_loss(p: LaplaceLaw, q: LaplaceLaw) -> PairLoss:
         source = "the distances of the two locations in scales of the noise, summed over the coordinates"
         if not same.all():
             source += " of one scale; the scales of others agree up to rounding only, so that there is no upper bound"
-        return PairLoss(total.lower(), total.upper() if same.all() else arb.pos_inf(), source)
+        gaps = zip(one.location, two.location, one.scale, strict=True)
+        low = sum((ball(max(_gap(a, b), Fraction(0)) / Fraction(float(s))) for a, b, s in gaps), arb(0))
+        return PairLoss(low.lower(), total.upper() if same.all() else arb.pos_inf(), source)
+
+
+def _gap(a: float, b: float) -> Fraction:
+    """Return how far two locations are apart, less what rounding explains: ``ROUNDING_UNITS``, but 0 for whole numbers."""
+    size = max(abs(float(a)), abs(float(b)))
+    whole = float(a).is_integer() and float(b).is_integer() and size < EXACT_INTEGERS
+    return abs(Fraction(float(a)) - Fraction(float(b))) - (0 if whole else ROUNDING_UNITS * Fraction(math.ulp(size)))
 
 
 def gaussian_loss(
@@ -279,8 +311,8 @@ def gaussian_loss(
     """Return the loss between two Gaussian laws: no pure epsilon unless they are equal, an exact μ, and its δ(ε).
 
     Where σ > σ′, the log ratio grows like the square of a coordinate, P(ln P/Q > ε) falls as a power of e^-ε only, and the
-    δ(ε) of every μ falls like e^-(ε/μ)²/2: no μ is large enough, and δ(ε) is left open. So is μ where σ and σ′ agree to a
-    relative 1e-12.
+    δ(ε) of every μ falls like e^-(ε/μ)²/2: no μ is large enough, and δ(ε) is left open. So are ε and μ where σ and σ′ agree
+    to a relative 1e-12. Nothing is refuted by what the rounding of the locations explains.
 
     Raises:
         MechanismError: If the numbers of coordinates differ.
@@ -288,41 +320,44 @@ def gaussian_loss(
     with precision():
         found = beyond = needed = None
         if p.sigma != q.sigma and len(p.location) == len(q.location):
-            mu, source = (
-                arb.pos_inf(),
-                "the deviations of the noise, which depend on the data, so that no μ is large enough",
-            )
+            low = mu = arb.pos_inf()
+            source = "the deviations of the noise, which depend on the data, so that no μ is large enough"
             if math.isclose(p.sigma, q.sigma, rel_tol=ROUNDING_TOLERANCE):
-                mu, source = (
-                    arb(0, math.inf),
-                    "two deviations that agree up to rounding only, which leaves μ and δ open",
-                )
+                low, mu = arb(0), arb(0, math.inf)
+                source = "two deviations that agree up to rounding only, which leaves μ and δ open"
             if epsilon is not None:
                 found = beyond = arb(0.5, 0.5)
             needed = None if delta is None else (0.0, math.inf)
-            return PairLoss(arb.pos_inf(), arb.pos_inf(), source, found, beyond, mu, needed)
+            return PairLoss(low, arb.pos_inf(), source, found, beyond, mu, needed, least_mu=mu)
         mu = p.mu_against(q)
-        pure = arb(0) if mu == 0 else arb.pos_inf()
+        gaps = (_gap(a, b) for a, b in zip(p.location, q.location, strict=True))
+        nearest = ball(sum((max(gap, Fraction(0)) ** 2 for gap in gaps), Fraction(0))).sqrt() / ball(
+            Fraction(float(p.sigma))
+        )
         if epsilon is not None:
             found = gaussian_delta(mu, arb(epsilon))
-            beyond = gaussian_delta(mu, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
+            beyond = gaussian_delta(nearest, arb(epsilon) * (1 + arb(ROUNDING_TOLERANCE)))
         if delta is not None:
             guess = least(lambda e: above(gaussian_delta(mu, arb(e))), delta)
-            needed = verified_epsilon(partial(gaussian_delta, mu), delta, guess)
+            lower, upper = (verified_epsilon(partial(gaussian_delta, at), delta, guess) for at in (nearest, mu))
+            needed = lower[0], upper[1]
         source = "the distance of the two locations in deviations of the noise, which is μ"
-        return PairLoss(pure, pure, source, found, beyond, mu, needed)
+        low, high = (arb(0) if at == 0 else arb.pos_inf() for at in (nearest, mu))
+        return PairLoss(low, high, source, found, beyond, mu, needed, least_mu=nearest)
 
 
 def envelope_losses(envelope: Envelope) -> list[PairLoss]:
     """Return uses · ln(most/least) for every output of an envelope, as the loss of its pair of inputs."""
     times = f", times {envelope.uses} uses" if envelope.uses > 1 else ""
     source = f"the least and the most probability of an output over all inputs{times}"
+    assumed = (FLOATS,) if any(map(is_float, [*envelope.least, *envelope.most])) else ()
     with precision():
         found = []
         for least, most in envelope.bounds:
             low = _larger(arb(1), _quotient(most.lower(), least.upper()))
             high = _larger(arb(1), _quotient(most.upper(), least.lower()))
-            found.append(PairLoss((envelope.uses * low.log()).lower(), (envelope.uses * high.log()).upper(), source))
+            ends = (envelope.uses * low.log()).lower(), (envelope.uses * high.log()).upper()
+            found.append(PairLoss(*ends, source, assumed=assumed))
         return found
 
 
@@ -351,7 +386,7 @@ def hockey_stick(laws: Aligned, epsilon: arb) -> arb:
     for one, other in ((0, 1), (1, 0)):
         listed = sum(((row[one] - e * row[other]).max(zero) for row in laws), zero)
         more, less = laws.left_out[one].most, laws.left_out[other]
-        unlisted = (-e * less.most if less.certain else zero).union(more) if more > 0 or less.certain else zero
+        unlisted = (-e * less.most if less.floats else zero).union(more) if more > 0 or less.floats else zero
         orders.append((listed + unlisted).max(zero))
     return orders[0].max(orders[1])
 

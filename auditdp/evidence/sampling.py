@@ -84,11 +84,12 @@ def log_e_value(counts: Counts, law: Floats) -> float:
     Per input: the mean, over ``CONCENTRATIONS`` c, of the probability of the counts if the outputs' probabilities are drawn
     from a Dirichlet law with parameters c times the law, divided by their probability under the law. Each has expectation 1
     under the law, because both are probabilities of counts; so has the mean, and the mean over inputs. P(e >= 1/α) <= α by
-    Markov's inequality. Infinite where an output came that the law excludes.
+    Markov's inequality. Infinite where an output came that the law excludes. Where the law is known up to rounding, its
+    largest probabilities make the divisor the largest, and the expectation at most 1.
 
     Args:
         counts: How often each output came on each input, shape (inputs, outputs): all outputs that came.
-        law: Probability of each of these outputs by the law of each input, same shape.
+        law: The largest probability that each of these outputs may have by the law of each input, same shape.
     """
     return float(logsumexp([_log_e_value(x, q) for x, q in zip(counts, law, strict=True)]) - math.log(len(counts)))
 
@@ -97,7 +98,7 @@ def _log_e_value(x: Counts, q: Floats) -> float:
     q, x = q[x > 0], x[x > 0]
     if (q <= 0).any():
         return math.inf
-    c = CONCENTRATIONS[:, None]
+    c = CONCENTRATIONS[:, None] / max(1.0, float(q.sum()))
     outputs = (gammaln(c * q + x) - gammaln(c * q) - x * np.log(q)).sum(axis=1)
     mixed = outputs + gammaln(CONCENTRATIONS) - gammaln(CONCENTRATIONS + x.sum())
     return float(logsumexp(mixed) - math.log(len(CONCENTRATIONS)))

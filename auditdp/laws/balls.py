@@ -1,7 +1,12 @@
 """Ball arithmetic: numbers with rigorous error bounds (python-flint's arb).
 
-Probabilities are exact (``fractions.Fraction``) or rigorous enclosures (``flint.arb`` balls). Plain floats are taken to
-be right up to a relative error of 1e-12, so they can show a violation but cannot certify a claim that is tight.
+Probabilities are exact (``fractions.Fraction``, int) or rigorous enclosures (``flint.arb`` balls), or floats.
+
+A float p is taken for some number between p - r and p + r, where r = 1e-9 p + 1e-12. The first term is what logarithms of
+large numbers lose (the scores of a softmax, ``gammaln``); the second is what is lost where large numbers cancel (differences
+of a distribution function), are summed up (convolutions) or underflow. A float of 0.0 is therefore not the number 0. So
+floats can show a violation that weighs more than that, and certify a claim that is neither tight nor about outputs that
+weigh less. Numbers of fewer bits than a double (``numpy.float32``) are off by 1,000 units of their last place at least.
 """
 
 from __future__ import annotations
@@ -17,9 +22,10 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 PRECISION_BITS = 256
-FLOAT_RELATIVE_ERROR = 1e-12
-LARGEST_LACK = 1e-9
-"""Probability that a law of floats may lack; exact evidence counts it as delta."""
+FLOAT_RELATIVE_ERROR = 1e-9
+FLOAT_ABSOLUTE_ERROR = 1e-12
+FLOAT_UNITS = 1_000
+"""Units in the last place that any float is off by."""
 
 
 @contextmanager
@@ -33,15 +39,23 @@ def precision(bits: int = PRECISION_BITS) -> Iterator[None]:
         ctx.prec = before
 
 
-def ball(value: Any) -> arb:
-    """Return a ball that contains ``value``: tight for int and Fraction, 1e-12 wide (relative) for a float."""
+def ball(value: Any, unit: float = 1.0) -> arb:
+    """Return a ball that contains ``value``: tight for int and Fraction, and what a float is off by for a float.
+
+    Args:
+        value: A number; an arb ball is returned as it is.
+        unit: What an absolute error is relative to: 1 for a probability.
+    """
     if isinstance(value, arb):
         return value
     if isinstance(value, Fraction):
         return arb(fmpq(value.numerator, value.denominator))
     if isinstance(value, int | np.integer):
         return arb(int(value))
-    return arb(float(value), abs(float(value)) * FLOAT_RELATIVE_ERROR)
+    double = float(value)
+    coarse = FLOAT_UNITS * float(np.finfo(type(value) if isinstance(value, np.floating) else float).eps)
+    relative, absolute = max(FLOAT_RELATIVE_ERROR, coarse), max(FLOAT_ABSOLUTE_ERROR, coarse)
+    return arb(double, abs(double) * relative + unit * absolute)
 
 
 def above(value: arb) -> float:
@@ -59,8 +73,8 @@ def below(value: arb) -> float:
 
 
 def middle(value: Any) -> float:
-    """Return a probability as a float: the middle of a ball."""
-    return float(value.mid()) if isinstance(value, arb) else float(value)
+    """Return a probability as a float: the middle of a ball; 0 for a float that rounding left below it."""
+    return max(0.0, float(value.mid() if isinstance(value, arb) else value))
 
 
 @dataclass(frozen=True)
@@ -68,28 +82,32 @@ class LeftOut:
     """The probability that a list of probabilities leaves out.
 
     Attributes:
-        certain: Whether some certainly is: whatever numbers are in the balls, they sum to less than 1.
         most: The largest probability that may be left out, 1 less the smallest sum; an exact number, 0 for Fractions.
+        floats: Whether a probability is a float. Then outputs may be missing from the list: code drops what underflows.
+        lacks: Whether some certainly are: the floats sum to less than 1 by more than their rounding.
     """
 
-    certain: bool
     most: arb
+    floats: bool = False
+    lacks: bool = False
 
 
 def left_out(probabilities: Sequence[Any]) -> LeftOut | None:
     """Return what probabilities leave out, or None if they are no probabilities of one law.
 
-    Fractions have to sum to 1 exactly, and balls to contain 1. Floats, which are balls of a relative 1e-12, may lack up to
-    1e-9, which is then certainly left out, and may not certainly sum to more than 1.
+    Fractions have to sum to 1 exactly, and balls, which is what floats are, to contain 1; none may certainly be negative.
     """
+    if all(isinstance(p, Fraction | int | np.integer) for p in probabilities):  # a ball of 256 bits would hide 1e-80
+        exact = [Fraction(p) for p in probabilities]
+        return LeftOut(arb(0)) if sum(exact) == 1 and min(exact) >= 0 else None
     with precision():
-        total = sum((ball(p) for p in probabilities), arb(0))
-        rounded = any(is_float(p) for p in probabilities)
-        if not total.is_finite():
+        balls = [ball(p) for p in probabilities]
+        total = sum(balls, arb(0))
+        if not total.is_finite() or not total.contains(1) or any(bool(p < 0) for p in balls):
             return None
-        if not total.contains(1) and not (rounded and 1 - arb(LARGEST_LACK) <= total and total < 1):
-            return None
-        return LeftOut(bool(total < 1), (1 - total.lower()).upper().max(arb(0)))
+        floats = any(map(is_float, probabilities))
+        rounding = arb(len(balls) * math.ulp(1.0))
+        return LeftOut((1 - total.lower()).upper().max(arb(0)), floats, floats and bool(total.mid() < 1 - rounding))
 
 
 def is_float(value: Any) -> bool:

@@ -59,9 +59,10 @@ class Envelope:
 
     @cached_property
     def bounds(self) -> list[tuple[arb, arb]]:
-        """(least, most) of each output as balls."""
+        """(least, most) of each output as balls; densities may exceed 1, and so may what their floats are off by."""
+        unit = max([1.0, *map(middle, self.most)])
         with precision():
-            return [(ball(a), ball(b)) for a, b in zip(self.least, self.most, strict=True)]
+            return [(ball(a, unit), ball(b, unit)) for a, b in zip(self.least, self.most, strict=True)]
 
     def same_as(self, other: Envelope) -> bool:
         """Return whether two envelopes agree up to rounding."""

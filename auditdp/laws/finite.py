@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws.balls import LeftOut, ball, is_float, left_out, middle, precision
+from auditdp.laws.balls import LeftOut, above, ball, left_out, middle, precision
 from auditdp.mechanism import Array
 
 
@@ -26,9 +26,9 @@ class FiniteLaw:
     """The law of an output with finitely many values.
 
     Args:
-        outcomes: All outputs of positive probability, shape (m, ...), each once.
-        probabilities: Their m probabilities, as Fractions, arb balls, or floats. Floats may lack up to 1e-9 of the mass;
-            exact evidence takes that for outputs that are not listed.
+        outcomes: All outputs of positive probability, shape (m, ...), each once; also those that underflow to 0.0.
+        probabilities: Their m probabilities, as Fractions, arb balls, or floats, whose error ``balls`` names. What floats
+            lack, exact evidence takes for outputs that are not listed.
 
     Raises:
         MechanismError: If the lengths differ, a probability is negative, or they cannot sum to one.
@@ -42,11 +42,11 @@ class FiniteLaw:
             raise MechanismError(
                 f"FiniteLaw: {len(self.outcomes)} outcomes but {len(self.probabilities)} probabilities; give one each"
             )
-        if any(bool(p < 0) for p in self.probabilities) or self._left_out is None:
+        if self._left_out is None:
+            numbers = [float(p.mid() if isinstance(p, arb) else p) for p in self.probabilities]
             raise MechanismError(
-                f"FiniteLaw: expected probabilities >= 0 that sum to 1, got minimum {self.floats.min():.3g} and "
-                f"sum {float(self.floats.sum()):.15g} (Fractions must sum to 1 exactly, balls must contain 1, floats may "
-                "lack 1e-9)"
+                f"FiniteLaw: expected probabilities >= 0 that sum to 1, got minimum {min(numbers, default=0.0):.3g} and "
+                f"sum {sum(numbers):.15g} (Fractions must sum to 1 exactly, balls must contain 1, floats may be off by 1e-9)"
             )
         if len(self.index) != len(self.outcomes):
             raise MechanismError("FiniteLaw: an outcome is listed twice; add its probabilities up")
@@ -72,10 +72,11 @@ class FiniteLaw:
     def _left_out(self) -> LeftOut | None:
         return left_out(self.probabilities)
 
-    @property
-    def has_floats(self) -> bool:
-        """Whether a probability is a float."""
-        return any(map(is_float, self.probabilities))
+    @cached_property
+    def largest(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The largest that each probability may be, and last that of an output that is not listed; shape (m + 1,)."""
+        unlisted = above(self.left_out.most) if self.left_out.floats else 0.0
+        return np.array([*map(above, self.balls), unlisted])
 
     @cached_property
     def index(self) -> dict[bytes, int]:
@@ -83,10 +84,13 @@ class FiniteLaw:
         return {key: i for i, key in enumerate(row_keys(self.outcomes))}
 
     def log_prob(self, outputs: Array) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return the log probability of each output, -inf for one that is not listed; shape (size,)."""
+        """Return the log probability of each output, -inf for one that is not listed; shape (size,).
+
+        Of floats it is that of the largest that they may be: a bet on a float of 0.0 would be one on a certainty.
+        """
         with np.errstate(divide="ignore"):
-            logs = np.append(np.log(self.floats), -np.inf)
-        return logs[[self.index.get(key, -1) for key in row_keys(outputs)]]
+            logs = np.log(self.largest if self.left_out.floats else np.append(self.floats, 0.0))
+        return np.asarray(logs[[self.index.get(key, -1) for key in row_keys(outputs)]])
 
     def same_as(self, other: FiniteLaw) -> bool:
         """Return whether two laws agree up to rounding."""

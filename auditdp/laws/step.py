@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,7 +55,7 @@ class StepLaw:
                 f"{[float(x) for x in self.atoms]}"
             )
         masses = [*self.masses, *self.probabilities]
-        if any(bool(p < 0) for p in masses) or left_out(masses) is None:
+        if left_out(masses) is None:
             raise MechanismError(
                 f"StepLaw: expected densities and probabilities >= 0 of total mass 1, got masses "
                 f"{[middle(p) for p in masses]} of sum {sum(map(middle, masses)):.15g}"
@@ -89,17 +90,15 @@ class StepLaw:
         assert found is not None  # checked when the law was made
         return found
 
-    @property
-    def has_floats(self) -> bool:
-        """Whether a density or a probability is a float."""
-        return any(map(is_float, [*self.densities, *self.probabilities]))
+    def density_between(self, start: Fraction, end: Fraction) -> arb:
+        """Return the density on a stretch that no break divides; 0 outside the steps.
 
-    def density_between(self, start: Fraction, end: Fraction) -> Any:
-        """Return the density on a stretch that no break divides; 0 outside the steps."""
-        for a, b, density in zip(self.ends, self.ends[1:], self.densities, strict=False):
+        What a float is off by is relative to probability 1, so it is that of its step, over the width.
+        """
+        for a, b, density, mass in zip(self.ends, self.ends[1:], self.densities, self.masses, strict=False):
             if a <= start and end <= b:
-                return density
-        return 0
+                return ball(mass) / ball(b - a) if is_float(density) else ball(density)
+        return arb(0)
 
     def log_prob(self, outputs: Array) -> Floats:
         """Return the log probability of each output that is an atom, else the log density there; shape (size,)."""
@@ -131,4 +130,8 @@ class StepLaw:
 
 
 def _exact(value: Any) -> Fraction:
-    return value if isinstance(value, Fraction) else Fraction(float(value))
+    if isinstance(value, Fraction):
+        return value
+    if not math.isfinite(value):
+        raise MechanismError(f"StepLaw: expected finite breaks and atoms, got {value!r}; clamp the output")
+    return Fraction(float(value))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency import AnyValues
 from auditdp.claims import ApproxDP, PureDP
+from auditdp.errors import MechanismError
 from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.losses import delta_curve, finite_loss
 from auditdp.laws import FiniteLaw
@@ -142,3 +143,82 @@ def test_the_bounds_of_balls_enclose_the_truth(one, other):
     loss, truth = finite_loss(finite(p_balls), finite(q_balls)), exact_epsilon(p, q)
     assert loss.lower <= truth + 1e-12
     assert loss.upper >= truth - 1e-12
+
+
+# Floats by everyday formulas.
+
+
+def softmax(law):
+    scores = [math.log(p.numerator) - math.log(p.denominator) + 1e5 if p else -math.inf for p in law]
+    weights = [math.exp(score - max(scores)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
+
+
+def differences(law):
+    """Of the distribution function, which cancel."""
+    return np.diff([float(sum(law[:k])) for k in range(len(law) + 1)]).tolist()
+
+
+def rest(law):
+    """The last is what the others leave, to which 0.1 is added and taken away again."""
+    listed = [float(p) for p in law[:-1]]
+    return [*[p + 0.1 - 0.1 for p in listed], 1 - sum(listed)]
+
+
+def mixed(law):
+    return [p if k % 2 else float(p) for k, p in enumerate(law)]
+
+
+def single(law):
+    return list(np.array(law, dtype=np.float32))
+
+
+FORMULAS = [lambda law: list(map(float, law)), softmax, differences, rest, mixed, single]
+
+
+@st.composite
+def skewed(draw):
+    """A law with masses down to 1e-330, which is no double."""
+    powers = st.sampled_from([0, 0, 0, 1, 3, 9, 11, 13, 17, 300, 330])
+    weights = [Fraction(draw(st.integers(0, 30)), 10 ** draw(powers)) for _ in range(SIZE)]
+    assume(sum(weights))
+    return [w / sum(weights) for w in weights]
+
+
+def log(x):
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+@settings(max_examples=300)
+@given(skewed(), skewed(), st.sampled_from(FORMULAS), st.booleans(), st.booleans(), levels, st.data())
+def test_floats_never_certify_what_is_false_nor_violate_what_is_true(p, q, formula, near, dropped, level, data):
+    """At the true ε, beside it, and anywhere; the laws are near to each other or not, zeros are listed or dropped."""
+    if near:
+        q = [a * b for a, b in zip(p, data.draw(laws), strict=True)]
+        assume(sum(q))
+        q = [x / sum(q) for x in q]
+    rows = [(a, b) for a, b in zip(p, q, strict=True) if a or b]
+    truth = math.inf if any(not a or not b for a, b in rows) else max(abs(log(a) - log(b)) for a, b in rows)
+    if 0 < truth < math.inf:
+        level = truth * data.draw(st.sampled_from([1.0, 1 + 1e-13, 1 - 1e-13, 1 + 1e-9, 1 - 1e-9, 1.001, 0.999, 0.5]))
+    stated = [formula(law) for law in (p, q)]
+    kept = [[k for k, x in enumerate(law) if x or not dropped] for law in stated]
+    try:
+        finite_laws = [FiniteLaw(np.array(at), [law[k] for k in at]) for at, law in zip(kept, stated, strict=True)]
+    except MechanismError:  # the floats of single precision are too far off
+        return
+    for delta in (0.0, data.draw(st.sampled_from([1e-12, 1e-6, 0.01]))) if level < LARGEST_EXPONENT else (0.0,):
+        said = exact_evidence(Laws(*finite_laws), ApproxDP(level, delta), AnyValues((0, 1))).verdict
+        holds = exact_delta(p, q, level) <= delta if delta else truth <= level * (1 + 1e-12)
+        if said is Verdict.VIOLATED:
+            assert not holds
+        if said is Verdict.CERTIFIED and not dropped:
+            assert holds or truth <= level * (1 + 1e-12)
+
+
+LARGEST_EXPONENT = 700.0
+
+
+class Laws(Stated):
+    def __init__(self, *laws):
+        self.laws = laws

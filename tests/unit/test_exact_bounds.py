@@ -222,21 +222,22 @@ def test_a_law_that_lacks_mass_is_not_certified_below_what_it_lacks():
     bit = AnyValues((0, 1))
     for claim in (ApproxDP(1.0, 1e-10), PureDP(20.0), GaussianDP(5.0)):
         assert exact_evidence(Lacking(), claim, bit).verdict is Verdict.NOT_REFUTED
-    assert exact_evidence(Lacking(), ApproxDP(1.0, 1e-9), bit).verdict is Verdict.CERTIFIED
+    assert exact_evidence(Lacking(), ApproxDP(1.0, 1e-8), bit).verdict is Verdict.CERTIFIED
 
 
 def test_an_output_that_a_lacking_law_does_not_list_may_have_what_is_missing():
-    """1e-6 against at most 5e-10: a factor of 2,000 at least, and no infinite one, is shown."""
+    """1e-6 against at most 5e-10, and what floats are off by: a factor of 660 at least, and no infinite one, is shown."""
+    most = LACK + 1e-9 + 1e-12
     one = FiniteLaw(np.array([0, 1]), [1 - Fraction(1, 10**6), Fraction(1, 10**6)])
     loss = finite_loss(one, FiniteLaw(np.array([0]), [1 - LACK]), epsilon=1.0, delta=1e-7)
-    assert loss.lower == pytest.approx(math.log(1e-6 / LACK), rel=1e-3)
+    assert loss.lower == pytest.approx(math.log(1e-6 / most), rel=1e-3)
     assert loss.upper == math.inf
     assert math.isfinite(loss.needed[0])
-    assert float(loss.delta.lower()) == pytest.approx(1e-6 - math.e * LACK, rel=1e-3)
+    assert float(loss.delta.lower()) == pytest.approx(1e-6 - math.e * most, rel=1e-3)
 
 
-def test_what_floats_may_lack_counts_as_delta_though_their_list_is_complete():
-    """A sum of floats within 1e-12 of 1 lists everything for a pure ε; for a δ below that nothing is proved."""
+def test_what_floats_may_lack_counts_as_delta_unless_their_list_is_taken_for_complete():
+    """A sum of floats within rounding of 1 lists everything for a pure ε, which holds with any δ."""
 
     class Floats:
         name = "floats"
@@ -246,11 +247,13 @@ def test_what_floats_may_lack_counts_as_delta_though_their_list_is_complete():
 
     bit = AnyValues((0, 1))
     assert exact_evidence(Floats(), PureDP(0.5), bit).verdict is Verdict.CERTIFIED
-    assert exact_evidence(Floats(), ApproxDP(0.5, 1e-11), bit).verdict is Verdict.CERTIFIED
-    assert exact_evidence(Floats(), ApproxDP(0.5, 1e-13), bit).verdict is Verdict.NOT_REFUTED
-    assumed = exact_evidence(Floats(), PureDP(0.5), bit).assumptions
-    assert "the floats of its law are right to a relative 1e-12" in assumed
-    assert "for a pure ε: its law lists every output of positive probability" in assumed
+    assert exact_evidence(Floats(), ApproxDP(0.5, 1e-13), bit).verdict is Verdict.CERTIFIED
+    delta = finite_loss(*map(Floats().distribution, (0, 1)), epsilon=0.5).delta
+    assert 1e-9 < float(delta.upper()) < 3e-9
+    for claim in (PureDP(0.5), ApproxDP(0.5, 1e-13)):
+        assumed = exact_evidence(Floats(), claim, bit).assumptions
+        assert "the floats of its law are right to a relative 1e-09 and an absolute 1e-12 of probability" in assumed
+        assert "for a pure ε: its law lists every output of positive probability" in assumed
 
 
 def test_step_laws_that_lack_mass_are_treated_alike():
@@ -259,9 +262,9 @@ def test_step_laws_that_lack_mass_are_treated_alike():
     assert float(loss.delta.upper()) >= LACK
 
 
-@pytest.mark.parametrize("probabilities", [[0.5, 0.5 + 5e-10], [0.5, 0.5 - 2e-9], [math.nan, 0.5], [math.inf, 0.0]])
+@pytest.mark.parametrize("probabilities", [[0.5, 0.5 + 2e-9], [0.5, 0.5 - 2e-9], [math.nan, 0.5], [math.inf, 0.0]])
 def test_floats_that_are_no_law_are_refused(probabilities):
-    with pytest.raises(MechanismError, match="lack 1e-9"):
+    with pytest.raises(MechanismError, match="off by 1e-9"):
         FiniteLaw(np.array([0, 1]), probabilities)
 
 
