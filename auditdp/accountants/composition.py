@@ -6,6 +6,7 @@ closed forms a double stands for the exact rational that it is; they are evaluat
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -67,6 +68,10 @@ class Composition(Description):
     def zcdp(self) -> Fraction | None:
         """ρ = kε²/2 of parts with δ = 0 (Bun & Steinke 2016, arXiv:1605.02065, Proposition 1.4 and Lemma 1.7)."""
         return None if self.delta else self.count * Fraction(self.epsilon) ** 2 / 2
+
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return what k randomised responses have; ∞ where a part may reveal its input."""
+        return responses([(self.epsilon, self.count)], order) if not self.delta else (arb.pos_inf(), arb.pos_inf())
 
     @property
     def part(self) -> Part:
@@ -184,6 +189,32 @@ class BasicComposition(Composition):
 def randomised_response(most: arb, epsilon: arb) -> arb:
     """Return (e^a − e^ε)/(1 + e^a), the curve of randomised response with loss a, for ε <= a."""
     return (1 - (epsilon - most).exp()) / (1 + (-most).exp())
+
+
+def responses(parts: Iterable[tuple[float, int]], order: float | None) -> tuple[arb, arb]:
+    """Return the largest D_α/α of adaptive ε-DP mechanisms, each ε so many times: that of randomised responses.
+
+    A Rényi divergence falls under post-processing and adds up over independent parts, and no adaptive composition has more
+    than the sum of the parts' largest. For one response it is ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most
+    αε·tanh(ε/2), the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns & Saul (1998, "Large
+    Deviation Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises
+    with α, and so the supremum of D_α/α is D_1.
+
+    Args:
+        parts: ε, and how many parts have it.
+        order: α > 1, or None for the supremum.
+    """
+    with precision():
+        total = arb(0)
+        for each, count in parts:
+            epsilon = arb(each)
+            if order is None:
+                total += count * epsilon * (epsilon / 2).tanh()
+            else:
+                alpha = arb(order)
+                moment = ((alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()) / (1 + epsilon.exp())
+                total += count * moment.log() / ((alpha - 1) * alpha)
+        return total, total
 
 
 def at_most(count: int, most: int, probability: arb) -> arb:

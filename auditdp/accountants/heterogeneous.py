@@ -26,7 +26,7 @@ from auditdp.accountants.base import (
     check_positive,
     epsilon_from,
 )
-from auditdp.accountants.composition import Composition, OptimalComposition
+from auditdp.accountants.composition import Composition, OptimalComposition, responses
 from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
 from auditdp.laws.balls import PRECISION_BITS, above
@@ -112,6 +112,10 @@ class HeterogeneousComposition(Description):
     def zcdp(self) -> Fraction | None:
         """ρ = Σ ε_i²/2 of parts with δ = 0."""
         return None if any(self.deltas) else sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
+
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return what the randomised responses have; ∞ where a part may reveal its input."""
+        return responses(self._groups, order) if not any(self.deltas) else (arb.pos_inf(), arb.pos_inf())
 
     @property
     def part(self) -> Part:
