@@ -20,11 +20,10 @@ from dataclasses import dataclass, replace
 from flint import arb
 
 from auditdp.accountants import claimed
-from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness
+from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
 from auditdp.accountants.description import Description, narrowest, within
 from auditdp.claims import ApproxDP, Claim, PureDP
 from auditdp.curve_claims import AccountedDP
-from auditdp.errors import MissingExtraError
 from auditdp.laws import precision
 from auditdp.laws.balls import above, below
 from auditdp.results import Verdict
@@ -302,17 +301,6 @@ def _ask(accountant: Accountant, epsilon: float, delta: float, about: Descriptio
         finding,
         failed,
     )
-
-
-def failure(error: Exception) -> str:
-    """Say that an accountant gave no answer, and what to do."""
-    if isinstance(error, MissingExtraError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        said, remedy = "ran out of memory", "use fewer uses of the data, more noise, or a machine with more memory"
-    else:
-        said, remedy = f"raised {type(error).__name__}: {error}", "use another accountant or other parameters"
-    return f"{said}; it gave no answer: {remedy}"
 
 
 def _proves(one: Accountant, epsilon: float, delta: float, about: Description) -> bool:
