@@ -1,7 +1,8 @@
 """Composition of equal mechanisms: the optimum, and the theorems that are quoted in its place.
 
 All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP, whatever else it is. In all
-closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up.
+closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up. The ends of
+a curve, kε and the parts' own δ, are compared with what somebody wrote, and so are those of decimals (``double_above``).
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from auditdp.accountants.base import (
 )
 from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
-from auditdp.laws.balls import above
+from auditdp.laws.balls import above, as_written, double_above
+
+MOST_FACTORS = 64
+"""How many equal factors are multiplied as fractions."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,14 @@ class Composition(Description):
     @property
     def largest_loss(self) -> float:
         """k·ε, rounded up: beyond it only the parts' own δ remains."""
-        return above(settle(lambda: arb(self.epsilon) * self.count))
+        return double_above(*(self.count * read(self.epsilon) for read in (Fraction, as_written)))
+
+    @property
+    def own_delta(self) -> float:
+        """1 − (1−δ)^k, rounded up, below which no ε suffices."""
+        if self.count > MOST_FACTORS:
+            return min(1.0, above(settle(self.any_failure)))
+        return double_above(*(1 - (1 - read(self.delta)) ** self.count for read in (Fraction, as_written)))
 
     def any_failure(self) -> arb:
         """Return 1 − (1−δ)^k: how likely any of the parts reveals its input."""
@@ -122,13 +133,13 @@ class OptimalComposition(Composition):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
         check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss:
+            return self.own_delta
         return min(1.0, above(settle(lambda: self._delta(epsilon))))
 
     def _delta(self, epsilon: float) -> arb:
-        """1 − (1−δ)^k (1 − D), in terms that are >= 0."""
+        """1 − (1−δ)^k (1 − D) below kε, in terms that are >= 0."""
         own = self.any_failure()
-        if epsilon >= self.largest_loss:
-            return own
         most_against = ceil((self.count - Fraction(epsilon) / Fraction(self.epsilon)) / 2) - 1
         return own + (1 - own) * self._excess(arb(epsilon), most_against)
 
@@ -175,10 +186,11 @@ class BasicComposition(Composition):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up, at most 1."""
         check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss:
+            return min(1.0, double_above(*(self.count * read(self.delta) for read in (Fraction, as_written))))
         with precision():
             own = (arb(self.delta) * self.count).min(arb(1))
-            apart = epsilon < self.largest_loss
-            revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon)) if apart else arb(0)
+            revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon))
             return min(1.0, above(own + (1 - own) * revealed))
 
     def epsilon_at(self, delta: float) -> float:

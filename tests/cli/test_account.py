@@ -47,7 +47,7 @@ FAMILIES = [
     ("compose --count 30 --part-delta 1e-9", "--part-epsilon .1", OptimalComposition(0.1, 1e-9, 30)),
     ("top-k --count 20", "--eta .1", TopKZCDP(20, 0.1)),
     ("gaussian --sensitivity 2 --count 3", "--sigma 5", GaussianCurve(5.0, 2.0, 3)),
-    ("zcdp --count 4", "--rho .05", ZCDP(math.nextafter(0.2, 1))),
+    ("zcdp --count 4", "--rho .05", ZCDP(0.2)),
     ("subsample --scheme poisson --sampling-rate .01", "--mechanism-epsilon 2", PoissonSubsampled(2.0, 0.0, 0.01)),
     (
         "subsample --scheme fixed --records 1000 --batch 10 --mechanism-delta 1e-6",
