@@ -97,6 +97,11 @@ class AccountedDP(_Curve):
             raise ClaimError(f"AccountedDP: expected quoted in (0, 1), got quoted={self.quoted!r}")
         _ = self.level
 
+    @property
+    def is_function(self) -> bool:
+        """Whether the curve says something at every epsilon, and not at points alone."""
+        return not isinstance(self.curve, Sequence | np.ndarray)
+
     @cached_property
     def _points(self) -> NDArray[np.float64]:
         return _points(self.curve)

@@ -440,7 +440,9 @@ class Kind:
 
 KINDS = {
     "exact": Kind(ExactDetails, "Exact", "the law of the output, enumerated or bounded"),
-    "accounting": Kind(AccountingDetails, "Accounting", "the claim, recomputed by independent accountants"),
+    "accounting": Kind(
+        AccountingDetails, "Accounting", "the claim, recomputed by independent accountants", any_claim=True
+    ),
     "game": Kind(
         GameDetails, "Game", "bets on which of two neighbours produced the output", sampled=True, any_claim=True
     ),

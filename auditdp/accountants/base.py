@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from flint import arb
 
 from auditdp.accountants.description import Description
-from auditdp.errors import AuditError
+from auditdp.errors import AuditError, MissingExtraError
 from auditdp.laws import precision
 
 ROUNDED_UP = 1e-12
@@ -223,6 +223,17 @@ def settle(value: Callable[[], arb], *, bits: int = 60) -> arb:
         if found.is_exact() or (found.is_finite() and found.rel_accuracy_bits() >= bits):
             return found
     raise AccountantError(f"expected a number that is not zero, got {found}; use larger parameters")
+
+
+def failure(error: Exception) -> str:
+    """Say that an accountant gave no answer, and what to do."""
+    if isinstance(error, MissingExtraError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        said, remedy = "ran out of memory", "use fewer uses of the data, more noise, or a machine with more memory"
+    else:
+        said, remedy = f"raised {type(error).__name__}: {error}", "use another accountant or other parameters"
+    return f"{said}; it gave no answer: {remedy}"
 
 
 def check_positive(kind: str, **values: float) -> None:

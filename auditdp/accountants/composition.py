@@ -1,11 +1,13 @@
 """Composition of equal mechanisms: the optimum, and the theorems that are quoted in its place.
 
 All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP, whatever else it is. In all
-closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up.
+closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up. The ends of
+a curve, kε and the parts' own δ, are compared with what somebody wrote, and so are those of decimals (``double_above``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -26,7 +28,10 @@ from auditdp.accountants.base import (
 )
 from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
-from auditdp.laws.balls import above
+from auditdp.laws.balls import above, as_written, double_above
+
+MOST_FACTORS = 64
+"""How many equal factors are multiplied as fractions."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,10 @@ class Composition(Description):
         """ρ = kε²/2 of parts with δ = 0 (Bun & Steinke 2016, arXiv:1605.02065, Proposition 1.4 and Lemma 1.7)."""
         return None if self.delta else self.count * Fraction(self.epsilon) ** 2 / 2
 
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return what k randomised responses have; ∞ where a part may reveal its input."""
+        return responses([(self.epsilon, self.count)], order) if not self.delta else (arb.pos_inf(), arb.pos_inf())
+
     @property
     def part(self) -> Part:
         """One of the parts."""
@@ -81,7 +90,14 @@ class Composition(Description):
     @property
     def largest_loss(self) -> float:
         """k·ε, rounded up: beyond it only the parts' own δ remains."""
-        return above(settle(lambda: arb(self.epsilon) * self.count))
+        return double_above(*(self.count * read(self.epsilon) for read in (Fraction, as_written)))
+
+    @property
+    def own_delta(self) -> float:
+        """1 − (1−δ)^k, rounded up, below which no ε suffices."""
+        if self.count > MOST_FACTORS:
+            return min(1.0, above(settle(self.any_failure)))
+        return double_above(*(1 - (1 - read(self.delta)) ** self.count for read in (Fraction, as_written)))
 
     def any_failure(self) -> arb:
         """Return 1 − (1−δ)^k: how likely any of the parts reveals its input."""
@@ -117,13 +133,13 @@ class OptimalComposition(Composition):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
         check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss:
+            return self.own_delta
         return min(1.0, above(settle(lambda: self._delta(epsilon))))
 
     def _delta(self, epsilon: float) -> arb:
-        """1 − (1−δ)^k (1 − D), in terms that are >= 0."""
+        """1 − (1−δ)^k (1 − D) below kε, in terms that are >= 0."""
         own = self.any_failure()
-        if epsilon >= self.largest_loss:
-            return own
         most_against = ceil((self.count - Fraction(epsilon) / Fraction(self.epsilon)) / 2) - 1
         return own + (1 - own) * self._excess(arb(epsilon), most_against)
 
@@ -170,10 +186,11 @@ class BasicComposition(Composition):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up, at most 1."""
         check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss:
+            return min(1.0, double_above(*(self.count * read(self.delta) for read in (Fraction, as_written))))
         with precision():
             own = (arb(self.delta) * self.count).min(arb(1))
-            apart = epsilon < self.largest_loss
-            revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon)) if apart else arb(0)
+            revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon))
             return min(1.0, above(own + (1 - own) * revealed))
 
     def epsilon_at(self, delta: float) -> float:
@@ -184,6 +201,32 @@ class BasicComposition(Composition):
 def randomised_response(most: arb, epsilon: arb) -> arb:
     """Return (e^a − e^ε)/(1 + e^a), the curve of randomised response with loss a, for ε <= a."""
     return (1 - (epsilon - most).exp()) / (1 + (-most).exp())
+
+
+def responses(parts: Iterable[tuple[float, int]], order: float | None) -> tuple[arb, arb]:
+    """Return the largest D_α/α of adaptive ε-DP mechanisms, each ε so many times: that of randomised responses.
+
+    A Rényi divergence falls under post-processing and adds up over independent parts, and no adaptive composition has more
+    than the sum of the parts' largest. For one response it is ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most
+    αε·tanh(ε/2), the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns & Saul (1998, "Large
+    Deviation Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises
+    with α, and so the supremum of D_α/α is D_1.
+
+    Args:
+        parts: ε, and how many parts have it.
+        order: α > 1, or None for the supremum.
+    """
+    with precision():
+        total = arb(0)
+        for each, count in parts:
+            epsilon = arb(each)
+            if order is None:
+                total += count * epsilon * (epsilon / 2).tanh()
+            else:
+                alpha = arb(order)
+                moment = ((alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()) / (1 + epsilon.exp())
+                total += count * moment.log() / ((alpha - 1) * alpha)
+        return total, total
 
 
 def at_most(count: int, most: int, probability: arb) -> arb:

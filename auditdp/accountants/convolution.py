@@ -33,6 +33,8 @@ UNIT = 2.0**-53
 LOG_OUTSIDE = -48.0
 """Logarithm of how much mass may lie below the window, and above it: 1.4e-21."""
 MOST_USES = 10**9
+MOST_STEPS = 80
+"""Steps of √2 that the order of Chernoff's bound is moved at most, from that of Gaussian noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +99,11 @@ def _power(values: NDArray[np.complex128], times: int) -> NDArray[np.complex128]
 
 
 def _window(masses: Array, times: int) -> tuple[int, int]:
-    """The sums between which all but e^−48 to either side lies, by Chernoff's bound at the best of a few orders.
+    """The sums between which all but e^−48 to either side lies, by Chernoff's bound at the best of some orders.
 
-    P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by less than 1e-9 + 8u·λj.
+    P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by less than 1e-9 + 8u·λj. As a
+    function of λ the b that this needs falls and then rises, so steps of √2 from the best λ of Gaussian noise go on as long as
+    it falls: far down, where a few sums of little probability are very large.
     """
     kept = np.flatnonzero(masses)
     if not len(kept):
@@ -107,13 +111,26 @@ def _window(masses: Array, times: int) -> tuple[int, int]:
     index, mass = kept.astype(np.float64), masses[kept]
     mean = float(np.dot(index, mass) / mass.sum())
     deviation = math.sqrt(max(float(np.dot((index - mean) ** 2, mass) / mass.sum()), 1e-12) * times)
-    ends: list[list[float]] = [[], []]
-    for order in 10 / deviation * 2.0 ** (np.arange(-10, 8) / 2):
-        for side, sign in enumerate((-1.0, 1.0)):
-            exponents = sign * order * (index - mean)
-            largest = float(exponents.max())
-            log_moment = largest + math.log(float((mass * np.exp(exponents - largest)).sum()))
-            log_moment += 1e-9 + 1e-15 * (abs(largest) + order * abs(mean))
-            ends[side].append(sign * (times * log_moment - LOG_OUTSIDE) / float(order))
+
+    def reach(order: float, sign: float) -> float:
+        """How far beyond the mean an end has to lie."""
+        exponents = sign * order * (index - mean)
+        largest = float(exponents.max())
+        log_moment = largest + math.log(float((mass * np.exp(exponents - largest)).sum()))
+        log_moment += 1e-9 + 1e-15 * (abs(largest) + order * abs(mean))
+        return (times * log_moment - LOG_OUTSIDE) / order
+
+    def least(sign: float) -> float:
+        found = reach(10 / deviation, sign)
+        for step in (2**-0.5, 2**0.5):
+            for k in range(1, MOST_STEPS):
+                if (other := reach(10 / deviation * step**k, sign)) >= found:
+                    break
+                found = other
+        return found
+
     middle = times * mean
-    return math.floor(middle + max(ends[0]) - 1 - 1e-12 * middle), math.ceil(middle + min(ends[1]) + 1 + 1e-12 * middle)
+    return (
+        math.floor(middle - least(-1.0) - 1 - 1e-12 * middle),
+        math.ceil(middle + least(1.0) + 1 + 1e-12 * middle),
+    )

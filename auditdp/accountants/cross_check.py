@@ -3,32 +3,35 @@
 A claim is about a class of mechanisms (``description``): by default the narrowest one that the accountants describe, and it
 has to lie within all the others. An accountant of a class around it bounds the claim's class from above and never from
 below, for the worst of the wider class need not lie within it; an accountant of a class within it bounds it from below and
-never from above. So the verdict rests on proofs alone, and to add or to leave out an accountant of a wider class can only
-turn NOT_REFUTED into CERTIFIED or back.
+never from above. What each kind of claim takes to be certified, and to be refuted, is in ``claimed``. So the verdict rests
+on proofs alone, and to add or to leave out an accountant of a wider class can only turn NOT_REFUTED into CERTIFIED or back.
 
 What is said of accountants is kept apart. A number that is no ε, an approximation below the truth, an accountant for
 something else, and two proofs that contradict each other are *findings* about accountants. They never count against the
-mechanism, nor for it.
+mechanism, nor for it. An accountant that raised has *failed*: it gave no answer, which is no finding about anything.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from flint import arb
 
-from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness
+from auditdp.accountants import claimed
+from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
 from auditdp.accountants.description import Description, narrowest, within
-from auditdp.claims import Claim, GaussianDP
+from auditdp.claims import ApproxDP, Claim, PureDP
+from auditdp.curve_claims import AccountedDP
 from auditdp.laws import precision
-from auditdp.laws.balls import above
-from auditdp.laws.gaussian import gaussian_delta
+from auditdp.laws.balls import above, below
 from auditdp.results import Verdict
 
 TOLERANCE = 1e-9
 """Two numbers that agree to this relative difference do not contradict each other."""
+Point = tuple[float, float]
+"""(ε, δ)."""
 TIE = 1 + 4 * ROUNDED_UP
 """How much larger a claimed ε, and δ, may be before a loss beyond it counts: less is rounding."""
 
@@ -49,6 +52,7 @@ class Answer:
         refutes: Whether what it shows to be lost is more than the claim allows, rounding aside.
         certifies: Whether what it proves is what the claim says.
         finding: Why the number does not count; empty where it does.
+        failed: Why there is no number, and what to do about it; empty where there is one.
     """
 
     name: str
@@ -62,16 +66,22 @@ class Answer:
     refutes: bool = False
     certifies: bool = False
     finding: str = ""
+    failed: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it answered, with a number against which nothing speaks."""
+        return not self.finding and not self.failed
 
     @property
     def is_upper(self) -> bool:
         """Whether it is a proof that bounds the claim's ε from above."""
-        return not self.finding and self.from_above and self.soundness.is_proof
+        return self.counts and self.from_above and self.soundness.is_proof
 
     @property
     def is_lower(self) -> bool:
         """Whether it is a proof that bounds the claim's ε from below."""
-        return not self.finding and self.from_below and self.soundness.is_attained
+        return self.counts and self.from_below and self.soundness.is_attained
 
 
 @dataclass(frozen=True)
@@ -82,11 +92,12 @@ class CrossCheck:
         verdict: VIOLATED, CERTIFIED, or NOT_REFUTED, about what ``about`` describes.
         statement: The verdict's reason, in one sentence.
         about: The class of mechanisms that the claim is about.
-        epsilon: The claimed ε that was compared.
+        epsilon: The claimed ε that was compared; of a curve, at a point that is broken, else one that is open.
         delta: At which δ.
         answers: What each accountant said at that δ.
         lower: The lower bound that counts and is largest; None where there is none.
         upper: The upper bound that counts and is smallest; None where there is none.
+        level: Bounds on the claim's own parameter that the worst of ``about`` needs; None where nothing is known.
     """
 
     verdict: Verdict
@@ -97,11 +108,17 @@ class CrossCheck:
     answers: tuple[Answer, ...]
     lower: Answer | None
     upper: Answer | None
+    level: tuple[float | None, float | None] = (None, None)
 
     @property
     def findings(self) -> list[str]:
         """What was found out about accountants."""
         return [f"{answer.name}: {answer.finding}" for answer in self.answers if answer.finding]
+
+    @property
+    def failures(self) -> list[str]:
+        """Which accountants gave no answer, and why."""
+        return [f"{answer.name}: {answer.failed}" for answer in self.answers if answer.failed]
 
 
 def cross_check(
@@ -110,12 +127,11 @@ def cross_check(
     """Compare a claim with what accountants say of the mechanisms that it is about.
 
     A claim that something in its class breaks is VIOLATED, one that a proof for its class covers is CERTIFIED for the model,
-    and what lies between is NOT_REFUTED. A Gaussian DP claim is compared at a few points of its curve, which can refute it
-    but not certify it.
+    and what lies between is NOT_REFUTED; ``claimed`` has what that takes for each kind of claim.
 
     Args:
         claim: What is promised.
-        accountants: All that apply. One that raises is a finding.
+        accountants: All that apply. One that raises has failed, and the others answer.
         about: What it is promised of: a description, or an accountant of it. None: the narrowest that is described.
         attained: Whether the worst of ``about`` is among what the claim is about. If the claim is about one mechanism of the
             class, which may be a better one, nothing bounds its loss from below.
@@ -128,12 +144,75 @@ def cross_check(
     if not listed:
         raise AccountantError(f"cross_check: expected at least one accountant for {claim}, got none")
     subject = about.describes if about is not None else _common([a.describes for a in listed])
-    checks = [_at(epsilon, delta, listed, subject, attained) for epsilon, delta in _points(claim)]
-    found = next((check for check in checks if check.verdict is Verdict.VIOLATED), checks[-1])
-    if isinstance(claim, GaussianDP) and found.verdict is Verdict.CERTIFIED:
-        statement = f"{found.statement}; a few points of a curve do not certify it"
-        found = replace(found, verdict=Verdict.NOT_REFUTED, statement=statement)
-    return found
+    if isinstance(claim, PureDP | ApproxDP):
+        check = _at(claim.level, float(claim.delta), listed, subject, attained)
+        return replace(check, level=tuple(answer and answer.epsilon for answer in (check.lower, check.upper)))
+    return _of_curve(claim, listed, subject, attained)
+
+
+def _of_curve(claim: Claim, listed: list[Accountant], about: Description, attained: bool) -> CrossCheck:
+    """Judge a claim that says more than one (ε, δ): by bounds on its parameter, else by points of its curve."""
+    points = claimed.statements(claim)
+    which = f", which {claim} {'contains' if isinstance(claim, AccountedDP) else 'implies'},"
+    check = _at(*points[len(points) // 2], listed, about, attained, which)
+    low, high = _bounds(claim, listed, about, attained)
+    least, most = max(0.0, below(low)), above(high)
+    with precision():
+        known, broken = _between(least, most), bool(low > arb(claim.level) * arb(TIE))
+    needs = f"the worst of {about.text} has {claimed.measure(claim)} {known}"
+    if broken or high <= arb(claim.level):
+        verdict, statement = Verdict.VIOLATED if broken else Verdict.CERTIFIED, f"{claim} is claimed, and {needs}"
+    else:
+        check = _of_points(claim, points, listed, check, attained, which)
+        verdict, statement = check.verdict, check.statement
+        if known:
+            statement += f"; {needs}"
+    level = (least or None, most if math.isfinite(most) else None)
+    return replace(check, verdict=verdict, statement=_capital(statement), level=level)
+
+
+def _of_points(
+    claim: Claim, points: list[Point], listed: list[Accountant], check: CrossCheck, attained: bool, which: str
+) -> CrossCheck:
+    """Judge a claim by all points that it implies, given what was said of one of them."""
+    about = check.about
+    counting = [one for one, answer in zip(listed, check.answers, strict=True) if answer.counts]
+    proof = claimed.own_proof(claim, about)
+    standing = [_standing(*point, counting + ([proof] if proof else []), about, attained) for point in points]
+    for way in (Verdict.VIOLATED, Verdict.NOT_REFUTED):
+        if way in standing:
+            shown = _at(*points[standing.index(way)], listed, about, attained, which)
+            if shown.verdict is way:
+                return shown
+    if all(one is Verdict.CERTIFIED for one in standing) and (proof or claimed.is_its_points(claim)):
+        said = f"at each of its {len(points):,} points {claim} is proved of {about.text}"
+        return replace(check, verdict=Verdict.CERTIFIED, statement=said)
+    said = f"{claim} is not decided: {len(points):,} statements that it implies were compared, and do not imply it"
+    return replace(check, verdict=Verdict.NOT_REFUTED, statement=said)
+
+
+def _standing(epsilon: float, delta: float, counting: list[Accountant], about: Description, attained: bool) -> Verdict:
+    """Return how one statement stands; NOT_REFUTED where nothing, or a proof and its contrary, is known."""
+    holds = any(_proves(one, epsilon, delta, about) for one in counting)
+    broken = any(_refutes(one, epsilon, delta, about, attained) for one in counting)
+    return Verdict.NOT_REFUTED if holds is broken else Verdict.CERTIFIED if holds else Verdict.VIOLATED
+
+
+def _bounds(claim: Claim, listed: list[Accountant], about: Description, attained: bool) -> tuple[arb, arb]:
+    """Return bounds on the claim's parameter: the largest that is attained within the class, the least of what is around."""
+    described = [about, *(one.describes for one in listed)]
+    found = [(one, *claimed.bounds(claim, one)) for one in described]
+    lows = [low for one, low, _ in found if attained and within(one, about)]
+    highs = [high for one, _, high in found if within(about, one)]
+    return max(lows, key=below, default=arb(0)), min(highs, key=above)
+
+
+def _between(least: float, most: float) -> str:
+    """Say which bounds are known, if any."""
+    if least > 0 and most <= least * TIE:
+        return f"{most:.9g}" if math.isfinite(most) else "∞"
+    said = [f"no less than {least:.9g}"] * (least > 0) + [f"no more than {most:.9g}"] * math.isfinite(most)
+    return " and ".join(said)
 
 
 def _common(descriptions: Sequence[Description]) -> Description:
@@ -147,51 +226,45 @@ def _common(descriptions: Sequence[Description]) -> Description:
     return found
 
 
-def _points(claim: Claim) -> Iterator[tuple[float, float]]:
-    """The (ε, δ) statements that a claim implies, δ rounded up."""
-    for epsilon, delta in claim.tangents():
-        if isinstance(claim, GaussianDP):
-            with precision():
-                delta = above(gaussian_delta(arb(claim.mu), arb(epsilon)))  # in floats it may be too small
-        yield epsilon, delta
-
-
-def _at(epsilon: float, delta: float, accountants: list[Accountant], about: Description, attained: bool) -> CrossCheck:
+def _at(
+    epsilon: float, delta: float, accountants: list[Accountant], about: Description, attained: bool, which: str = ""
+) -> CrossCheck:
+    """Compare one (ε, δ) statement, which the claim is, or which a curve contains or implies."""
     answers = _contradictions([_ask(one, epsilon, delta, about, attained) for one in accountants])
     upper = min((a for a in answers if a.is_upper), key=_rank, default=None)
     lower = max((a for a in answers if a.is_lower), key=_rank, default=None)
-    claimed = f"the claimed ε = {epsilon:.9g} at δ = {delta:.3g}"
+    stated = f"the claimed ε = {epsilon:.9g} at δ = {delta:.3g}{which}"
     shown = max((a for a in answers if a.is_lower and a.refutes), key=_rank, default=None)
     if shown is not None:
         verdict = Verdict.VIOLATED
         lost = f"which {shown.name} shows to be lost by the worst of {about.text}"
-        statement = f"{claimed} is below {_epsilon(shown):.9g}, {lost}"
+        statement = f"{stated} is below {_epsilon(shown):.9g}, {lost}"
         lower = shown
     elif upper is not None and any(a.is_upper and a.certifies for a in answers):
         verdict = Verdict.CERTIFIED
-        statement = f"{claimed} is no less than {_epsilon(upper):.9g}, which {upper.name} proves of {about.text}"
+        statement = f"{stated} is no less than {_epsilon(upper):.9g}, which {upper.name} proves of {about.text}"
     else:
         verdict = Verdict.NOT_REFUTED
-        statement = _undecided(claimed, epsilon, answers, lower, upper)
+        statement = _undecided(stated, epsilon, answers, lower, upper)
     return CrossCheck(verdict, _capital(statement), about, epsilon, delta, tuple(answers), lower, upper)
 
 
 def _undecided(
-    claimed: str, epsilon: float, answers: Sequence[Answer], lower: Answer | None, upper: Answer | None
+    stated: str, epsilon: float, answers: Sequence[Answer], lower: Answer | None, upper: Answer | None
 ) -> str:
     if upper is not None and epsilon >= _epsilon(upper) / TIE:
-        return f"{claimed} is that of {upper.name} but for rounding, neither certified nor violated"
+        return f"{stated} is that of {upper.name} but for rounding, neither certified nor violated"
     known = [
         f"{_epsilon(answer):.9g} ({answer.name}) from {side}"
         for answer, side in ((lower, "below"), (upper, "above"))
         if answer is not None
     ]
     unproved = min(
-        (a for a in answers if not a.finding and a.from_above and a.soundness is Soundness.UNPROVED),
+        (a for a in answers if a.counts and a.from_above and a.soundness is Soundness.UNPROVED),
         key=_rank,
         default=None,
     )
-    said = f"{claimed} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
+    said = f"{stated} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
     if unproved is not None and _epsilon(unproved) <= epsilon:
         said += f"; {unproved.name} has {_epsilon(unproved):.9g}, with rounding errors that are not bounded"
     return said
@@ -202,16 +275,13 @@ def _ask(accountant: Accountant, epsilon: float, delta: float, about: Descriptio
     from_above, from_below = within(about, described), attained and within(described, about)
     found: float | None = None
     refutes = certifies = False
-    finding = ""
+    finding = failed = ""
     try:
         found = float(accountant.epsilon_at(delta))
-        certifies = from_above and soundness.is_proof and found <= epsilon
-        if from_below and soundness.is_attained:
-            # An exact curve is rounded up, by no more than this.
-            down = 1 - ROUNDED_UP if soundness is Soundness.EXACT else 1.0
-            refutes = accountant.delta_at(epsilon * TIE) * down > delta * TIE
-    except Exception as error:  # an accountant is other people's code, and its crash is a finding about it
-        finding = f"raised {type(error).__name__}: {error}"
+        certifies = from_above and soundness.is_proof and (found <= epsilon or accountant.delta_at(epsilon) <= delta)
+        refutes = _refutes(accountant, epsilon, delta, about, attained)
+    except Exception as error:  # an accountant is other people's code
+        found, failed = None, failure(error)
     else:
         if math.isnan(found) or found < 0:
             finding = f"ε = {found:.6g} at δ = {delta:.3g} is no ε"
@@ -229,7 +299,20 @@ def _ask(accountant: Accountant, epsilon: float, delta: float, about: Descriptio
         refutes,
         certifies,
         finding,
+        failed,
     )
+
+
+def _proves(one: Accountant, epsilon: float, delta: float, about: Description) -> bool:
+    return one.soundness.is_proof and within(about, one.describes) and one.delta_at(epsilon) <= delta
+
+
+def _refutes(one: Accountant, epsilon: float, delta: float, about: Description, attained: bool) -> bool:
+    if not (attained and one.soundness.is_attained and within(one.describes, about)):
+        return False
+    # An exact curve is rounded up, by no more than this.
+    down = 1 - ROUNDED_UP if one.soundness is Soundness.EXACT else 1.0
+    return one.delta_at(epsilon * TIE) * down > delta * TIE
 
 
 def _contradictions(answers: list[Answer]) -> list[Answer]:
@@ -237,7 +320,7 @@ def _contradictions(answers: list[Answer]) -> list[Answer]:
     found: dict[str, str] = {}
     for low in (answer for answer in answers if answer.is_lower):
         for high in answers:
-            if high.finding or not high.from_above or not _epsilon(high) < _epsilon(low) * (1 - TOLERANCE):
+            if not high.counts or not high.from_above or not _epsilon(high) < _epsilon(low) * (1 - TOLERANCE):
                 continue
             if high.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
                 found[high.name] = (

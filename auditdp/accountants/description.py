@@ -8,10 +8,14 @@ composition of (ε, δ)-DP parts is no Gaussian noise, and its loss refutes no c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar, Protocol, Self
+
+from flint import arb
+
+from auditdp.laws.balls import ball
 
 
 class Curve(Protocol):
@@ -66,6 +70,23 @@ class Description:
         return None
 
     @property
+    def gaussian(self) -> Fraction | None:
+        """The square of a μ for which all that is described is μ-Gaussian DP; None where the parameters give none."""
+        return None
+
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return bounds on the largest D_α/α, a Rényi divergence over its order, of all that is described.
+
+        The first is a proof that something that is described has so much (its supremum counts as attained), the second
+        that nothing has more. By default nothing is known but ``zcdp``.
+
+        Args:
+            order: α > 1; None for the supremum over all α > 1, which is the least ρ of zero-concentrated DP.
+        """
+        del order
+        return arb(0), arb.pos_inf() if self.zcdp is None else ball(self.zcdp)
+
+    @property
     def part(self) -> Part | None:
         """The parts of which all that is described is an adaptive composition; None where it is no composition."""
         return None
@@ -89,6 +110,13 @@ def within(narrow: Description, wide: Description) -> bool:
     (True, False)
     """
     return narrow == wide or wide.includes(narrow) or any(within(between, wide) for between in narrow.wider())
+
+
+def around(description: Description) -> Iterator[Description]:
+    """Yield a class and the classes of other descriptions that contain it: what bounds them from above bounds it."""
+    yield description
+    for wide in description.wider():
+        yield from around(wide)
 
 
 def narrowest(descriptions: Sequence[Description]) -> Description | None:

@@ -21,7 +21,7 @@ from auditdp.accountants.base import (
 )
 from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
-from auditdp.laws.balls import above
+from auditdp.laws.balls import above, ball
 from auditdp.laws.gaussian import gaussian_delta
 
 
@@ -65,6 +65,17 @@ class GaussianNoise(Description):
     def zcdp(self) -> Fraction:
         """ρ = kΔ²/(2σ²) (Bun & Steinke 2016, arXiv:1605.02065, Proposition 1.6 and Lemma 1.7)."""
         return self.count * (Fraction(self.sensitivity) / Fraction(self.sigma)) ** 2 / 2
+
+    @property
+    def gaussian(self) -> Fraction:
+        """μ² = kΔ²/σ² (Dong, Roth & Su 2022, arXiv:1905.02383v3, Theorem 2.7 and Corollary 3.3)."""
+        return 2 * self.zcdp
+
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return ρ for every order: D_α = αρ where the queries are Δ apart (Bun & Steinke 2016, Lemma 2.4)."""
+        del order
+        with precision():
+            return ball(self.zcdp), ball(self.zcdp)
 
     @property
     def part(self) -> Part:

@@ -26,10 +26,10 @@ from auditdp.accountants.base import (
     check_positive,
     epsilon_from,
 )
-from auditdp.accountants.composition import Composition, OptimalComposition
+from auditdp.accountants.composition import Composition, OptimalComposition, responses
 from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
-from auditdp.laws.balls import PRECISION_BITS, above
+from auditdp.laws.balls import PRECISION_BITS, above, as_written, double_above
 
 MOST_LOSSES = 2**14
 """How many privacy losses are listed in one half: enough for 28 mechanisms that all differ."""
@@ -113,6 +113,10 @@ class HeterogeneousComposition(Description):
         """ρ = Σ ε_i²/2 of parts with δ = 0."""
         return None if any(self.deltas) else sum((Fraction(e) ** 2 for e in self.epsilons), Fraction(0)) / 2
 
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return what the randomised responses have; ∞ where a part may reveal its input."""
+        return responses(self._groups, order) if not any(self.deltas) else (arb.pos_inf(), arb.pos_inf())
+
     @property
     def part(self) -> Part:
         """A curve that holds for each of the parts."""
@@ -130,6 +134,8 @@ class HeterogeneousComposition(Description):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
         check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss and sum(map(bool, self.deltas)) <= 1:
+            return max(self.deltas)
         with precision(self._bits):
             # 1 − ∏(1−δ_i) (1 − D), in terms that are >= 0.
             own = -sum(((-arb(d)).log1p() for d in self.deltas), arb(0)).expm1() if max(self.deltas) < 1 else arb(1)
@@ -143,8 +149,7 @@ class HeterogeneousComposition(Description):
     @cached_property
     def largest_loss(self) -> float:
         """Σ ε_i, rounded up: beyond it only the parts' own δ remain."""
-        with precision():
-            return above(sum(map(arb, self.epsilons), arb(0)))
+        return double_above(*(sum(map(read, self.epsilons), Fraction(0)) for read in (Fraction, as_written)))
 
     def _excess(self, epsilon: float) -> arb:
         """D, or on the grid something that is at least D."""

@@ -76,7 +76,7 @@ class KairouzCorollary(Composition):
         """
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
-            return self._own
+            return self.own_delta
         with precision():
             each, root = arb(self.epsilon), arb(self.count).sqrt()
             beyond = arb(epsilon) - self._mean
@@ -94,7 +94,7 @@ class KairouzCorollary(Composition):
         check_delta(self.name, delta)
         if delta == 1:
             return 0.0
-        if delta < self._own:
+        if delta < self.own_delta:
             return math.inf
         with precision():
             own = self.any_failure()
@@ -104,12 +104,6 @@ class KairouzCorollary(Composition):
             each, root = arb(self.epsilon), arb(self.count).sqrt()
             log = (arb(1).exp() + root * each / extra).log().min(-extra.log())
             return min(self.largest_loss, above(self._mean + each * root * (2 * log).sqrt()))
-
-    @property
-    def _own(self) -> float:
-        """δ once the largest loss is allowed."""
-        with precision():
-            return above(self.any_failure())
 
     @property
     def _mean(self) -> arb:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from auditdp.accountants.base import Accountant, AccountantError, check_epsilon
+from auditdp.accountants.base import Accountant, AccountantError, check_epsilon, failure
+from auditdp.errors import StoppedError
 
 DIGITS = 5
 """How many significant digits a solution has."""
@@ -44,6 +45,7 @@ def solve(
 
     Raises:
         AccountantError: If no value in the range meets the target, or all do, or the target is none.
+        StoppedError: If an accountant fails at a value, and no other one proves the target there.
     """
     check_epsilon("solve", epsilon)
     if not 0 < delta < 1:
@@ -52,8 +54,18 @@ def solve(
 
     def proof(place: int) -> Accountant | None:
         """The accountant that proves the target at a decimal; the larger its place, the more private it is."""
-        asked = (a for a in model(_decimal(sign * place)) if a.soundness.is_proof)
-        return next((a for a in asked if a.delta_at(epsilon) <= delta), None)
+        failures = []
+        for accountant in model(_decimal(sign * place)):
+            try:
+                if accountant.soundness.is_proof and accountant.delta_at(epsilon) <= delta:
+                    return accountant
+            except AccountantError:
+                raise
+            except Exception as error:  # an accountant may run out of memory where others do not
+                failures.append(f"{accountant.name}: {failure(error)}")
+        if failures:
+            raise StoppedError(f"solve: whether a value meets the target is not known: {'; '.join(failures)}")
+        return None
 
     misses, meets = _bracket(lambda place: proof(place) is not None, epsilon, delta, sign)
     while meets - misses > 1:

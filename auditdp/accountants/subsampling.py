@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from flint import arb
@@ -36,7 +37,7 @@ from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.poisson import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
 from auditdp.claims import ApproxDP
 from auditdp.laws import precision
-from auditdp.laws.balls import above
+from auditdp.laws.balls import above, as_written, double_above
 
 LEFT_OUT = 1e-18
 """How likely it is at most that a record is drawn more often than is summed up."""
@@ -86,7 +87,7 @@ class Subsampled(Description):
     def delta_at(self, epsilon: float) -> float:
         """Return q δ₀(ln(1 + (e^ε − 1)/q)), δ₀ being the curve of the worst mechanism, rounded up."""
         check_epsilon(type(self).__name__, epsilon)
-        if math.isinf(epsilon):
+        if epsilon >= self._pure:
             return self.own_delta
         with precision():
             rate = arb(self.rate)
@@ -94,15 +95,18 @@ class Subsampled(Description):
 
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest ε for δ, rounded up; ``inf`` below qδ₀."""
+        return epsilon_from(self.delta_at, delta, pure=self._pure)
+
+    @property
+    def _pure(self) -> float:
+        """ln(1 + q(e^ε₀ − 1)), rounded up, from which on only qδ₀ remains."""
         with precision():
-            pure = above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
-        return epsilon_from(self.delta_at, delta, pure=pure)
+            return above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
 
     @property
     def own_delta(self) -> float:
         """qδ₀, rounded up, below which no ε suffices."""
-        with precision():
-            return above(arb(self.rate) * arb(self.delta))
+        return double_above(*(read(self.rate) * read(self.delta) for read in (Fraction, as_written)))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from auditdp.accountants.composition import BasicComposition, Composition, Optim
 from auditdp.accountants.description import Description
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.laws import precision
-from auditdp.laws.balls import above, below
+from auditdp.laws.balls import above, as_written, below, double_above
 
 MOST_TRIED = 512
 """How many t the lower bound tries: all that may be optimal for k up to so many, evenly spread ones of them above."""
@@ -52,8 +52,8 @@ def bounded_range(scale: float, *, sensitivity: float = 1.0, monotone: bool = Fa
         monotone: Whether a neighbour moves all scores the same way, as adding a record to counts does.
     """
     check_positive("bounded_range", scale=scale, sensitivity=sensitivity)
-    with precision():
-        return above((1 if monotone else 2) * arb(sensitivity) / arb(scale))
+    both = 1 if monotone else 2
+    return double_above(*(both * read(sensitivity) / read(scale) for read in (Fraction, as_written)))
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,7 @@ class TopK(Description):
     @property
     def largest_loss(self) -> float:
         """kη, rounded up."""
-        with precision():
-            return above(arb(self.eta) * self.count)
+        return double_above(*(self.count * read(self.eta) for read in (Fraction, as_written)))
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,11 @@ class ZCDP(Description):
         """ρ."""
         return Fraction(self.rho)
 
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return ρ for every order, which Gaussian noise attains."""
+        del order
+        return arb(self.rho), arb(self.rho)
+
     def includes(self, other: Description) -> bool:
         """Return whether the other class is ρ-zCDP."""
         return other.zcdp is not None and other.zcdp <= Fraction(self.rho)

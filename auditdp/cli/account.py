@@ -138,11 +138,13 @@ def zcdp(
     """Composition of ρ-zCDP mechanisms."""
 
     def accountants(rho: float) -> Sequence[Accountant]:
-        from auditdp.accountants.base import check_count
+        from auditdp.accountants.base import check_count, check_positive
         from auditdp.accountants.zcdp import ZCDP
+        from auditdp.laws.balls import as_written, double_above
 
         check_count("zcdp", count=count)
-        return [ZCDP(math.nextafter(rho * count, math.inf) if count > 1 else rho)]
+        check_positive("zcdp", rho=rho)
+        return [ZCDP(double_above(*(count * read(rho) for read in (Fraction, as_written))))]
 
     return Model({"count": count}, accountants, Free("rho", rho, False))
 

@@ -13,20 +13,18 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from auditdp.accountants.base import Accountant, Soundness
+from auditdp.accountants.base import Accountant, Soundness, failure
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.solve import DIGITS as DIGITS_SOLVED
 from auditdp.accountants.solve import Solution
 from auditdp.claims import ApproxDP
 from auditdp.cli.common import columns
 from auditdp.details import json_number
-from auditdp.errors import MissingExtraError
 from auditdp.report.numbers import MISSING, bound, number
 from auditdp.results import Verdict
 
 SCHEMA = 1
 DIGITS = 6
-_ABSENT = f"raised {MissingExtraError.__name__}: "
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Row:
         source: Where it is from.
         value: The ε or δ that was asked for; None where there is no answer.
         finding: Why the number does not count; empty where it does.
-        absent: What has to be installed before it can answer; empty where it could be asked.
+        absent: Why it gave no answer, and the remedy: what has to be installed, or what failed; empty where it answered.
     """
 
     name: str
@@ -80,6 +78,11 @@ class Answer:
     def violated(self) -> bool:
         """Whether the claim is false."""
         return self.verdict is Verdict.VIOLATED
+
+    @property
+    def answered(self) -> bool:
+        """Whether any accountant gave an answer."""
+        return any(not row.absent for row in self.rows)
 
     @property
     def findings(self) -> list[str]:
@@ -137,7 +140,8 @@ def at_delta(accountants: Sequence[Accountant], delta: float, claim: float | Non
             answer.adjacency,
             answer.source,
             answer.epsilon,
-            **_problem(answer.finding),
+            answer.finding,
+            answer.failed,
         )
         for answer in check.answers
     }
@@ -160,18 +164,13 @@ def _number(row: Row) -> float:
 
 
 def _delta(accountant: Accountant, epsilon: float) -> Row:
-    value, problem = None, ""
+    value, absent = None, ""
     try:
         value = float(accountant.delta_at(epsilon))
-    except Exception as error:  # an accountant is other people's code, and its crash is a finding about it
-        problem = f"raised {type(error).__name__}: {error}"
+    except Exception as error:  # an accountant is other people's code
+        absent = failure(error)
     a = accountant
-    return Row(a.name, a.soundness, a.sampling, a.adjacency, a.source, value, **_problem(problem))
-
-
-def _problem(finding: str) -> dict[str, str]:
-    """That a package is not installed is no finding about an accountant."""
-    return {"absent": finding.removeprefix(_ABSENT)} if finding.startswith(_ABSENT) else {"finding": finding}
+    return Row(a.name, a.soundness, a.sampling, a.adjacency, a.source, value, absent=absent)
 
 
 def heading(family: str, parameters: Mapping[str, object]) -> str:
@@ -204,7 +203,7 @@ def as_text(family: str, parameters: Mapping[str, object], answer: Answer, solve
         lines += ["", "found about accountants, not about the mechanism:"]
         lines += [line for finding in answer.findings for line in _wrapped(f"  {finding}")]
     if absent := [f"  {kind(row.name)} {row.absent}" for row in answer.rows if row.absent]:
-        lines += ["", "not asked:", *absent]
+        lines += ["", "no answer:", *(line for said in absent for line in _wrapped(said))]
     return "\n".join(lines)
 
 

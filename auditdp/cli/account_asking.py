@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from auditdp.cli.common import FOUND, OK, app
+from auditdp.cli.common import CRASHED, FOUND, OK, app
 from auditdp.errors import ConfigurationError
 from auditdp.report.targets import writable
 
@@ -138,7 +138,7 @@ def answer(name: str, model: Model, question: Question) -> None:
         from auditdp.cli.account_plot import draw
 
         draw(accountants, question.plot, heading=answers.heading(name, parameters), sentence=found.statement)
-    raise typer.Exit(FOUND if found.violated else OK)
+    raise typer.Exit(FOUND if found.violated else OK if found.answered else CRASHED)
 
 
 def _value(model: Model, question: Question) -> tuple[float, Solved | None]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditdp.accountants.base import Accountant
+from auditdp.accountants.base import Accountant, AccountantError
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
-from auditdp.claims import Claim, GaussianDP
+from auditdp.claims import Claim
 from auditdp.details import AccountantAnswer, AccountingDetails
 from auditdp.results import Counterexample, Evidence, Verdict
 from auditdp.rounding import outwards
@@ -37,12 +37,15 @@ def accounting_evidence(
         soundness, epsilon at ``delta``, adjacency, sampling, source, finding) and the ``findings`` about them.
 
     Raises:
-        AccountantError: If there are no accountants, or they are for different things and it is not said which is claimed.
+        AccountantError: If there are no accountants, or they are for different things and it is not said which is claimed,
+            or all of them failed and nothing is known without them.
     """
     check = cross_check(claim, accountants, about=about, attained=attained)
+    if check.verdict is Verdict.NOT_REFUTED and len(check.failures) == len(check.answers):
+        raise AccountantError(f"no accountant answered: {'; '.join(check.failures)}")
     found = len(check.findings)
     remark = f" ({found} finding{'s' * (found > 1)} about accountants)" if found else ""
-    whole = not isinstance(claim, GaussianDP)  # else the level is μ, and these are values of ε
+    remark += f" (no answer: {'; '.join(check.failures)})" if check.failures else ""
     return Evidence(
         kind="accounting",
         verdict=check.verdict,
@@ -54,8 +57,8 @@ def accounting_evidence(
             + ("" if attained else "; the mechanism is one of them, and maybe a better one"),
             "given its sensitivity: the mechanism is what the parameters say, in noise, sensitivity and number of uses",
         ],
-        epsilon_lower=check.lower.epsilon if whole and check.lower else None,
-        epsilon_upper=check.upper.epsilon if whole and check.upper else None,
+        epsilon_lower=check.level[0],
+        epsilon_upper=check.level[1],
         counterexample=_counterexample(check),
         details=AccountingDetails(
             claimed_epsilon=check.epsilon,
@@ -69,7 +72,7 @@ def accounting_evidence(
                     adjacency=answer.adjacency,
                     sampling=answer.sampling,
                     source=answer.source,
-                    finding=answer.finding,
+                    finding=answer.finding or answer.failed,
                 )
                 for answer in check.answers
             ],
@@ -79,12 +82,15 @@ def accounting_evidence(
 
 
 def _counterexample(check: CrossCheck) -> Counterexample | None:
-    if check.verdict is not Verdict.VIOLATED or check.lower is None or check.lower.epsilon is None:
+    if check.verdict is not Verdict.VIOLATED:
         return None
+    worst, shown = f"the worst of {check.about.text}", check.lower
+    if shown is None or shown.epsilon is None or not shown.refutes:
+        return Counterexample(pair=worst, explanation=check.statement)
     return Counterexample(
-        pair=f"the worst of {check.about.text}, by {check.lower.name}: {check.lower.source}",
+        pair=f"{worst}, by {shown.name}: {shown.source}",
         explanation=(
-            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(check.lower.epsilon, up=False, digits=6)}; the claim "
+            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(shown.epsilon, up=False, digits=6)}; the claim "
             f"allows {check.epsilon:.6g}"
         ),
     )

@@ -72,6 +72,32 @@ def below(value: arb) -> float:
         return -above(-value) + 0.0  # not -0.0
 
 
+def as_written(value: float) -> Fraction:
+    """Return the shortest decimal that is read as this double, which is what somebody wrote.
+
+    >>> as_written(0.1) * as_written(1e-6) == as_written(1e-7), Fraction(0.1) * Fraction(1e-6) == Fraction(1e-7)
+    (True, False)
+    """
+    return Fraction(repr(float(value)))
+
+
+def double_above(exact: Fraction, written: Fraction) -> float:
+    """Return a double that is at least a number that was computed from doubles: as decimals, else as they are.
+
+    Doubles of few digits stand for decimals. Where the same number computed from these is a decimal of at most 15 digits, one
+    double alone stands for it; rounding up the rational would refuse that double for the place where it was cut off.
+
+    Args:
+        exact: The number, from the rationals that the doubles are.
+        written: The number, from ``as_written`` of each.
+    """
+    nearest = float(written)
+    if Fraction(f"{nearest:.15g}") == written:
+        return nearest
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
 def middle(value: Any) -> float:
     """Return a probability as a float: the middle of a ball; 0 for a float that rounding left below it."""
     return max(0.0, float(value.mid() if isinstance(value, arb) else value))

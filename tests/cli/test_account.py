@@ -12,15 +12,16 @@ import pytest
 
 from auditdp.accountants.base import Soundness
 from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.dp_sgd import PLDUpper
+from auditdp.accountants.dp_sgd import PLDLower, PLDUpper
 from auditdp.accountants.fixed_size import FixedSizeUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.heterogeneous import HeterogeneousComposition
 from auditdp.accountants.node_level import NodeLevelUpper
-from auditdp.accountants.shuffled import ShuffledUpper
+from auditdp.accountants.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
+from auditdp.cli import _carried_out
 from auditdp.cli.account import Sampling, dp_sgd
 
 NO_OPACUS = importlib.util.find_spec("opacus") is None
@@ -46,7 +47,7 @@ FAMILIES = [
     ("compose --count 30 --part-delta 1e-9", "--part-epsilon .1", OptimalComposition(0.1, 1e-9, 30)),
     ("top-k --count 20", "--eta .1", TopKZCDP(20, 0.1)),
     ("gaussian --sensitivity 2 --count 3", "--sigma 5", GaussianCurve(5.0, 2.0, 3)),
-    ("zcdp --count 4", "--rho .05", ZCDP(math.nextafter(0.2, 1))),
+    ("zcdp --count 4", "--rho .05", ZCDP(0.2)),
     ("subsample --scheme poisson --sampling-rate .01", "--mechanism-epsilon 2", PoissonSubsampled(2.0, 0.0, 0.01)),
     (
         "subsample --scheme fixed --records 1000 --batch 10 --mechanism-delta 1e-6",
@@ -231,13 +232,37 @@ TRAINING = ["dp-sgd", "--sampling-rate", ".01", "--steps", "10"]
 
 
 @pytest.mark.parametrize("question", [("--delta", "1e-5"), ("--epsilon", "1")])
-def test_an_accountant_that_fails_is_a_row_and_a_finding(project, question):
-    """Whoever raises is named, and the others answer and are drawn."""
+def test_an_accountant_that_fails_is_a_row_and_no_finding(project, question):
+    """Whoever raises is named with a remedy, and the others answer and are drawn."""
     done = patched(project, FAILING, *TRAINING, "--noise-multiplier", "5", "--plot", "a.svg", *question)
     assert done.returncode == 0, done.stderr
-    assert "RDP(noise_multiplier=5, rate=0.01, steps=10): raised RuntimeError: no such series" in words(done.stdout)
+    assert "RDP raised RuntimeError: no such series; it gave no answer: use another" in words(done.stdout)
+    assert "RDP(noise_multiplier=5, rate=0.01, steps=10): raised" not in words(done.stdout), "no finding"
     assert "-DP: upper bound by PLDUpper" in done.stdout
     assert (project.root / "a.svg").stat().st_size > 5_000
+
+
+def out_of_memory(*_):
+    raise MemoryError
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["--noise-multiplier 1 --delta 1e-6", "--noise-multiplier 1 --epsilon 1", "--target-epsilon 1 --delta 1e-6"],
+)
+def test_where_no_accountant_answers_the_exit_code_says_so(monkeypatch, capsys, question):
+    """Running out of memory is no finding, with a target or without one."""
+    for kind in (ShuffledUpper, ShuffledLower):
+        for method in ("delta_at", "epsilon_at"):
+            monkeypatch.setattr(kind, method, out_of_memory)
+    options = f"dp-sgd --sampling shuffled --records 1000 --batch 100 --epochs 2 {question}"
+    monkeypatch.setattr(sys, "argv", ["auditdp", "account", *options.split()])
+    code, said = _carried_out(["account"], in_project=False), capsys.readouterr()
+    assert code == 3
+    assert "ran out of memory; it gave no answer: use fewer" in words(said.out + said.err)
+    assert "found about" not in said.out
+    assert "Traceback" not in said.err
+    assert "Please report" not in said.err
 
 
 def test_opacus_is_not_asked_for_a_delta_when_solving(project):

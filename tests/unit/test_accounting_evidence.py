@@ -14,7 +14,7 @@ from auditdp.accountants.poisson import Poisson
 from auditdp.accountants.shuffled import ShuffledLower
 from auditdp.accountants.subsampling import PoissonSubsampled, naive_claim
 from auditdp.accountants.top_k import TopK
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.claims import AccountedDP, ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.judgement import Settings, run_audit
@@ -74,10 +74,32 @@ def test_findings_are_told_and_decide_nothing():
         accounting_evidence(ApproxDP(5.0, 1e-5), [*ACCOUNTANTS, ShuffledLower(0.6, 1000)])
 
 
-def test_a_level_mu_is_not_bounded_by_values_of_epsilon():
+def test_a_level_is_bounded_by_values_of_the_claims_own_parameter():
     evidence = accounting_evidence(GaussianDP(0.9), [GaussianCurve(1.0)])
     assert evidence.verdict is Verdict.VIOLATED
-    assert evidence.epsilon_lower is evidence.epsilon_upper is None
+    assert evidence.epsilon_lower == evidence.epsilon_upper == 1.0, "of μ, and not an ε"
+    points = accounting_evidence(AccountedDP([(1.0, 0.1), (2.0, 0.01)], quoted=0.05), [GaussianCurve(1.0)])
+    assert points.verdict is Verdict.VIOLATED
+    assert points.epsilon_lower is points.epsilon_upper is None
+    assert "the claim allows" in points.counterexample.explanation
+
+
+def test_where_all_accountants_fail_there_is_no_verdict(monkeypatch):
+    def fails(self, *_):
+        raise MemoryError
+
+    for kind in (PLDUpper, PLDLower):
+        monkeypatch.setattr(kind, "losses", fails)
+    two, settings = [PLDUpper(1.0, 0.1, 10), PLDLower(1.0, 0.1, 10)], Settings(alpha=0.05, calls=10, root_seed=1)
+    with pytest.raises(AccountantError, match=r"no accountant answered: .*ran out of memory.*use fewer"):
+        accounting_evidence(ApproxDP(1.0, 1e-5), two)
+    assert run_audit(Audit(None, ZeroConcentratedDP(6.0), accountants=two), settings).verdict is Verdict.CERTIFIED
+    evidence = accounting_evidence(ApproxDP(9.0, 1e-5), [*two, GaussianCurve(1.0)], about=Poisson(1.0, 0.1, 1))
+    assert evidence.verdict is Verdict.CERTIFIED
+    assert "no answer: PLDUpper" in evidence.statement
+    assert evidence.details.findings[:2] == [
+        f"{one.name}: is about {one.describes.text}; the claim is about {Poisson(1.0, 0.1, 1).text}" for one in two
+    ]
 
 
 def test_it_goes_to_json_and_back():

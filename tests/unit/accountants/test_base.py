@@ -1,9 +1,12 @@
 """The inverses that every accountant is made of, and what they refuse."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from flint import arb
+from hypothesis import given
+from hypothesis import strategies as st
 
 from auditdp.accountants.base import (
     Accountant,
@@ -17,9 +20,11 @@ from auditdp.accountants.base import (
     settle,
 )
 from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
 from auditdp.accountants.heterogeneous import HeterogeneousComposition
 from auditdp.accountants.quoted import AdvancedComposition, KairouzCorollary
+from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled
 from auditdp.accountants.top_k import (
     TopKAdvanced,
     TopKBoundedRange,
@@ -28,9 +33,13 @@ from auditdp.accountants.top_k import (
     TopKOptimalComposition,
     TopKPure,
     TopKZCDP,
+    bounded_range,
 )
 from auditdp.accountants.zcdp import ZCDP
+from auditdp.claims import ApproxDP
 from auditdp.errors import AuditError
+from auditdp.laws.balls import as_written, double_above
+from auditdp.results import Verdict
 
 ALL = [
     OptimalComposition(0.1, 1e-9, 20),
@@ -140,3 +149,37 @@ def test_a_count_is_an_integer(count):
 
 def test_the_error_is_one_of_the_family():
     assert issubclass(AccountantError, AuditError)
+
+
+@pytest.mark.parametrize(
+    ("accountant", "delta", "epsilon"),
+    [
+        (PoissonSubsampled(1.0, 1e-6, 0.1), 1e-7, math.log1p(0.1 * math.expm1(1.0))),
+        (FixedSizeSubsampled(1.0, 3e-6, 0.01), 3e-8, math.log1p(0.01 * math.expm1(1.0))),
+        (OptimalComposition(0.1, 0.0, 3), 0.0, 0.3),
+        (OptimalComposition(1.0, 1e-6, 1), 1e-6, 1.0),
+        (OptimalComposition(0.7, 0.1, 2), 0.19, 1.4),
+        (BasicComposition(0.1, 1e-7, 3), 3e-7, 0.3),
+        (KairouzCorollary(0.1, 0.1, 2), 0.19, 0.2),
+        (HeterogeneousComposition((0.1, 0.2), (0.0, 1e-6)), 1e-6, 0.3),
+        (TopKPure(3, bounded_range(20.0)), 0.0, 0.3),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, float) else "",
+)
+def test_products_of_decimals_are_the_decimals_that_somebody_writes(accountant, delta, epsilon):
+    """As rationals 0.1·1e-6 is above 1e-7 and 3·0.1 above 0.3, by the rounding of what was written."""
+    assert accountant.epsilon_at(delta) == pytest.approx(epsilon, rel=1e-15)
+    assert (
+        cross_check(ApproxDP(epsilon * (1 + 1e-15) if delta else epsilon, delta), [accountant]).verdict
+        is Verdict.CERTIFIED
+    )
+    assert accountant.delta_at(epsilon * 0.999) > delta
+
+
+@given(numbers=st.lists(st.floats(1e-12, 1.0), min_size=2, max_size=2))
+def test_other_products_are_rounded_up(numbers):
+    exact = math.prod(map(Fraction, numbers))
+    found = double_above(exact, math.prod(map(as_written, numbers)))
+    if found < exact:
+        assert Fraction(f"{found:.15g}") == math.prod(map(as_written, numbers))
+    assert math.isclose(found, exact, rel_tol=3e-16)
