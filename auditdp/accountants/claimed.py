@@ -6,22 +6,23 @@ A claim is about all mechanisms of a class. A *proof* is an exact curve or an up
 - *ε-DP and (ε, δ)-DP* hold where a proof has at most δ at ε; they fail where a loss has more.
 - *A curve that is given by points* holds where at each of them some proof, not always the same, has at most its δ; it fails
   where at any of them a loss has more.
-- *A curve that is a function of ε* holds where it is itself the curve of a proof; it fails where at any of the points that are
-  compared a loss has more.
-- *μ-Gaussian DP* holds where the class is within μ′-Gaussian DP for a μ′ <= μ; it fails where a loss has more at any point, or
-  where something has μ′ > μ.
-- *(α, ε)-Rényi DP* and *ρ-zCDP* hold where a bound on D_α of the class is at most ε, on D_α/α at most ρ at all α > 1; they fail
-  where something has more, or a loss has more than the claim implies at any point.
+- *A curve that is a function of ε* holds where it is itself the curve of a proof; it fails where at any of the points
+  that are compared a loss has more.
+- *μ-Gaussian DP* holds where the class is within μ′-Gaussian DP for a μ′ <= μ; it fails where a loss has more at any
+  point, or where something has μ′ > μ.
+- *(α, ε)-Rényi DP* and *ρ-zCDP* hold where a bound on D_α of the class is at most ε, on D_α/α at most ρ at all α > 1;
+  they fail where something has more, or a loss has more than the claim implies at any point.
 
 *Why.* A proof bounds δ(ε) of everything in the class, and a loss is had by something in it, so at one ε they prove what the
-claim says, or its negation. A curve says so at every ε: one point above it refutes it, and it holds where all that it says is
-proved. Between points nothing is: a δ(ε) below the curve at some ε may be above it at the next. Hence points do not certify a
-function of ε; but where it is the curve of an accountant that is a proof for a class around, it says no more than that proof.
-(α, ε)-Rényi DP implies δ(ε′) <= e^{(α−1)(ε−ε′)} (1 − 1/α)^α/(α−1), and ρ-zCDP the infimum of that over α at ε = αρ (Canonne,
-Kamath & Steinke 2020, arXiv:2004.00010v3, Proposition 12): a loss above it has a larger divergence. The converse is false:
-what lies below the implied curve may have a larger divergence, even an infinite one. So these claims are certified by
-divergences alone (``Description.concentrated``), whatever the curves are. Gaussian DP is a curve that says something at every
-ε, and is certified by the noise that something is a post-processing of (``Description.gaussian``).
+claim says, or its negation. A curve says so at every ε: one point above it refutes it, and it holds where all that it
+says is proved. Between points nothing is: a δ(ε) below the curve at some ε may be above it at the next. Hence points
+do not certify a function of ε; but where it is the curve of an accountant that is a proof for a class around, it says
+no more than that proof. (α, ε)-Rényi DP implies δ(ε′) <= e^{(α−1)(ε−ε′)} (1 − 1/α)^α/(α−1), and ρ-zCDP the infimum of
+that over α at ε = αρ (Canonne, Kamath & Steinke 2020, arXiv:2004.00010v3, Proposition 12): a loss above it has a
+larger divergence. The converse is false: what lies below the implied curve may have a larger divergence, even an
+infinite one. So these claims are certified by divergences alone (``Description.concentrated``), whatever the curves
+are. Gaussian DP is a curve that says something at every ε, and is certified by the noise that something is a
+post-processing of (``Description.gaussian``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Composition of equal mechanisms: the optimum, and the theorems that are quoted in its place.
 
 All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP, whatever else it is. In all
-closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up. The ends of
-a curve, kε and the parts' own δ, are compared with what somebody wrote, and so are those of decimals (``double_above``).
+closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up.
+The ends of a curve, kε and the parts' own δ, are compared with what somebody wrote, and so are those of decimals
+(``double_above``).
 """
 
 from __future__ import annotations

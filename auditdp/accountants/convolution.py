@@ -102,8 +102,8 @@ def _window(masses: Array, times: int) -> tuple[int, int]:
     """The sums between which all but e^−48 to either side lies, by Chernoff's bound at the best of some orders.
 
     P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by less than 1e-9 + 8u·λj. As a
-    function of λ the b that this needs falls and then rises, so steps of √2 from the best λ of Gaussian noise go on as long as
-    it falls: far down, where a few sums of little probability are very large.
+    function of λ the b that this needs falls and then rises, so steps of √2 from the best λ of Gaussian noise go on
+    as long as it falls: far down, where a few sums of little probability are very large.
     """
     kept = np.flatnonzero(masses)
     if not len(kept):

@@ -146,7 +146,8 @@ def cross_check(
     subject = about.describes if about is not None else _common([a.describes for a in listed])
     if isinstance(claim, PureDP | ApproxDP):
         check = _at(claim.level, float(claim.delta), listed, subject, attained)
-        return replace(check, level=tuple(answer and answer.epsilon for answer in (check.lower, check.upper)))
+        low, high = (None if answer is None else answer.epsilon for answer in (check.lower, check.upper))
+        return replace(check, level=(low, high))
     return _of_curve(claim, listed, subject, attained)
 
 

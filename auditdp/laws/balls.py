@@ -84,8 +84,9 @@ def as_written(value: float) -> Fraction:
 def double_above(exact: Fraction, written: Fraction) -> float:
     """Return a double that is at least a number that was computed from doubles: as decimals, else as they are.
 
-    Doubles of few digits stand for decimals. Where the same number computed from these is a decimal of at most 15 digits, one
-    double alone stands for it; rounding up the rational would refuse that double for the place where it was cut off.
+    Doubles of few digits stand for decimals. Where the same number computed from these is a decimal of at most 15
+    digits, one double alone stands for it; rounding up the rational would refuse that double for the place where it
+    was cut off.
 
     Args:
         exact: The number, from the rationals that the doubles are.

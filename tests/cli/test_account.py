@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -12,7 +11,7 @@ import pytest
 
 from auditdp.accountants.base import Soundness
 from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.dp_sgd import PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd import PLDUpper
 from auditdp.accountants.fixed_size import FixedSizeUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.heterogeneous import HeterogeneousComposition
