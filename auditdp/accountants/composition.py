@@ -29,7 +29,7 @@ from auditdp.accountants.base import (
 )
 from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
-from auditdp.laws.balls import above, as_written, double_above
+from auditdp.laws.balls import above, double_above
 
 MOST_FACTORS = 64
 """How many equal factors are multiplied as fractions."""
@@ -91,14 +91,14 @@ class Composition(Description):
     @property
     def largest_loss(self) -> float:
         """k·ε, rounded up: beyond it only the parts' own δ remains."""
-        return double_above(*(self.count * read(self.epsilon) for read in (Fraction, as_written)))
+        return double_above(lambda read: self.count * read(self.epsilon))
 
     @property
     def own_delta(self) -> float:
         """1 − (1−δ)^k, rounded up, below which no ε suffices."""
         if self.count > MOST_FACTORS:
             return min(1.0, above(settle(self.any_failure)))
-        return double_above(*(1 - (1 - read(self.delta)) ** self.count for read in (Fraction, as_written)))
+        return double_above(lambda read: 1 - (1 - read(self.delta)) ** self.count)
 
     def any_failure(self) -> arb:
         """Return 1 − (1−δ)^k: how likely any of the parts reveals its input."""
@@ -188,7 +188,7 @@ class BasicComposition(Composition):
         """Return δ(ε), rounded up, at most 1."""
         check_epsilon(self.name, epsilon)
         if epsilon >= self.largest_loss:
-            return min(1.0, double_above(*(self.count * read(self.delta) for read in (Fraction, as_written))))
+            return min(1.0, double_above(lambda read: self.count * read(self.delta)))
         with precision():
             own = (arb(self.delta) * self.count).min(arb(1))
             revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon))

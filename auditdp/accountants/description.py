@@ -109,7 +109,7 @@ def within(narrow: Description, wide: Description) -> bool:
     >>> within(GaussianNoise(1.0), ZCDP(0.5)), within(GaussianNoise(1.0), ZCDP(0.4))
     (True, False)
     """
-    return narrow == wide or wide.includes(narrow) or any(within(between, wide) for between in narrow.wider())
+    return any(between == wide or wide.includes(between) for between in around(narrow))
 
 
 def around(description: Description) -> Iterator[Description]:

@@ -29,7 +29,7 @@ from auditdp.accountants.base import (
 from auditdp.accountants.composition import Composition, OptimalComposition, responses
 from auditdp.accountants.description import Description, Part
 from auditdp.laws import precision
-from auditdp.laws.balls import PRECISION_BITS, above, as_written, double_above
+from auditdp.laws.balls import PRECISION_BITS, above, double_above
 
 MOST_LOSSES = 2**14
 """How many privacy losses are listed in one half: enough for 28 mechanisms that all differ."""
@@ -149,7 +149,7 @@ class HeterogeneousComposition(Description):
     @cached_property
     def largest_loss(self) -> float:
         """Σ ε_i, rounded up: beyond it only the parts' own δ remain."""
-        return double_above(*(sum(map(read, self.epsilons), Fraction(0)) for read in (Fraction, as_written)))
+        return double_above(lambda read: sum(map(read, self.epsilons), Fraction(0)))
 
     def _excess(self, epsilon: float) -> arb:
         """D, or on the grid something that is at least D."""

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from flint import arb
@@ -37,7 +36,7 @@ from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.poisson import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
 from auditdp.claims import ApproxDP
 from auditdp.laws import precision
-from auditdp.laws.balls import above, as_written, double_above
+from auditdp.laws.balls import above, double_above
 
 LEFT_OUT = 1e-18
 """How likely it is at most that a record is drawn more often than is summed up."""
@@ -106,7 +105,7 @@ class Subsampled(Description):
     @property
     def own_delta(self) -> float:
         """qδ₀, rounded up, below which no ε suffices."""
-        return double_above(*(read(self.rate) * read(self.delta) for read in (Fraction, as_written)))
+        return double_above(lambda read: read(self.rate) * read(self.delta))
 
 
 @dataclass(frozen=True)

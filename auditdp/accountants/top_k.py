@@ -37,7 +37,7 @@ from auditdp.accountants.composition import BasicComposition, Composition, Optim
 from auditdp.accountants.description import Description
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.laws import precision
-from auditdp.laws.balls import above, as_written, below, double_above
+from auditdp.laws.balls import above, below, double_above
 
 MOST_TRIED = 512
 """How many t the lower bound tries: all that may be optimal for k up to so many, evenly spread ones of them above."""
@@ -53,7 +53,7 @@ def bounded_range(scale: float, *, sensitivity: float = 1.0, monotone: bool = Fa
     """
     check_positive("bounded_range", scale=scale, sensitivity=sensitivity)
     both = 1 if monotone else 2
-    return double_above(*(both * read(sensitivity) / read(scale) for read in (Fraction, as_written)))
+    return double_above(lambda read: both * read(sensitivity) / read(scale))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class TopK(Description):
     @property
     def largest_loss(self) -> float:
         """kη, rounded up."""
-        return double_above(*(self.count * read(self.eta) for read in (Fraction, as_written)))
+        return double_above(lambda read: self.count * read(self.eta))
 
 
 @dataclass(frozen=True)

@@ -140,11 +140,11 @@ def zcdp(
     def accountants(rho: float) -> Sequence[Accountant]:
         from auditdp.accountants.base import check_count, check_positive
         from auditdp.accountants.zcdp import ZCDP
-        from auditdp.laws.balls import as_written, double_above
+        from auditdp.laws.balls import double_above
 
         check_count("zcdp", count=count)
         check_positive("zcdp", rho=rho)
-        return [ZCDP(double_above(*(count * read(rho) for read in (Fraction, as_written))))]
+        return [ZCDP(double_above(lambda read: count * read(rho)))]
 
     return Model({"count": count}, accountants, Free("rho", rho, False))
 

@@ -12,7 +12,7 @@ weigh less. Numbers of fewer bits than a double (``numpy.float32``) are off by 1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -81,20 +81,21 @@ def as_written(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
-def double_above(exact: Fraction, written: Fraction) -> float:
-    """Return a double that is at least a number that was computed from doubles: as decimals, else as they are.
+def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> float:
+    """Return a double that is at least a number that is computed from doubles: as decimals, else as they are.
 
     Doubles of few digits stand for decimals. Where the same number computed from these is a decimal of at most 15
     digits, one double alone stands for it; rounding up the rational would refuse that double for the place where it
     was cut off.
 
     Args:
-        exact: The number, from the rationals that the doubles are.
-        written: The number, from ``as_written`` of each.
+        compute: The number, from a function that reads each double as a rational.
     """
+    written = compute(as_written)
     nearest = float(written)
     if Fraction(f"{nearest:.15g}") == written:
         return nearest
+    exact = compute(Fraction)
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
