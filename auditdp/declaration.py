@@ -134,6 +134,11 @@ class Audit:
         return not self.is_promise and tuple(self.evidence or ()) == ("sensitivity",)
 
     @property
+    def asked(self) -> Sequence[str]:
+        """The kinds of evidence that are asked for, of a claim of privacy; not all of them may apply."""
+        return self.evidence if self.evidence is not None else DEFAULT_KINDS
+
+    @property
     def is_promise(self) -> bool:
         """Whether the claim is about an estimate and not about privacy."""
         return isinstance(self.claim, Unbiased | VarianceAtMost)

@@ -315,6 +315,8 @@ class CountingDetails(Details):
         law_distance: Upper bound on the distance of the code from its stated law.
         law_distance_is: Which distance that is.
         followed: The same in words, where the law is not refuted.
+        event_at_least: What some outputs have at least on one input of a pair, with an error of its own: 1 - ``confidence``.
+        event_at_most: What they have at most on the other one.
     """
 
     runs_per_input: int | None = None
@@ -328,6 +330,8 @@ class CountingDetails(Details):
     law_distance: Number | None = None
     law_distance_is: str | None = None
     followed: str | None = None
+    event_at_least: Number | None = None
+    event_at_most: Number | None = None
 
     def always(self) -> Collection[str]:
         """Return the fields that are written as null where they are None."""
@@ -429,6 +433,7 @@ class Kind:
         about: What it looks at, in one line.
         sampled: Whether it sees more with more calls, and errs with a probability, so that it has a share of alpha.
         any_claim: Whether it can be about a claim of any curve, beside pure, approximate and Gaussian DP.
+        by_data: Whether it is gathered depends on what is drawn.
     """
 
     record: type[Details]
@@ -436,6 +441,7 @@ class Kind:
     about: str
     sampled: bool = False
     any_claim: bool = False
+    by_data: bool = False
 
 
 KINDS = {
@@ -451,6 +457,7 @@ KINDS = {
         CountingDetails,
         "Counting",
         "how often each output came on the inputs played, which bounds their loss from above",
+        by_data=True,
     ),
     "sensitivity": Kind(
         SensitivityDetails, "Sensitivity", "what is computed before the noise, on two neighbours", any_claim=True

@@ -128,7 +128,8 @@ SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
 class ClaimRecord:
     """The claim as it is written into a record.
 
-    ``curve`` has a few of the (ε, δ) statements of a claim that its parameters do not give.
+    ``curve`` has a few of the (ε, δ) statements of a claim that its parameters do not give, ``level`` the number of what is
+    no claim of privacy: a sensitivity, a margin, a variance.
     """
 
     kind: str
@@ -141,6 +142,7 @@ class ClaimRecord:
     mu: Number | None = None
     rho: Number | None = None
     curve: list[tuple[Number, Number]] = field(default_factory=list)
+    level: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,8 @@ class AuditResult:
     ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
     the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
     and standard error meanwhile. ``lacking`` is how many calls a brief budget left out of those that the audit names.
-    ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder.
+    ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder. ``asked`` has the kinds of
+    evidence that the audit asks for; not all of them may apply.
     """
 
     id: str
@@ -284,6 +287,7 @@ class AuditResult:
     lacking: int = 0
     mechanism_at: Place | None = None
     audit_at: Place | None = None
+    asked: list[str] = field(default_factory=list)
 
     @property
     def leading(self) -> Evidence | None:

@@ -1,4 +1,4 @@
-"""How bounds are written: rounded so that what is written still holds."""
+"""How bounds are written: rounded so that what is written still holds; and which numbers are the same on all machines."""
 
 from __future__ import annotations
 
@@ -14,6 +14,19 @@ def confidence(alpha: float) -> str:
     """
     digits = max(0, math.ceil(round(-math.log10(100 * alpha), 9))) if 0 < alpha < 1 else 0
     return f"confidence {math.floor(100 * (1 - alpha) * 10**digits + 1e-6) / 10**digits:.{digits}f}%"
+
+
+SAME = 1e-6
+"""Relative difference of two numbers that floating point explains: another processor may compute other digits."""
+
+
+def same_number(one: float, other: float, *, near: float = 0.0) -> bool:
+    """Return whether two numbers are the same but for what floating point may change, or differ by that little.
+
+    >>> same_number(0.1 + 0.2, 0.3), same_number(1.0, 1.00001)
+    (True, False)
+    """
+    return math.isclose(one, other, rel_tol=SAME, abs_tol=near)
 
 
 NEAR = 1e-12

@@ -7,12 +7,13 @@ where several come near to it, or an output is rarer than what runs can show, th
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from scipy.special import expit, ndtr
 
 from auditdp.binomial import Floats
-from auditdp.evidence.events import Counts, largest_losses, unseen
+from auditdp.evidence.events import Counts, largest_losses, told_apart, unseen
 from auditdp.evidence.sampling import kolmogorov, kolmogorov_margin, log_e_value, total_variation
 
 ALPHA = 0.05
@@ -104,6 +105,22 @@ def _wrong_delta(name: str, epsilon: float) -> Check:
     return check
 
 
+def _no_event(name: str) -> Check:
+    """There is no event that has so much on one input and so little on the other, where the first quarter chooses it."""
+
+    def check(repeats: int, rng: Rng) -> int:
+        (p, q), wrong = LAWS[name], 0
+        events = [list(event) for event in product((False, True), repeat=len(p))]
+        for _ in range(repeats):
+            first, later = rng.multinomial(RUNS // 4, LAWS[name]), rng.multinomial(RUNS, LAWS[name])
+            least, most = told_apart(first, first + later, PAIR, RUNS, ALPHA) or (0.0, 1.0)
+            pairs = [(one[event].sum(), other[event].sum()) for event in events for one, other in ((p, q), (q, p))]
+            wrong += not any(one >= least and other <= most for one, other in pairs)
+        return wrong
+
+    return check
+
+
 SAMPLERS: dict[str, tuple[Floats, Floats]] = {
     "right, two outputs": (response(EPSILON)[:1], response(EPSILON)[:1]),
     "wrong by a bias of .05": (response(EPSILON)[:1], response(EPSILON)[:1] + np.array([[0.05, -0.05]])),
@@ -150,6 +167,7 @@ FALSE_ALARMS: dict[str, Check] = {
     **{f"ε too low: {name}": _wrong_epsilon(name) for name in LAWS},
     **{f"δ(½) too low: {name}": _wrong_delta(name, EPSILON / 2) for name in LAWS},
     "δ(1) too low: many rare outputs of infinite ratio": _wrong_delta("many rare outputs of infinite ratio", EPSILON),
+    **{f"no such event: {name}": _no_event(name) for name in ("randomised response", "one event decides")},
     **{f"distance too low: {name}": _wrong_distance(name) for name in SAMPLERS},
     "law refuted: two outputs": _refuted_law(response(EPSILON)[:1]),
     "law refuted: geometric noise, two inputs": _refuted_law(geometric(40)),

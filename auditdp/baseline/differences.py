@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
 from auditdp.baseline.entries import STRENGTH, Entry, entry_of
+from auditdp.claimed import same_text
+from auditdp.details import KINDS
 from auditdp.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict
 
 
@@ -24,6 +27,7 @@ class Kind(StrEnum):
     GONE = "gone"
     STALE = "stale entry"
     ACCEPTED = "accepted"
+    CHANCE = "perhaps chance"
     STRONGER = "stronger"
     NEW = "new audit"
     NOT_RUN = "not run"
@@ -96,10 +100,12 @@ def _claims(entry: Entry, result: AuditResult) -> Iterator[str]:
     now = entry_of(result)
     if entry.expect != result.expected:
         yield f"it declares {entry.expect!r} in the baseline, {result.expected!r} now"
-    if result.claim is None or not entry.fingerprint or entry.fingerprint == now.fingerprint:
+    if not now.claim or not entry.claim or entry.claimed.same(now.claimed):
         return  # a skipped audit states no claim
     then, new = f"{entry.claim} ({entry.adjacency})", f"{now.claim} ({now.adjacency})"
-    yield f"{then} in the baseline, {new} now" if then != new else f"{new} with other digits: {now.fingerprint}"
+    if then == new:
+        then, new = (f"{each.claim}, in full {' '.join(map(repr, each.numbers))}," for each in (entry, now))
+    yield f"{then} in the baseline, {new} now"
 
 
 def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], Difference]) -> Iterator[Difference]:
@@ -109,35 +115,63 @@ def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], 
             yield differs(Kind.SKIPPED, f"{entry.verdict} in the baseline, not run now: {result.summary}")
         return
     weaker: list[str] = []
+    chance: list[str] = []
     stronger: list[str] = []
+    may_vary = chance if result.is_undecided else weaker
     if entry.verdict in STRENGTH and now.verdict in STRENGTH and entry.verdict is not now.verdict:
         said = f"{entry.verdict} in the baseline, {now.verdict} now"
-        (weaker if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(said)
-    for name, then, of in (("evidence", entry.evidence, now.evidence), ("control", entry.controls, now.controls)):
-        weaker += [
-            f"{name} {item!r} is no longer {'gathered' if name == 'evidence' else 'refuted'}"
-            for item in then
-            if item not in of
-        ]
-        stronger += [f"{name} {item!r} is new" for item in of if item not in then]
-    decided = {entry.verdict, now.verdict} & set(REFUTATIONS)  # then calls say how soon, and not how much was looked at
+        fell = chance if (entry.verdict, now.verdict) == (Verdict.EQUIVALENT, Verdict.NOT_REFUTED) else may_vary
+        (fell if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(said)
+    for kind in sorted({*entry.evidence} - {*now.evidence}):
+        by_data = kind in result.asked and kind in KINDS and KINDS[kind].by_data
+        (chance if by_data else weaker).append(f"evidence {kind!r} is no longer gathered")
+    stronger += [f"evidence {kind!r} is new" for kind in now.evidence if kind not in entry.evidence]
+    may_vary += [f"control {each!r} is no longer refuted" for each in _lacking(entry.controls, now.controls)]
+    stronger += [f"control {each!r} is new" for each in _lacking(now.controls, entry.controls)]
+    # A game that refuted a claim, or was not confirmed, has calls that say how soon, and not how much was looked at.
+    decided = {entry.verdict, now.verdict} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
     if not decided and now.calls != entry.calls:
         said = f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
         (weaker if now.calls < entry.calls else stronger).append(said)
     yield from (differs(Kind.WEAKER, text) for text in weaker)
-    if entry.fingerprint == now.fingerprint and (text := drift(entry, now)):
+    if entry.claimed.same(now.claimed) and (text := drift(entry, now)):
         yield differs(Kind.DRIFT, text)
+    if chance:
+        yield differs(Kind.CHANCE, f"{'; '.join(chance)}: what is drawn decides that")
     if stronger and not weaker:
         yield differs(Kind.STRONGER, "; ".join(stronger))
 
 
+def _lacking(names: Sequence[str], among: Sequence[str]) -> list[str]:
+    """Return the names that are none of others; parameters in them are computed, as claims are."""
+    return [name for name in names if not any(same_text(name, other) for other in among)]
+
+
 def drift(entry: Entry, now: Entry) -> str:
-    """Say where two intervals have no point in common; empty where they have, whatever their ends."""
+    """Say where two runs contradict each other: intervals without a common point, or counts; empty where they do not.
+
+    Counts contradict each other where one run shows an event that has at least p on an input and at most q on its neighbour,
+    and the other that no event has more than e^ε times what it has on a neighbour, and δ: p > e^ε q + δ. That the game loses
+    more than a counted ε contradicts nothing, since it may lose it in outputs that are rarer than δ.
+
+    Guarantee: of an audit of the same inputs whose mechanism did not change, this is said with probability at most the
+    errors of the statements together: 4α, where α is what counting or the game has in an audit. Two runs have to err in
+    opposite directions for it, which is far rarer (``tests/statistical/test_unchanged_audits.py``).
+    """
     (low, high), (new_low, new_high) = entry.bounds, now.bounds
     if new_low is not None and high is not None and new_low > high:
         return f"at most {high:g} in the baseline, at least {new_low:g} now"
     if new_high is not None and low is not None and new_high < low:
         return f"at least {low:g} in the baseline, at most {new_high:g} now"
+    for bound, event, later in ((entry.counted, now.told_apart, True), (now.counted, entry.told_apart, False)):
+        if bound is None or event is None or event[0] <= math.exp(min(bound[0], 700.0)) * event[1] + bound[1]:
+            continue
+        most = f"on the inputs played, at most ε = {bound[0]:g} but for a probability of {bound[1]:g}"
+        seen = (
+            f"an event of probability at least {event[0]:g} on one of them, and at most {event[1]:g} on its neighbour"
+        )
+        then, new = (most, seen) if later else (seen, most)
+        return f"{then}, in the baseline; {new}, now; either is wrong with a probability of at most counting's α"
     return ""
 
 
@@ -158,7 +192,7 @@ def _without_result(
         if not covered(name):
             yield Difference(name, Kind.NOT_RUN, "the run was asked for other audits")
             continue
-        same = [other.id for other in unknown if entry_of(other).fingerprint == entry.fingerprint]
+        same = [other.id for other in unknown if entry.claimed.same(entry_of(other).claimed)]
         renamed = f"; perhaps it is {same[0]} now" if len(same) == 1 else ""
         accepted = f"; it was accepted: {entry.accepted.reason}" if entry.accepted is not None else ""
         kind = Kind.GONE if entry.accepted is None else Kind.STALE

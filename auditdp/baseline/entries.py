@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +9,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from auditdp.results import AuditResult, ClaimRecord, RunRecord, Verdict
+from auditdp.claimed import Claimed
+from auditdp.details import KINDS, CountingDetails, GameDetails
+from auditdp.results import AuditResult, Evidence, RunRecord, Verdict, details
 
 DIGITS = 2
 """Significant digits of calls and of bounds; both are rounded so that they promise less."""
@@ -46,57 +46,64 @@ class Entry:
         id: Its id.
         claim: What is claimed, as reports write it.
         adjacency: Which inputs are neighbours.
-        fingerprint: Digest of claim and adjacency with all their digits.
         verdict: What it ended with.
         expect: What it declares to find.
         evidence: Kinds of evidence that were gathered.
         controls: Broken twins that were refuted.
-        calls: Calls of the mechanism, rounded down.
+        calls: Calls of the mechanism that the audit and its budget decide, rounded down.
         bounds: What the claim's parameter lies between, rounded outwards; None where there is no bound.
+        numbers: The numbers of the claim; none where they are not known.
+        counted: (ε, δ) of the inputs played, by counting, rounded up.
+        told_apart: What an event has at least on one input played, and at most on its neighbour, by counting.
         accepted: Why a finding is lived with; None where none is.
     """
 
     id: str
     claim: str
     adjacency: str
-    fingerprint: str
     verdict: Verdict
     expect: str = "holds"
     evidence: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     calls: int = 0
     bounds: tuple[float | None, float | None] = (None, None)
+    numbers: tuple[float, ...] = ()
+    counted: tuple[float, float] | None = None
+    told_apart: tuple[float, float] | None = None
     accepted: Accepted | None = None
+
+    @property
+    def claimed(self) -> Claimed:
+        """What it is about."""
+        return Claimed(self.claim, self.adjacency, self.numbers)
 
 
 def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
     """Return what a baseline keeps of a result."""
-    claim = result.claim
+    claimed = Claimed.of(result.claim)
+    counting = next(details(result.evidence, CountingDetails), CountingDetails())
+    upper = next((e.epsilon_upper for e in result.evidence if e.kind == "counting"), None)
     return Entry(
         id=result.id,
-        claim=claim.text if claim else "",
-        adjacency=claim.adjacency if claim else "",
-        fingerprint=fingerprint(claim),
+        claim=claimed.text,
+        adjacency=claimed.adjacency,
         verdict=result.verdict,
         expect=result.expected,
         evidence=tuple(sorted({evidence.kind for evidence in result.evidence})),
         controls=tuple(sorted(control.name for control in result.controls if not control.survived)),
-        calls=rounded_down(result.calls),
+        calls=rounded_down(result.calls - sum(each.calls for each in result.evidence if decided_by_data(each))),
         bounds=(_outward(result.epsilon_lower, up=False), _outward(result.epsilon_upper, up=True)),
+        numbers=claimed.numbers,
+        counted=_both(_outward(upper, up=True), _outward(counting.delta_upper, up=True)),
+        told_apart=_both(_outward(counting.event_at_least, up=False), _outward(counting.event_at_most, up=True)),
         accepted=accepted,
     )
 
 
-def fingerprint(claim: ClaimRecord | None) -> str:
-    """Return a digest of what is claimed of whom; not of where it was published, nor of how it was audited."""
-    if claim is None:
-        return ""
-    parts: list[Any] = [claim.kind, claim.text, claim.adjacency, claim.parameter]
-    parts += [
-        None if value is None else repr(float(value)) for value in (claim.epsilon, claim.delta, claim.mu, claim.rho)
-    ]
-    parts += [[f"{float(value):.6g}" for value in point] for point in claim.curve]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+def decided_by_data(evidence: Evidence) -> bool:
+    """Return whether the outputs decide how many calls an evidence makes: whether any, or on how many pairs."""
+    kind, seen = KINDS.get(evidence.kind), evidence.details
+    return (kind is not None and kind.by_data) or (isinstance(seen, GameDetails) and seen.calls_to_find is not None)
 
 
 def rounded_down(calls: int) -> int:
@@ -120,6 +127,10 @@ def _outward(value: float | None, *, up: bool) -> float | None:
     near = round(scaled)
     whole = near if math.isclose(scaled, near, rel_tol=1e-9) else (math.ceil if up else math.floor)(scaled)
     return float(f"{whole}e{-places}")
+
+
+def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
+    return None if one is None or other is None else (one, other)
 
 
 def covered(record: RunRecord) -> Callable[[str], bool]:

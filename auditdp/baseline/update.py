@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from auditdp.baseline.differences import drift
 from auditdp.baseline.entries import Accepted, Entry, covered, entry_of
 from auditdp.errors import ConfigurationError
 from auditdp.results import RunRecord, Verdict
 
+T = TypeVar("T")
+
 
 def updated(known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, Accepted]) -> dict[str, Entry]:
     """Return the entries after a run: those that it covers are its own, others are as they were.
 
-    Bounds stay as they were where the new ones have a point in common with them, so that a diff shows none that do not
-    count.
+    Claims and bounds stay as they were written where the new ones do not contradict them, so that a diff shows no digits
+    that do not count.
 
     Args:
         known: The entries by id, before.
@@ -46,17 +49,28 @@ def updated(known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, 
         if result.is_finding and accepted is None:
             open_findings.append(name)
         entry = entry_of(result, accepted)
-        if old is not None and old.fingerprint == entry.fingerprint and not drift(old, entry):
-            both = zip(old.bounds, entry.bounds, strict=True)
-            low, high = (new if then is None or new is None else then for then, new in both)
-            entry = replace(entry, bounds=(low, high))
-        entries[name] = entry
+        entries[name] = _as_written(old, entry) if old is not None and old.claimed.same(entry.claimed) else entry
     if open_findings:
         raise ConfigurationError(
             f"not accepted: {', '.join(open_findings)}; repair the mechanism, declare what is published as false "
             "(@audit(expect=...)), or accept each with --accept ID --reason TEXT"
         )
     return entries
+
+
+def _as_written(old: Entry, entry: Entry) -> Entry:
+    """Return an entry about the same claim with what the old one has of it, as far as nothing contradicts that."""
+    entry = replace(entry, claim=old.claim, adjacency=old.adjacency, numbers=old.numbers or entry.numbers)
+    if drift(old, entry):
+        return entry
+    low, high = map(_known, old.bounds, entry.bounds)
+    counted, told_apart = _known(old.counted, entry.counted), _known(old.told_apart, entry.told_apart)
+    return replace(entry, bounds=(low, high), counted=counted, told_apart=told_apart)
+
+
+def _known(then: T | None, now: T | None) -> T | None:
+    """Return what was known, where both runs have something."""
+    return now if then is None or now is None else then
 
 
 def _findings(record: RunRecord) -> str:

@@ -1,9 +1,9 @@
 """``auditdp run --continue``: the game of a recorded audit, played on to more calls with all that it has won.
 
 The first part is played again, which costs its calls once more: what forecasters have learned is in no record. Its wealth
-has to be what is recorded, to the last bit. Then the game goes on, and both parts are one game, in which a true claim is
-refuted with probability at most the audit's α, however often one looked and whatever made one go on. Where the claim had
-been refuted, the bound becomes sharper; the finding is confirmed again, on other randomness.
+has to be what is recorded, but for what floating point may change. Then the game goes on, and both parts are one game, in
+which a true claim is refuted with probability at most the audit's α, however often one looked and whatever made one go on.
+Where the claim had been refuted, the bound becomes sharper; the finding is confirmed again, on other randomness.
 """
 
 from __future__ import annotations

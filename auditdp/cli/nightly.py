@@ -126,7 +126,6 @@ def _sources(record: RunRecord) -> dict[str, str]:
     """Return a digest of what each audit is made of, with auditdp and the libraries; none where that cannot be told."""
     import hashlib
 
-    from auditdp.baseline.entries import fingerprint
     from auditdp.sources.audits import HARNESS, Traced, trace
     from auditdp.sources.imports import Imports
 
@@ -139,7 +138,7 @@ def _sources(record: RunRecord) -> dict[str, str]:
         name, _, factory = result.id.partition("::")
         traced = trace(imports, (root / name).resolve(), factory)
         if factory and not traced.opaque:
-            parts = [traced.digest(root), versions, fingerprint(result.claim), repr(sorted(result.parameters.items()))]
+            parts = [traced.digest(root), versions, repr(sorted(result.parameters.items()))]
             found[result.id] = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -64,7 +64,7 @@ def replay(
         print_line(result)
         # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
         own = OWN_RANDOMNESS in result.reproduce
-        same = result.verdict == chosen.verdict if own else _outcome(result) == _outcome(chosen)
+        same = result.verdict == chosen.verdict if own else _same_outcome(result, chosen)
         say(
             f"{'same outcome as' if same else 'DIFFERENT OUTCOME from'} the recorded run: {_shown(chosen)} then, "
             f"{_shown(result)} now"
@@ -123,9 +123,23 @@ def report_command(
         write(file, text)
 
 
-def _outcome(result: AuditResult) -> tuple[Any, ...]:
-    each = [(e.kind, e.verdict, e.log_e_value, e.epsilon_lower, e.epsilon_upper, e.calls) for e in result.evidence]
-    return (result.verdict, result.epsilon_lower, result.epsilon_upper, each)
+def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
+    """Return whether two results are the same but for digits that differ between processors."""
+    from auditdp.rounding import SAME, same_number
+
+    parts = [[(e.kind, e.verdict, e.calls) for e in result.evidence] for result in (one, other)]
+    numbers = [
+        [each for e in (result, *result.evidence) for each in (e.log_e_value, e.epsilon_lower, e.epsilon_upper)]
+        for result in (one, other)
+    ]
+    return (
+        one.verdict is other.verdict
+        and parts[0] == parts[1]
+        and all(
+            a == b or (a is not None and b is not None and same_number(a, b, near=SAME))
+            for a, b in zip(*numbers, strict=True)
+        )
+    )
 
 
 def _shown(result: AuditResult) -> str:

@@ -9,6 +9,9 @@ each with its share of the error, and the smallest is shown whose ε is not far 
 Where the mechanism states its law, the same runs bound the distance of what it draws from it (``sampling``). A law that the
 runs refute makes the evidence INCONCLUSIVE: what is proved of that law is not about the code.
 
+For comparison with other runs there is one event, too, with what it has at least on one input and at most on its neighbour.
+It is no part of what is stated: nothing but a baseline looks at it, and it has an error of its own, alpha again.
+
 Null hypothesis: some bound is exceeded, or (for the test of the law) every input is drawn from by its law. Guarantee: all
 that is stated holds with probability 1 - alpha. Assumes that runs are independent. Scope: the inputs played, no others; it
 is no certificate, not even where these are all pairs there are.
@@ -32,7 +35,7 @@ from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_share
 from auditdp.claims import Claim, GaussianDP
 from auditdp.details import CountingDetails, UpperBound
-from auditdp.evidence.events import largest_losses, unseen
+from auditdp.evidence.events import largest_losses, told_apart, unseen
 from auditdp.evidence.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
 from auditdp.evidence.tally import Tally
 from auditdp.laws import FiniteLaw
@@ -128,6 +131,7 @@ def counting_evidence(
     check_calls(made, first, own := prefixed(streams, "counting:"), budget=0)
     tally = Tally(made, list(inputs.values()), streams, most=MOST_OUTPUTS)
     rows = tally.add(FIRST_RUNS)
+    first_counts = tally.counts.copy()
     few = not tally.full and len(tally.outputs) <= FEW and not isinstance(claim, GaussianDP)
     compare = None if law is None else _comparison([law(data) for data in inputs.values()], rows)
     if not few and compare is None:
@@ -138,10 +142,11 @@ def counting_evidence(
     place = {same: k for k, same in enumerate(inputs)}
     ends = np.array([[place[identity_key(data)] for data in (pair.data, pair.neighbour)] for pair in played]).T
     losses = _losses(tally, ends, claim, error) if few and not tally.full else None
+    event = told_apart(first_counts, tally.counts, ends, runs - FIRST_RUNS, alpha) if losses is not None else None
     followed = compare(tally, rows, error) if compare is not None else None
     if losses is None and followed is None:
         return None
-    return _evidence(losses, followed, tally, played, adjacency, claim, alpha)
+    return _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
 
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:
@@ -204,6 +209,7 @@ def _by_values(cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: 
 
 def _evidence(
     losses: Losses | None,
+    event: tuple[float, float] | None,
     followed: Followed | None,
     tally: Tally,
     played: Sequence[Pair],
@@ -226,6 +232,8 @@ def _evidence(
             delta_upper=delta,
             delta_at_claim=losses.claimed,
             counted_pairs=list(map(str, played)) if len(played) <= MOST_NAMED else None,
+            event_at_least=None if event is None else event[0],
+            event_at_most=None if event is None else event[1],
         )
         bound = (
             f"no set of outputs loses more than ε = {outwards(epsilon, up=True)}, but for a probability of "

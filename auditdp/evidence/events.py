@@ -149,6 +149,31 @@ def largest_losses(
     return found[: len(deltas)], found[len(deltas) :]
 
 
+def told_apart(
+    first: Counts, counts: Counts, ends: NDArray[np.intp], runs: int, error: float
+) -> tuple[float, float] | None:
+    """Return (p, q) so that some event has at least p on one input of a pair, and at most q on the other.
+
+    Pair, order and event are those that the first runs tell apart best. All later runs are independent of that choice, so
+    that their numbers in the event are binomial, and each limit fails with at most half of the error.
+
+    Args:
+        first: How often each output came on each input in the first runs, shape (inputs, outputs).
+        counts: The same in all runs; outputs that came later stand behind.
+        ends: The two inputs of every pair, shape (2, pairs).
+        runs: Later runs on each input; None is returned where there are none.
+        error: Probability that there is no such event.
+    """
+    if not runs:
+        return None
+    one, other = np.concatenate([ends, ends[::-1]], axis=1)
+    best = np.argmax(np.maximum(first[one] - first[other], 0).sum(axis=1))
+    event = first[one[best]] > first[other[best]]
+    later = (counts[:, : first.shape[1]] - first)[:, event].sum(axis=1)
+    least = lower_limit(later[one[best]], runs, error / 2)
+    return float(least), float(upper_limit(later[other[best]], runs, error / 2))
+
+
 def most_hits(first: Counts, second: Counts, runs: int) -> Counts:
     """Return the most runs on the first input of any set of outputs that has at most y on the second, for y up to ``runs``.
 

@@ -20,6 +20,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.evidence.power import calls_of_pair
 from auditdp.mechanism import Mechanism
 from auditdp.randomness import Streams
+from auditdp.rounding import SAME, same_number
 from auditdp.watching import going_on
 
 SEARCH_SHARE = 10
@@ -96,9 +97,10 @@ def go_on(
     """Play a game on, once for each goal, and return where it stopped, each time and last."""
     game, parts = opened.game, [opened.stopped()]
     for goal in further:
-        if len(parts) == len(further) and recorded not in (None, game.wealth.log_wealth):
+        won = game.wealth.log_wealth
+        if len(parts) == len(further) and recorded is not None and not same_number(won, recorded, near=SAME):
             raise ConfigurationError(
-                f"the log wealth after {parts[-1].calls:,} calls is {game.wealth.log_wealth!r}, and {recorded!r} is "
+                f"the log wealth after {parts[-1].calls:,} calls is {won!r}, and {recorded!r} is "
                 "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
             )
         most = goal - opened.spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)

@@ -9,7 +9,7 @@ from typing import Any
 from auditdp.adjacency import Adjacency, as_adjacency
 from auditdp.capabilities import Capabilities, capabilities
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
-from auditdp.declaration import DEFAULT_KINDS, Audit
+from auditdp.declaration import Audit
 from auditdp.details import KINDS
 from auditdp.errors import CollectionError
 from auditdp.evidence.accounting import accounting_evidence
@@ -106,9 +106,8 @@ class _Gathering:
     @cached_property
     def kinds(self) -> list[str]:
         """The kinds of evidence that are asked for and can be about such a claim: of a curve, only what is played."""
-        kinds = self.built.evidence if self.built.evidence is not None else DEFAULT_KINDS
         is_curve = not isinstance(self.claim, PureDP | ApproxDP | GaussianDP)
-        return [kind for kind in kinds if KINDS[kind].any_claim or not is_curve]
+        return [kind for kind in self.built.asked if KINDS[kind].any_claim or not is_curve]
 
     def evidence(self) -> list[Evidence]:
         """Gather it all. Counting has its share of alpha; of the rest, each kind that may err has an equal one."""

@@ -20,6 +20,7 @@ from auditdp.judgement.gathering import gather
 from auditdp.judgement.settings import Settings
 from auditdp.mechanism import as_mechanism, brief, name_of
 from auditdp.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, with_figure
+from auditdp.rounding import SAME, same_number
 from auditdp.verdict import bounds, conclude, leading
 
 
@@ -64,6 +65,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         calls=sum(e.calls for e in evidence),
         controls=controls,
         counterexample=lead.counterexample if verdict in REFUTATIONS else None,
+        asked=list(built.asked),
         cpu_seconds=time.process_time() - cpu,
         seconds=time.perf_counter() - started,
         lacking=0 if built.is_promise or built.is_formula or settings.further else settings.lacking(built.calls),
@@ -100,7 +102,9 @@ def _claim_record(built: Audit) -> ClaimRecord:
     assert not callable(claim)  # settled when the audit was made
     if isinstance(claim, Unbiased | VarianceAtMost):
         classes = len(built.inputs or {})
-        return ClaimRecord(claim.kind, str(claim), f"{classes} classes of inputs", source=claim.source, parameter="")
+        level = claim.margin if isinstance(claim, Unbiased) else claim.bound
+        among = f"{classes} classes of inputs"
+        return ClaimRecord(claim.kind, str(claim), among, source=claim.source, parameter="", level=level)
     if built.is_sensitivity:
         able = capabilities(built.mechanism)
         return ClaimRecord(
@@ -109,6 +113,7 @@ def _claim_record(built: Audit) -> ClaimRecord:
             as_adjacency(built.pairs).name,
             source=claim.source,
             parameter="sensitivity",
+            level=able.sensitivity,
         )
     described = _described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name
     return claim_of_privacy(claim, described)
@@ -130,10 +135,6 @@ def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:
     )
 
 
-SAME_WEALTH = 1e-6
-"""Difference in nats that rounding explains."""
-
-
 def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> list[str]:
     """Play the findings of a result again on their recorded outputs, and return what comes of it, a line for each.
 
@@ -152,7 +153,7 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
             pairs=built.play,
         )
         then = confirmation.log_e_value
-        same = "as then" if abs(wealth - then) < SAME_WEALTH else f"DIFFERENT: then {then:.6g}"
+        same = "as then" if same_number(wealth, then, near=SAME) else f"DIFFERENT: then {then:.6g}"
         said.append(
             f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
             f"recorded outputs of the finding on {confirmation.pair} the bets earn {wealth:.6g} nats, {same}"

@@ -31,7 +31,7 @@ from auditdp.adjacency.offers import offers
 from auditdp.calls import Calls
 from auditdp.capabilities import capabilities
 from auditdp.claims import ApproxDP, PureDP
-from auditdp.declaration import DEFAULT_KINDS, Audit
+from auditdp.declaration import Audit
 from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.exact import has_exact_law
 from auditdp.judgement import Settings, gather
@@ -214,9 +214,9 @@ class _Trial:
         if self.built.is_promise:
             audits = [self.built]
         else:
-            asked = self.built.evidence if self.built.evidence is not None else DEFAULT_KINDS
             runnable = {"sensitivity": capabilities(mutant).is_calibrated, "game": True, "support": True}
-            audits = [replace(self.built, evidence=(kind,)) for kind, can in runnable.items() if can and kind in asked]
+            kinds = [kind for kind, can in runnable.items() if can and kind in self.built.asked]
+            audits = [replace(self.built, evidence=(kind,)) for kind in kinds]
         found: list[Evidence] = []
         for audit in audits:
             found += gather(audit, mutant, self.settings, f"mutant {mutant.name}", control=True)

@@ -11,12 +11,15 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from auditdp.claimed import Claimed
 from auditdp.errors import ConfigurationError
 from auditdp.nightly.control import after_night, alarm_at
 from auditdp.randomness import stream as random_stream
 from auditdp.results import AuditResult, RunRecord, Verdict
 
-VERSION = 1
+VERSION = 2
+READABLE = (1, VERSION)
+"""In version 1 the digest is of the claim, too; its capital is left behind."""
 STRICT = ConfigDict(extra="forbid", strict=True)
 
 
@@ -29,12 +32,14 @@ class Account:
         log_capital: Logarithm of its capital; None for none.
         since: The first night with these sources.
         alarm: The night on which it was reported; 0 where it was not.
+        claimed: What it is about; that may be computed, so it is no part of the digest.
     """
 
     sources: str
     log_capital: float | None
     since: int
     alarm: int = 0
+    claimed: Claimed = field(default_factory=Claimed)
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -75,7 +80,8 @@ class Stream:
         for result in record.results:
             before = self.accounts.get(result.id)
             digest = sources.get(result.id) or f"not known, night {night}"
-            same = before is not None and before.sources == digest
+            claimed = Claimed.of(result.claim)
+            same = before is not None and before.sources == digest and before.claimed.same(claimed)
             capital = before.log_capital if before is not None and before.log_capital is not None else -math.inf
             new = float(after_night(capital, log_e_value(result), same=same, night=night, audits=audits))
             alarm = before.alarm if same and before is not None else 0
@@ -84,8 +90,9 @@ class Stream:
                 new if math.isfinite(new) else None,
                 before.since if same and before is not None else night,
                 alarm or (night if new >= alarm_at(self.alpha) else 0),
+                claimed,
             )
-        return replace(self, night=night, accounts=accounts)
+        return replace(self, night=night, accounts=accounts, version=VERSION)
 
 
 _STREAM: TypeAdapter[Stream] = TypeAdapter(Stream)
@@ -116,10 +123,10 @@ def read_stream(path: Path) -> Stream | None:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text)
         version = content.get("version") if isinstance(content, dict) else None
-        if version != VERSION:
+        if version not in READABLE:
             raise ConfigurationError(
-                f"{path} has version {version!r}, and this auditdp reads version {VERSION}; use the auditdp that wrote it, "
-                "or remove it to begin a new stream, with an α of its own"
+                f"{path} has version {version!r}, and this auditdp reads versions 1 and {VERSION}; use the auditdp that "
+                "wrote it, or remove it to begin a new stream, with an α of its own"
             )
         found = _STREAM.validate_json(text)
     except FileNotFoundError:

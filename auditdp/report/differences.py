@@ -10,7 +10,7 @@ from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.report.numbers import count
 from auditdp.report.text import printable
 
-MOST = {Kind.NOT_RUN: 0, Kind.STRONGER: 10, Kind.NEW: 10, Kind.ACCEPTED: 10}
+MOST = {Kind.NOT_RUN: 0, Kind.CHANCE: 10, Kind.STRONGER: 10, Kind.NEW: 10, Kind.ACCEPTED: 10}
 """How many differences of a kind are listed, where not all are: nobody has to look at these."""
 
 

@@ -58,6 +58,21 @@ def test_from_a_finding_to_a_repair_and_back(project):
     assert json.loads(broken.out)["root_seed"] == 1
 
 
+def test_a_baseline_of_version_1_is_checked_and_converted(project):
+    project.audits(PRELUDE + TWO)
+    project.run()
+    ident = "audits/audit_it.py::leaks"
+    project("baseline", "update", "--accept", ident, "--reason", "see 12", "--expires", "2999-01-31")
+    file = project.root / "auditdp-baseline.toml"
+    now = file.read_text()
+    then = now.replace("version = 2", "version = 1").replace("numbers = \"1 0\"", 'fingerprint = "0123456789ab"')
+    assert then.count("fingerprint") == 2
+    file.write_text(then)
+    assert project("baseline", "check").code == 0
+    assert project("baseline", "update").code == 0
+    assert file.read_text() == now
+
+
 @pytest.mark.parametrize(
     ("change", "kind"),
     [

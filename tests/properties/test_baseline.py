@@ -10,19 +10,22 @@ from auditdp.baseline.file import read_baseline, write_baseline
 from auditdp.results import Verdict
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-BOUND = st.none() | st.floats(0.01, 99).map(lambda value: float(f"{value:.2g}"))
+SHORT = st.floats(0.01, 99).map(lambda value: float(f"{value:.2g}"))
+BOUND = st.none() | SHORT
 HOLDING = st.sampled_from([Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.SKIPPED, Verdict.INCONCLUSIVE])
 ENTRIES = st.builds(
     Entry,
     id=TEXT,
     claim=TEXT,
     adjacency=TEXT,
-    fingerprint=TEXT,
     verdict=HOLDING,
     evidence=st.lists(TEXT, unique=True).map(tuple),
     controls=st.lists(TEXT, unique=True).map(tuple),
     calls=st.integers(0, 10**9),
     bounds=st.tuples(BOUND, BOUND),
+    numbers=st.lists(st.floats(0, 99).map(lambda value: float(f"{value:.9g}"))).map(tuple),
+    counted=st.none() | st.tuples(SHORT, SHORT),
+    told_apart=st.none() | st.tuples(SHORT, SHORT),
     accepted=st.none() | st.builds(Accepted, TEXT.filter(str.strip), st.none() | st.dates()),
 )
 

@@ -17,6 +17,7 @@ FALSE_FAILURE = 1e-6
 TIGHT = {
     "ε too low: one event decides": 0.005,
     "δ(½) too low: one event decides": 0.005,
+    "no such event: one event decides": 0.005,
     "distance too low: wrong by a bias of .05": 0.02,
     "law refuted: normal": 0.02,
     "law refuted: two outputs": 0.0,

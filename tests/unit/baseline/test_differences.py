@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from auditdp.baseline.differences import Kind, differences
-from auditdp.baseline.entries import Accepted, covered, entry_of, fingerprint, rounded_down
+from auditdp.baseline.entries import Accepted, covered, entry_of, rounded_down
 from auditdp.baseline.update import updated
 from auditdp.errors import ConfigurationError
 from auditdp.report.judged import Level, judged
@@ -43,6 +43,21 @@ def audit(verdict=Verdict.NOT_REFUTED, identifier=ID, **changes):
         reproduce="auditdp run …",
     )
     return replace(result, **changes)
+
+
+def twin(factor):
+    return ControlResult(f"Twin({factor})", Verdict.VIOLATED)
+
+
+def counted(epsilon, delta, least=None, most=None, *, calls=12_500):
+    details = {"delta_upper": delta, "event_at_least": least, "event_at_most": most}
+    shown = Evidence("counting", Verdict.NOT_REFUTED, "…", epsilon_upper=epsilon, calls=calls, details=details)
+    return audit(evidence=[audit().evidence[0], shown], calls=50_000 + calls)
+
+
+UNDECIDED = audit(
+    Verdict.INCONCLUSIVE, controls=[ControlResult("Twin(2)", Verdict.NOT_REFUTED, blind=["game"])], lacking=48_000
+)
 
 
 def run(*results, status="complete", planned=(), **arguments):
@@ -97,7 +112,24 @@ def test_the_same_run_differs_in_nothing():
         (audit(), audit(calls=70_000), [Kind.STRONGER]),
         (audit(), audit(claim=replace(CLAIM, text="2-DP", epsilon=2.0)), [Kind.CHANGED]),
         (audit(), audit(claim=replace(CLAIM, adjacency="edge DP")), [Kind.CHANGED]),
-        (audit(), audit(claim=replace(CLAIM, epsilon=1.0000001)), [Kind.CHANGED]),
+        (audit(), audit(claim=replace(CLAIM, epsilon=1 + 1e-12)), []),
+        (audit(), audit(claim=replace(CLAIM, epsilon=1.00001)), [Kind.CHANGED]),
+        (audit(Verdict.EQUIVALENT), audit(), [Kind.CHANCE]),
+        (audit(), audit(evidence=audit().evidence[:1], asked=["counting", "game"]), [Kind.CHANCE]),
+        (audit(), audit(evidence=audit().evidence[1:], asked=["counting", "game"]), [Kind.WEAKER]),
+        (audit(), UNDECIDED, [Kind.CHANCE]),
+        (audit(), replace(UNDECIDED, lacking=0), [Kind.FINDING, Kind.WEAKER, Kind.WEAKER]),
+        (counted(1.2, 0.016), counted(1.2, 0.016, calls=75_000), []),  # how many calls counting has is no promise
+        (audit(controls=[twin("2.00001")]), audit(controls=[twin("2")]), []),
+        (audit(controls=[twin("2.1")]), audit(controls=[twin("2")]), [Kind.WEAKER]),
+        (counted(0.259, 0.013), counted(1.2, 0.016, 0.6455, 0.338), [Kind.DRIFT]),
+        (counted(1.2, 0.016, 0.6455, 0.338), counted(0.259, 0.013), [Kind.DRIFT]),
+        (counted(0.259, 0.013), counted(1.2, 0.016, 0.459, 0.338), []),
+        (
+            counted(0.259, 0.013),
+            replace(counted(1.2, 0.016), epsilon_lower=0.896),
+            [],
+        ),  # the game may win by what is rarer than δ
         (audit(), audit(claim=replace(CLAIM, source="another place")), []),
         (audit(epsilon_upper=0.9), audit(epsilon_lower=0.95), [Kind.DRIFT]),
         (audit(epsilon_upper=0.9), audit(epsilon_lower=0.8999), []),
@@ -222,6 +254,19 @@ class TestUpdate:
         lost = updated(known(audit()), run(audit(epsilon_lower=None)), {})[ID]
         assert lost.bounds == (None, None)
 
+    def test_a_claim_stays_as_it_was_written(self):
+        """So that a baseline does not change with the machine on which it is updated."""
+        elsewhere = audit(claim=replace(CLAIM, epsilon=1 + 3e-8, text="1.00001-DP"))
+        assert updated(known(audit()), run(elsewhere), {}) == known(audit())
+        of_version_1 = {ID: replace(entry_of(audit()), numbers=())}
+        assert updated(of_version_1, run(audit()), {}) == known(audit())
+
+    def test_what_was_counted_stays_until_it_is_contradicted(self):
+        first = counted(0.259, 0.013, 0.5, 0.48)
+        same, other = counted(0.3, 0.013, 0.51, 0.47), counted(1.2, 0.013, 0.66, 0.34)
+        assert updated(known(first), run(same), {}) == known(first)
+        assert updated(known(first), run(other), {}) == known(other)
+
     def test_a_finding_needs_a_reason_and_keeps_it(self):
         found = run(audit(Verdict.VIOLATED))
         with pytest.raises(ConfigurationError, match=f"not accepted: {ID}; .*--accept ID --reason"):
@@ -250,9 +295,3 @@ def test_numbers_are_rounded_so_that_they_promise_less():
     assert entry_of(audit(epsilon_lower=0.3, epsilon_upper=0.1 + 0.2)).bounds == (0.3, 0.3)
     assert entry_of(audit(epsilon_lower=0.0, epsilon_upper=float("inf"))).bounds == (None, None)
     assert entry_of(audit(epsilon_lower=float("inf"))).bounds == (float("inf"), None)
-
-
-def test_a_fingerprint_is_of_claim_and_adjacency_alone():
-    assert fingerprint(CLAIM) == fingerprint(replace(CLAIM, source="elsewhere"))
-    others = [replace(CLAIM, delta=1e-6), replace(CLAIM, adjacency="edge"), replace(CLAIM, curve=[(1.0, 0.1)])]
-    assert len({fingerprint(CLAIM), *map(fingerprint, others)}) == 4
