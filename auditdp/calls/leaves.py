@@ -146,9 +146,10 @@ def _kinds(parts: Iterable[Any]) -> str:
 
 
 def _name_of_table(output: Any) -> str:
-    """Return the name of a container's type; of tables and columns with the types and names that are printed with them."""
-    types = getattr(output, "dtypes", getattr(output, "dtype", ""))
-    return f"{type(output).__name__} {types if isinstance(types, str) else list(np.atleast_1d(types))}".rstrip()
+    """Return the name of a container's type, with the types of its columns and whether rows have labels."""
+    types = getattr(output, "dtypes", getattr(output, "dtype", None))
+    labelled = " with labels" if _index(output) else ""
+    return type(output).__name__ + ("" if types is None else f" {list(map(str, np.atleast_1d(types)))}") + labelled
 
 
 def places(output: Any, start: str = "output") -> Iterator[tuple[str, float]]:

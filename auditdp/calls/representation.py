@@ -290,8 +290,8 @@ def _kinds(outputs: Outputs) -> set[str]:
 def _shape(output: Any) -> tuple[int, ...] | None:
     given = _array(output)
     # An empty list may be followed by others.
-    plain = given is not None and given.dtype.kind in NUMERIC and given.size and _doubles(given, output)
-    return given.shape if given is not None and plain else None
+    plain = given is not None and given.dtype.kind in NUMERIC and given.size
+    return given.shape if given is not None and plain and sum(1 for _ in leaves(output)) == given.size else None
 
 
 def _doubles(array: Array, outputs: Any) -> bool:
