@@ -17,7 +17,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -95,8 +97,8 @@ class Representation:
         if None not in shapes and len(shapes) == 1 and len(types) == 1 and not typed:
             dtype = types.pop() if together else double
             return cls(shapes.pop() or (), dtype, flat=False, kind=alike if dtype == double else "", longest=longest)
-        orders = {order for one in seen for order in one.orders}
-        ordered = max(map(len, orders)) if len(orders) > 1 else 0
+        orders = [order for one in seen for order in one.orders]
+        ordered = 0 if _one_order(orders) else max(map(len, orders))
         width = max(1, (longest + typed) * (1 if together else 2))
         return cls((width + ordered + 2,), double, True, typed, alike, longest, ordered)
 
@@ -259,7 +261,7 @@ class _Seen:
         shapes: The shape of each output, None for one that is not numbers alone.
         longest: Leaves of the longest.
         kinds: Their kinds.
-        orders: The places of keys in them.
+        orders: The keys of each in order, by the way to them.
     """
 
     together: bool
@@ -267,16 +269,29 @@ class _Seen:
     shapes: set[tuple[int, ...] | None]
     longest: int
     kinds: set[str]
-    orders: set[tuple[float, ...]]
+    orders: list[list[str]]
 
     @classmethod
     def of(cls, outputs: Outputs) -> _Seen:
         if isinstance(outputs, np.ndarray):
             longest = math.prod(outputs.shape[1:])
-            return cls(True, outputs.dtype, {outputs.shape[1:]}, longest, _kinds(outputs), {()})
+            return cls(True, outputs.dtype, {outputs.shape[1:]}, longest, _kinds(outputs), [])
         longest = max((sum(1 for _ in leaves(output)) for output in outputs), default=0)
-        orders = {tuple(place for _, place in places(output)) for output in outputs}
+        orders = [[way for way, _ in sorted(places(output), key=itemgetter(1))] for output in outputs]
         return cls(False, np.dtype(object), set(map(_shape, outputs)), longest, _kinds(outputs), orders)
+
+
+def _one_order(orders: Iterable[list[str]]) -> bool:
+    """Return whether keys follow each other in one order in all of some outputs, though each may lack some of them."""
+    after = TopologicalSorter[str]()
+    for order in orders:
+        for key, following in pairwise(order):
+            after.add(following, key)
+    try:
+        after.prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _kinds(outputs: Outputs) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,9 @@ import pytest
 
 from auditdp import AnyValues, Audit, PureDP
 from auditdp.betting.forecasters import LikelihoodRatio
+from auditdp.calls import Calls
+from auditdp.calls.recording import Playback, Recorder
+from auditdp.calls.representation import Representation
 from auditdp.evidence.counting import counting_evidence
 from auditdp.evidence.exact import exact_evidence
 from auditdp.evidence.game import play_game
@@ -149,3 +153,134 @@ def test_code_that_draws_from_another_law_is_found(drawn, stated, vectorised):
     found = counted(mechanism(drawn, stated, vectorised, moved=0.7), 1, calls=6_000)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "does not draw from the law" in found.statement
+
+
+FORMS = {
+    "a type": (lambda data, rng: [0.5, 0, 0.0][rng.integers(3)], [0.5, 0], [1 / 3, 2 / 3]),
+    "the sign of zero": (lambda data, rng: -0.0 if data else 0.0, [0.0], [1]),
+    "an order of keys": (lambda data, rng: {"b": 1, "a": 2} if data else {"a": 2, "b": 1}, [{"a": 2, "b": 1}], [1]),
+}
+
+
+@pytest.mark.parametrize(("function", "stated", "chances"), FORMS.values(), ids=FORMS)
+def test_a_law_of_part_of_the_output_certifies_nothing(function, stated, chances):
+    made = as_mechanism(function)
+    made.distribution = lambda data: FiniteLaw(stated, chances)
+    result = run_audit(Audit(made, PureDP(1.1), BIT), Settings(alpha=0.01, calls=3_000, root_seed=5))
+    assert result.verdict is not Verdict.CERTIFIED
+    found = next(e for e in result.evidence if e.kind == "counting")
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert f"what it lists as {stated[-1]} came in 2 forms" in found.statement
+
+
+def test_an_output_that_the_law_does_not_list_is_named_and_the_power_is_that_of_others():
+    stated = played(mechanism([None, 0.5, 1.5], None, False), PureDP(2.0))
+    made = mechanism([None, 0.5, 1.5], [7, 0.5, 1.5], False)
+    game = played(made, PureDP(2.0))
+    assert any("gives no probability to" in notice for notice in game.details.notices)
+    assert game.details.detectable_epsilon > stated.details.detectable_epsilon
+    found = counted(made, 1)
+    assert "to which the law gives probability 0" in found.statement
+
+
+class Clipped:
+    """A uniform number from -1 to 3, or to 30, and the integer 0 where that is below 0."""
+
+    def top(self, data):
+        return (3, 30)[data]
+
+    def __call__(self, data, rng):
+        return max(0, rng.uniform(-1, self.top(data)))
+
+
+class WithSteps(Clipped):
+    def distribution(self, data):
+        share = Fraction(1, self.top(data) + 1)
+        return StepLaw((0, self.top(data)), (share,), points={0: share})
+
+
+class WithLogProb(Clipped):
+    def log_prob(self, outputs, data):
+        assert outputs.ndim == 1
+        return np.where(outputs <= self.top(data), -math.log(self.top(data) + 1), -INF)
+
+
+def test_numbers_of_several_kinds_are_compared_with_a_law_of_numbers():
+    made = as_mechanism(WithSteps())
+    assert counted(made, 2, calls=4_000).verdict is Verdict.NOT_REFUTED
+    for each in (made, as_mechanism(WithLogProb())):
+        game = played(each, PureDP(1.0), forecasters=[LikelihoodRatio()])
+        assert game.verdict is Verdict.VIOLATED
+        assert not [notice for notice in game.details.notices if "probability" in notice]
+
+
+def ordered_by(secret, data, rng):
+    """Noisy counts, those first that were largest before the noise, or with it."""
+    raw = {"a": 10 + data, "b": 11 - data, "c": 5}
+    noisy = {key: count + rng.laplace(scale=2) for key, count in raw.items()}
+    first = raw if secret else noisy
+    return {key: noisy[key] for key in sorted(noisy, key=lambda key: -first[key])}
+
+
+class Series:
+    """What columns of pandas offer."""
+
+    iloc = dtype = None
+
+    def __init__(self, labels, values):
+        self.index, self.values = labels, values
+
+    def __iter__(self):
+        return iter(self.values)
+
+
+def labelled(data, rng):
+    return Series(["a", "b"] if data else ["b", "a"], list(rng.laplace(size=2)))
+
+
+def minus_zero(data, size, *, rng):
+    rows = rng.laplace(size=(size, 3))
+    rows[:, 1] = np.where(rows[:, 1] < 0, -0.0 if data else 0.0, rows[:, 1])
+    return rows
+
+
+def single(data, rng):
+    return [1.5, 2.5, np.float32(0.5) if data else 0.5][rng.integers(3)]
+
+
+SEEN = {
+    "order of keys": partial(ordered_by, True),
+    "labels": labelled,
+    "sign of zero": minus_zero,
+    "type of a number": single,
+    "type of a later number": lambda data, rng: [*map(float, rng.integers(0, 2, 12)), 1 if data else 1.0],
+    "list or tuple": lambda data, rng: {"kept": (list, tuple)[data](rng.random(2))},
+    "an order that is rare": lambda data, rng: {"b": 1, "a": 1} if data and rng.random() < 0.04 else {"a": 1, "b": 1},
+}
+
+
+@pytest.mark.parametrize("function", SEEN.values(), ids=SEEN)
+def test_whatever_a_reader_sees_of_an_output_is_looked_at(function):
+    assert played(as_mechanism(function), PureDP(1.0)).verdict is Verdict.VIOLATED
+
+
+def test_order_by_noisy_counts_keeps_a_claim():
+    assert played(as_mechanism(partial(ordered_by, False)), PureDP(1.0)).verdict is Verdict.NOT_REFUTED
+
+
+def test_an_order_of_keys_that_some_outputs_lack_is_one_order():
+    def names(*outputs):
+        return Representation.of([list(outputs)]).names(outputs[0])
+
+    assert not [name for name in names({"z": 1, "a": 2}, {"a": 3}, {"z": 2}, {}) if "place" in name]
+    assert "the place of output['a']" in names({"z": 1, "a": 2}, {"a": 3, "z": 1})
+
+
+def test_outputs_that_were_recorded_are_compared_with_the_law_as_when_they_were_drawn():
+    calls = Recorder(Calls(mechanism([None, 0.5, 0], None, False)))
+    calls.look((0, 1), np.random.default_rng(1))
+    rows = calls(0, 50, np.random.default_rng(2))
+    again = Playback(Calls(calls.mechanism), calls.recorded())
+    assert again.form == calls.form
+    law = calls.mechanism.distribution(0)
+    assert (law.places(again(0, 50, None), again.form) == law.places(rows, calls.form)).all()
