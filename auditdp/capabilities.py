@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.calls.representation import Representation, SeenAs
 from auditdp.errors import AuditError, MechanismError
 from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.mechanism import Array, brief, is_seeded, name_of
@@ -52,9 +53,11 @@ class Capabilities:
 
     Attributes:
         mechanism: The mechanism.
+        form: How outputs are represented, where what is computed of them is asked for with rows; the mechanism gets numbers.
     """
 
     mechanism: Any
+    form: Representation | None = None
 
     @cached_property
     def name(self) -> str:
@@ -154,6 +157,15 @@ class Capabilities:
             f"got norm={norm!r}"
         )
 
+    def log_prob_by(self, law: Law, outputs: Array) -> Array:
+        """Return the log density or probability of outputs by a stated law, shape (outputs,)."""
+        if isinstance(law, FiniteLaw):
+            return law.log_prob(outputs, self.form)
+        return law.log_prob(self._numbers(outputs))
+
+    def _numbers(self, outputs: Array) -> Array:
+        return outputs if self.form is None else self.form.numbers(outputs)
+
     def offered(self) -> list[str]:
         """Return what the mechanism offers, each as a reader would call it.
 
@@ -203,7 +215,7 @@ class Capabilities:
             return None
 
         def of(outputs: Array, given: Any) -> Array:
-            found = np.asarray(method(outputs, given))
+            found = np.asarray(method(self._numbers(outputs), given))
             if found.shape != (len(outputs),):
                 raise MechanismError(
                     f"{self.name}.{name}: returned shape {found.shape} for {len(outputs):,} outputs, expected one number "
@@ -221,4 +233,6 @@ def capabilities(mechanism: Any) -> Capabilities:
     >>> capabilities(LaplaceMechanism(scale=1.0)).offered()
     ['distribution(data)', 'log_prob(outputs, data)']
     """
-    return Capabilities(mechanism)
+    return (
+        Capabilities(mechanism.mechanism, mechanism.form) if isinstance(mechanism, SeenAs) else Capabilities(mechanism)
+    )

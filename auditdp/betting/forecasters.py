@@ -107,6 +107,9 @@ class LikelihoodRatio:
     """Forecasts with the mechanism's own law: log-odds ln P(y | data) - ln P(y | neighbour), the true posterior.
 
     Takes ``log_prob(outputs, data)`` where the mechanism has it, else its finite ``distribution(data)``.
+
+    Attributes:
+        unlisted: Outputs that are impossible on both inputs by that law, or that it gives no number: it abstained there.
     """
 
     name = "likelihood ratio"
@@ -127,7 +130,7 @@ class LikelihoodRatio:
             assert able.law_of_output is not None  # else it is not played
             with inputs.lent(f"{able.name}.distribution", pair.data, pair.neighbour) as lent:
                 laws = [able.law_of_output(x) for x in lent]
-            bound._log_probs = lambda outputs: [law.log_prob(outputs) for law in laws]
+            bound._log_probs = lambda outputs: [able.log_prob_by(law, outputs) for law in laws]
             bound.stated = bound._stated(laws)
         return bound
 
@@ -135,7 +138,7 @@ class LikelihoodRatio:
         """Return how often finite laws give which log-odds."""
         if not all(isinstance(law, FiniteLaw) for law in laws):
             return None
-        odds = np.concatenate([self.log_odds(law.outcomes) for law in laws])
+        odds = np.concatenate([_log_ratio(*(law.log_prob(each.outcomes) for law in laws)) for each in laws])
         zeros, ones = Law(odds, np.concatenate([law.floats for law in laws])).cells(STATED_CELLS)
         return Law(np.log(ones) - np.log(zeros), zeros + ones)
 
@@ -144,17 +147,23 @@ class LikelihoodRatio:
         return self
 
     def log_odds(self, outputs: Array) -> Floats:
-        """Return the log-likelihood ratio; 0 where both laws call the output impossible."""
+        """Return the log-likelihood ratio; 0 where both laws call the output impossible, or none gives it a number."""
         ones, zeros = (np.asarray(side, dtype=float) for side in self._log_probs(outputs))
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.nan_to_num(ones - zeros, nan=0.0, posinf=np.inf, neginf=-np.inf))
+        self.unlisted += int((~(ones > -np.inf) & ~(zeros > -np.inf)).sum())
+        return _log_ratio(ones, zeros)
 
     def predict_proba(self, outputs: Array) -> Floats:
         """Return the two posterior probabilities, shape (n, 2)."""
         return probabilities(self.log_odds(outputs))
 
     stated: Law | None = None
+    unlisted: int = 0
     _log_probs: Any = None
+
+
+def _log_ratio(ones: Floats, zeros: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nan_to_num(ones - zeros, nan=0.0, posinf=np.inf, neginf=-np.inf))
 
 
 class Scored:

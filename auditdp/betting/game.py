@@ -97,7 +97,7 @@ class Game:
 
     def seat(self, pair: Pair) -> Table:
         """Return a pair with players of this game, which have seen nothing of it yet."""
-        players = [player(f, self.calls.mechanism, pair) for f in self.forecasters]
+        players = [player(f, self.calls.offering, pair) for f in self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for each in players:
             each.open(self.calls.like, self._first_pairs, self.calls.labels)
@@ -197,6 +197,11 @@ class Game:
     def best_forecaster(self) -> str:
         """Name of the forecaster with the largest wealth against the claim."""
         return str(self.names[self.wealth.best])
+
+    @property
+    def unlisted(self) -> int:
+        """Outputs on which the likelihood ratio abstained, since the law that is stated does not list them."""
+        return sum(getattr(getattr(t.players[0], "forecaster", None), "unlisted", 0) for t in self.tables)
 
     def confirmation(self, streams: Streams, *, singly: bool = True) -> Game:
         """Return a fresh game on the best pair alone: new randomness, no wealth, and what was learned.

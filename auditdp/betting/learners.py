@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.views import View
+from auditdp.betting.views import View, signed
 from auditdp.dominating import Floats
 from auditdp.mechanism import Array
 from auditdp.threads import one_thread
@@ -125,7 +125,7 @@ class Screen:
         """Rank coordinates by their standardised difference of means."""
         direction = _direction(rows, labels)
         chosen = int(np.argsort(-np.abs(direction), kind="stable")[self.rank])
-        return lambda rows: _finite(rows[:, chosen])
+        return lambda rows: signed(_finite(rows[:, chosen]))
 
 
 class Above:

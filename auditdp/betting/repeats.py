@@ -126,7 +126,7 @@ class Repeats:
         if not len(rows):
             return [()] * len(self._seen)
         kind = np.float64 if rows.dtype.kind == "f" else np.int64
-        bits = (rows[:, : len(self._seen) - 1].astype(kind) + 0).view(np.int64)  # adding 0 makes -0.0 equal to 0.0
+        bits = rows[:, : len(self._seen) - 1].astype(kind).view(np.int64)
         numbers = [() if seen.frozen else column.tolist() for seen, column in zip(self._seen, bits.T, strict=False)]
         return [*numbers, () if self._seen[-1].frozen else fingerprint(rows).view(np.int64).tolist()]
 

@@ -32,6 +32,8 @@ BY_INPUTS = 4.0
 GRID = 2.0**-40
 """Of the largest number of a row: steps of what is computed from its distances, far above the error of computing them."""
 
+BELOW_ZERO = -np.nextafter(0.0, 1.0)
+
 
 @dataclass(eq=False)
 class View:
@@ -86,7 +88,7 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
     if width == 0:
         return [whole]
     if width == 1:
-        return [View("value", lambda rows: _floats(rows[:, 0])), *_residues(outputs, ["value"]), whole]
+        return [View("value", _coordinate(0)), *_residues(outputs, ["value"]), whole]
     seen = min(width, MOST_COORDINATES)
     called = labels_of(width, labels)
     views = [View(called[j], _coordinate(j), min(1.0, TOGETHER / seen)) for j in range(seen)]
@@ -190,7 +192,15 @@ def _residue(j: int, of: Callable[[Floats], Floats]) -> Callable[[Array], Floats
 
 
 def _coordinate(j: int) -> Callable[[Array], Floats]:
-    return lambda rows: _floats(rows[:, j])
+    return lambda rows: signed(rows[:, j])
+
+
+def signed(column: Array) -> Floats:
+    """Return numbers of which -0.0 is one of its own, below 0.0: whoever gets it sees the sign."""
+    values = _floats(column)
+    if column.dtype.kind != "f" or not (zeros := values == 0).any():
+        return values
+    return np.where(zeros & np.signbit(values), BELOW_ZERO, values)
 
 
 def _difference(j: int) -> Callable[[Array], Floats]:
@@ -217,7 +227,7 @@ def fingerprint(rows: Array) -> Floats:
         weights = random.integers(1 << (45 - rows.shape[1].bit_length()), size=rows.shape[1]).astype(np.float64)
         return np.asarray(rows.astype(np.float64) @ weights)
     kind = np.float64 if rows.dtype.kind == "f" else np.int64  # a double would round large integers
-    bits = (np.ascontiguousarray(rows, dtype=kind) + 0).view(np.uint64)  # adding 0 makes -0.0 equal to 0.0
+    bits = np.ascontiguousarray(rows, dtype=kind).view(np.uint64)
     odd = random.integers(1 << 62, size=rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
     return np.asarray(np.bitwise_xor.reduce(mixed ^ (mixed >> np.uint64(32)), axis=1), dtype=np.float64)

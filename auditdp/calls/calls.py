@@ -13,7 +13,7 @@ import numpy as np
 
 from auditdp.calls.inputs import Inputs, difference, of_tensor
 from auditdp.calls.leaves import NUMERIC, Raised
-from auditdp.calls.representation import Array, Outputs, Representation, stacked
+from auditdp.calls.representation import Array, Outputs, Representation, SeenAs, stacked
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
 from auditdp.mechanism import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
@@ -82,10 +82,15 @@ class Calls:
             return make()
 
     @property
-    def row(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """The shape and the type of every row, once they are decided."""
+    def form(self) -> Representation:
+        """How outputs are represented, once that is decided."""
         assert self._representation is not None  # asked after calls were looked at
-        return self._representation.shape, self._representation.dtype
+        return self._representation
+
+    @property
+    def offering(self) -> Any:
+        """The mechanism for forecasters, which ask with rows for what it offers."""
+        return self.mechanism if self._representation is None else SeenAs(self.mechanism, self._representation)
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs as rows, shape (size, ...); the first call decides their kind, if ``look`` did not.
@@ -237,9 +242,9 @@ def _checked(raw: Any, size: int, name: str) -> Outputs:
         raise MechanismError(
             f"{name}: returned {what}, expected first dimension size={size}: one row per independent run"
         )
-    if outputs.dtype.kind in NUMERIC:
-        return outputs
-    return list(raw) if isinstance(raw, list) else list(outputs)
+    if isinstance(raw, list):  # which may hold numbers of several types
+        return raw
+    return outputs if outputs.dtype.kind in NUMERIC else list(outputs)
 
 
 def _differ(one: Any, other: Any) -> bool:

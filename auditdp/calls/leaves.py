@@ -4,6 +4,9 @@ A number stands for itself, ``None`` for "no number here" (NaN), and a text for 
 its lines and the numbers in it. What a double does not hold (a large integer, a ``Decimal``) is followed by what is left.
 Containers are read in order: mappings and sets by their sorted keys, tables by columns, objects of a dataclass by fields,
 with the name of their class.
+
+Leaves are the *value* of an output: 0 and 0.0, a list and a tuple, a mapping in any order have the same. What else whoever
+gets the output sees of it, types and the order of keys, is its ``kind``.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ import enum
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditdp.calls.inputs import of_tensor
 from auditdp.errors import MechanismError
@@ -32,8 +36,8 @@ EXACT = 2**53
 EPOCH = datetime.datetime(1970, 1, 1)
 MOST_NUMBERS = 16
 """Numbers that are read in a text, at most."""
-MOST_TYPES = 8
-"""Leaves whose types are looked at, at most."""
+NAMES = {bool: "truth", np.bool_: "truth", int: "integer", np.int64: "integer", float: "double", np.float64: "double"}
+"""What numbers are called by their type; of numpy and of Python those are alike that hold the same."""
 _IN_TEXT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
@@ -45,15 +49,15 @@ class Raised(_Name):
     """That a call raised, as an output: a caller sees the type of an exception.
 
     Attributes:
-        error: What it raised.
+        error: What it raised, or the type of it.
     """
 
-    error: Exception
+    error: Any
 
     @classmethod
-    def of(cls, error: Exception) -> Raised:
+    def of(cls, error: Any) -> Raised:
         """Return the output of a call that raised."""
-        made = cls(f"raised {type(error).__name__}")
+        made = cls(f"raised {(error if isinstance(error, type) else type(error)).__name__}")
         made.error = error
         return made
 
@@ -110,20 +114,92 @@ def _ways(output: Any, count: int) -> list[str]:
 
 
 def kind(output: Any) -> str:
-    """Return of what types an output is: those of its container and of its first leaves.
+    """Return what an output shows beside its leaves: the types of its containers and leaves, and the order of its keys.
 
     >>> kind(5) == kind(5.0), kind([1, 2]) == kind([3])
     (False, True)
+    >>> kind({"a": 1, "b": 2}) == kind({"b": 2, "a": 1})
+    False
     """
-    if isinstance(output, np.ndarray):
+    if type(output) in NAMES:
+        return NAMES[type(output)]
+    if isinstance(output, np.ndarray) and output.dtype != object:
         return f"array of {output.dtype}"
+    if isinstance(output, np.number):
+        return str(output.dtype)
+    if isinstance(output, Mapping):
+        order = [place for _, place in _order(output)]
+        moved = f" in the order {order}" if order != sorted(order) else ""
+        return f"{type(output).__name__}{moved} of {_kinds(output[key] for key, _ in _order(output))}"
+    if type(output) in (list, tuple) and len(types := set(map(type, output))) == 1 and (of := types.pop()) in NAMES:
+        return f"{type(output).__name__} of {NAMES[of]}"
     parts = _parts(output)
-    if parts is not None:
-        return f"{type(output).__name__} of {', '.join(sorted({kind(part) for _, part in islice(parts, MOST_TYPES)}))}"
-    for name, types in (("truth", bool | np.bool_), ("integer", int | np.integer), ("double", float | np.floating)):
-        if isinstance(output, types):
-            return name
-    return type(output).__name__
+    return (
+        type(output).__name__ if parts is None else f"{_name_of_table(output)} of {_kinds(part for _, part in parts)}"
+    )
+
+
+def _kinds(parts: Iterable[Any]) -> str:
+    """Return the kinds of some parts; of those that are alike it does not matter how many they are."""
+    runs = [(name, len(list(same))) for name, same in groupby(map(kind, parts))]
+    return runs[0][0] if len(runs) == 1 else ", ".join(f"{count} {name}" for name, count in runs)
+
+
+def _name_of_table(output: Any) -> str:
+    """Return the name of a container's type, with the types of its columns and whether rows have labels."""
+    types = getattr(output, "dtypes", getattr(output, "dtype", None))
+    labelled = " with labels" if _index(output) else ""
+    return type(output).__name__ + ("" if types is None else f" {list(map(str, np.atleast_1d(types)))}") + labelled
+
+
+def places(output: Any, start: str = "output") -> Iterator[tuple[str, float]]:
+    """Yield the place of every key in the order of its mapping, with what it is called; keys as leaves have them.
+
+    >>> list(places({"b": 5, "a": 7}))
+    [("the place of output['a']", 1.0), ("the place of output['b']", 0.0)]
+    """
+    if isinstance(output, str | bytes) or (isinstance(output, np.ndarray) and output.dtype != object):
+        return
+    if isinstance(output, Mapping):
+        yield from ((f"the place of {start}[{_label(key)}]", place) for key, place in _order(output))
+    for way, part in _parts(output) or ():
+        yield from places(part, start + way)
+
+
+def _order(output: Mapping[Any, Any]) -> list[tuple[Any, float]]:
+    """Return the keys of a mapping, sorted, with their places in it."""
+    return sorted(((key, float(place)) for place, key in enumerate(output)), key=lambda item: _label(item[0]))
+
+
+def _label(key: Any) -> str:
+    return repr(key.item() if isinstance(key, np.generic) else key)
+
+
+def row_keys(outputs: Sequence[Any] | NDArray[Any]) -> list[bytes]:
+    """Return the value of each output as bytes, which two share whose leaves are equal numbers, whatever their kind.
+
+    1, 1.0 and True agree, 0.0 and -0.0, NaN and None, and an array, a list and a tuple of the same numbers.
+    """
+    if isinstance(outputs, np.ndarray) and outputs.dtype.kind in NUMERIC:
+        rows = outputs.reshape(len(outputs), math.prod(outputs.shape[1:])).astype(np.float64)
+        if outputs.dtype.itemsize <= 4 or (outputs.dtype == np.float64) or not (np.abs(rows) >= EXACT).any():
+            return [row.tobytes() for row in as_values(rows)]
+    return [as_values(np.array(list(leaves(output)), dtype=np.float64)).tobytes() for output in outputs]
+
+
+def as_values(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers of which those that are equal have the same bits: NaN and zeros of one sign."""
+    return np.asarray(np.where(np.isnan(numbers), np.abs(numbers), numbers) + 0.0)
+
+
+def form_key(output: Any) -> bytes:
+    """Return bytes that outputs of one value share where they are of one kind and have zeros of the same signs."""
+    numbers = np.array(list(leaves(output)), dtype=np.float64)
+    return hashlib.blake2b(kind(output).encode() + _minus_zeros(numbers), digest_size=6).digest()
+
+
+def _minus_zeros(numbers: NDArray[np.float64]) -> bytes:
+    return (np.signbit(numbers) & (numbers == 0)).tobytes()
 
 
 def digest(text: str | bytes) -> float:
@@ -159,16 +235,23 @@ def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
     if hasattr(output, "toarray") and hasattr(output, "nnz"):
         return iter([("", output.toarray())])
     if hasattr(output, "columns") and hasattr(output, "to_dict"):
-        return ((f"[{name!r}]", [_Name(repr(name)), list(output[name])]) for name in output.columns)
+        columns = [(f"[{name!r}]", [_Name(repr(name)), list(output[name])]) for name in output.columns]
+        return iter([*_index(output), *columns])
     if type(output).__name__ in ("Series", "Index") and hasattr(output, "dtype"):
-        return iter([("", list(output))])
+        return iter([*_index(output), ("", list(output))])
     return None
 
 
+def _index(output: Any) -> list[tuple[str, Any]]:
+    """Return the index of a table or a column, in a list, unless it only counts the rows."""
+    index = list(getattr(output, "index", ())) if hasattr(output, "iloc") else []
+    return [] if index == list(range(len(index))) else [(".index", [_Name(repr(label)) for label in index])]
+
+
 def _items(output: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    for key in sorted(output, key=repr):
-        yield "a key", _Name(repr(key))
-        yield f"[{key!r}]", output[key]
+    for key, _ in _order(output):
+        yield "a key", _Name(_label(key))
+        yield f"[{_label(key)}]", output[key]
 
 
 def _place(index: tuple[int, ...]) -> str:
@@ -189,6 +272,8 @@ def _numbers(output: Any) -> Iterator[float]:
         yield float(len(output))
     elif isinstance(output, enum.Enum):
         yield digest(str(output))
+    elif isinstance(output, BaseException) or (isinstance(output, type) and issubclass(output, BaseException)):
+        yield digest(Raised.of(output))  # as laws list it
     elif isinstance(output, bool | np.bool_):
         yield float(output)
     elif isinstance(output, int | np.integer):

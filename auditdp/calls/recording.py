@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.calls.calls import Calls
-from auditdp.calls.representation import Array
+from auditdp.calls.representation import Array, Representation
 from auditdp.errors import ConfigurationError
 
 MOST_BYTES = 1 << 26
@@ -45,7 +45,7 @@ class Recorder(Calls):
             return {"kept": 0, "why": f"{self._bytes:,} bytes are more than {MOST_BYTES:,}"}
         assert self.like is not None  # the game looked at them
         rows = np.concatenate(self._kept)
-        return {"kept": len(rows), "like": _packed(self.like), "rows": _packed(rows)}
+        return {"kept": len(rows), "like": _packed(self.like), "rows": _packed(rows), "form": self.form.recorded()}
 
 
 class Playback(Calls):
@@ -66,6 +66,8 @@ class Playback(Calls):
             )
         vars(self).update(vars(calls))
         self.like, self._recorded = _unpacked(recorded["like"]), _unpacked(recorded["rows"])
+        form = recorded.get("form", {"flat": False})
+        self._representation = Representation(self.like.shape[1:], self.like.dtype, **form)
         self._next = 0
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:

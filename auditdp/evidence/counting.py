@@ -33,14 +33,14 @@ from auditdp.betting.game import checked_pairs
 from auditdp.binomial import Floats
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_share
+from auditdp.calls.representation import Representation
 from auditdp.claims import Claim, GaussianDP
 from auditdp.details import CountingDetails, UpperBound
 from auditdp.evidence.events import largest_losses, told_apart, unseen
 from auditdp.evidence.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
 from auditdp.evidence.tally import Tally
 from auditdp.laws import FiniteLaw
-from auditdp.laws.finite import row_keys
-from auditdp.mechanism import Array, Mechanism, identity_key
+from auditdp.mechanism import Array, Mechanism, brief, identity_key
 from auditdp.randomness import Streams, prefixed
 from auditdp.results import Evidence, Verdict
 from auditdp.rounding import confidence, outwards
@@ -57,6 +57,7 @@ LARGE = 0.05
 """Only the first of these is tried where it is larger."""
 MOST_NAMED = 64
 """Pairs that are named in the record, at most."""
+UNLIKE = "The code does not draw from the law that it states"
 FAR = 0.5
 """By how much an ε may be above that of the largest δ, to be shown with a smaller δ."""
 
@@ -133,7 +134,7 @@ def counting_evidence(
     rows = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
     few = not tally.full and len(tally.outputs) <= FEW and not isinstance(claim, GaussianDP)
-    compare = None if law is None else _comparison([law(data) for data in inputs.values()], rows)
+    compare = None if law is None else _comparison([law(data) for data in inputs.values()], made.form)
     if not few and compare is None:
         return None
     check_share(made, first[0], own, calls)
@@ -167,12 +168,12 @@ def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) ->
 Comparison = Callable[[Tally, Sequence[Array], float], Followed]
 
 
-def _comparison(laws: Sequence[Any], rows: Sequence[Array]) -> Comparison | None:
+def _comparison(laws: Sequence[Any], form: Representation) -> Comparison | None:
     """Return what compares runs with the laws of their inputs, with a given error; None where nothing does."""
     if all(isinstance(law, FiniteLaw) and len(law.outcomes) <= MOST_OUTPUTS for law in laws):
         return partial(_by_counts, laws)
     cdfs = [cdf_of(law) for law in laws]
-    if all(cdf is not None for cdf in cdfs) and all(each.shape[1] == 1 for each in rows):
+    if all(cdf is not None for cdf in cdfs) and form.longest == 1:
         return partial(_by_values, cdfs)
     return None
 
@@ -181,8 +182,8 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
     kind = "total variation"
     if tally.full:
         return Followed(1.0, kind, f"there are more than {MOST_OUTPUTS:,} different outputs, more than the law has")
-    keys = row_keys(tally.outputs)
-    places = [[law.index.get(each, -1) for each in keys] for law in laws]
+    split = frozenset[bytes]().union(*(law.split for law in laws))
+    places = [law.places(tally.outputs, tally.calls.form, split) for law in laws]
     stated: Floats = np.array([np.append(law.floats, 0.0)[at] for law, at in zip(laws, places, strict=True)])
     largest: Floats = np.array([law.largest[at] for law, at in zip(laws, places, strict=True)])
     log_e = log_e_value(tally.counts, largest)
@@ -191,19 +192,39 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
         which, output = np.argwhere((tally.counts > 0) & (largest == 0))[0]
         times = int(tally.counts[which, output])
         often = f"{times:,} time{'s' * (times != 1)} in {tally.runs:,} runs"
-        refuted = f"an output to which the law gives probability 0 came {often}"
+        refuted = f"{UNLIKE}: an output to which the law gives probability 0 came {often}"
     elif log_e >= math.log(2 / error):
-        refuted = f"from that law, {tally.runs:,} runs on each input come out so at most once in {_power(log_e)} times"
+        seldom = f"{tally.runs:,} runs on each input come out so at most once in {_power(log_e)} times"
+        refuted = f"{UNLIKE}: from that law, {seldom}"
+    elif (several := _several_forms(places)) is not None:
+        k, outcome, forms = several
+        refuted = (
+            f"The law that it states is not that of its whole output: what it lists as {brief(laws[k].outcomes[outcome])} "
+            f"came in {forms} forms, which differ in a type, the order of keys or the sign of a zero; return one or list each"
+        )
     return Followed(total_variation(tally.counts, stated, tally.runs, error / 2), kind, refuted)
+
+
+def _several_forms(places: Sequence[NDArray[np.intp]]) -> tuple[int, int, int] | None:
+    """Return (law, outcome, forms) of an outcome that came in several forms, on one input or over all; None where none did.
+
+    What the law says of the outcome is then true of all forms together, and each of them may lose more.
+    """
+    for k, found in enumerate(places):
+        times = np.bincount(found[found >= 0])
+        if (times > 1).any():
+            return k, int(times.argmax()), int(times.max())
+    return None
 
 
 def _by_values(cdfs: Sequence[Any], tally: Tally, rows: Sequence[Array], error: float) -> Followed:
     """Compare one number per run: both the bound and the test rest on one event per input."""
     kind = "Kolmogorov distance"
-    found = [kolmogorov(each[:, 0].astype(np.float64), cdf) for each, cdf in zip(rows, cdfs, strict=True)]
+    numbers = [tally.calls.form.numbers(each).astype(np.float64) for each in rows]
+    found = [kolmogorov(each.ravel(), cdf) for each, cdf in zip(numbers, cdfs, strict=True)]
     margin, largest = kolmogorov_margin(tally.runs, error / len(found)), max(found)
     seen = f"the {kind} of {tally.runs:,} runs from it is {largest:.4g}, of which chance explains {margin:.4g}"
-    refuted = seen if largest > margin else None
+    refuted = f"{UNLIKE}: {seen}" if largest > margin else None
     return Followed(largest + margin, kind, refuted)
 
 
@@ -251,7 +272,7 @@ def _evidence(
             said.append(seen)
     statement = f"Counting {tally.runs:,} runs on each of {inputs} played: {'; '.join(said)} ({sure})"
     if followed is not None and followed.refuted is not None:
-        statement = f"The code does not draw from the law that it states: {followed.refuted} ({sure})"
+        statement = f"{followed.refuted} ({sure})"
     return Evidence(
         kind="counting",
         verdict=Verdict.NOT_REFUTED if followed is None or followed.refuted is None else Verdict.INCONCLUSIVE,

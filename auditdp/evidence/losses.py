@@ -139,9 +139,10 @@ def aligned(p: Any, q: Any) -> Aligned:
         MechanismError: If the laws are not both finite, or both step laws.
     """
     if isinstance(p, FiniteLaw) and isinstance(q, FiniteLaw):
-        zero = arb(0)
-        rows = [(p.balls[i], q.balls[q.index[k]] if k in q.index else zero, p.outcomes[i]) for k, i in p.index.items()]
-        rows += [(zero, q.balls[i], q.outcomes[i]) for k, i in q.index.items() if k not in p.index]
+        zero, split = arb(0), p.split | q.split
+        of_p, of_q = p.by_key(split), q.by_key(split)
+        rows = [(p.balls[i], q.balls[of_q[k]] if k in of_q else zero, p.outcomes[i]) for k, i in of_p.items()]
+        rows += [(zero, q.balls[i], q.outcomes[i]) for k, i in of_q.items() if k not in of_p]
         return Aligned(rows, (p.left_out, q.left_out))
     if isinstance(p, StepLaw) and isinstance(q, StepLaw):
         return Aligned(_aligned_steps(p, q), (p.left_out, q.left_out))

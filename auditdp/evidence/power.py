@@ -36,7 +36,8 @@ def calls_of_pair(fault: Fault, game: Game, alpha: float) -> int:
 
 
 def _knows_the_law(game: Game) -> bool:
-    return bool(game.names[0] == LikelihoodRatio.name)
+    """Return whether the likelihood ratio takes part: on outputs that its law does not list it abstains."""
+    return bool(game.names[0] == LikelihoodRatio.name and not game.unlisted)
 
 
 def detectable(game: Game, alpha: float) -> tuple[float, str]:

@@ -23,7 +23,7 @@ LARGEST_ARRAY = 1 << 24
 class Tally:
     """How often each different output came on each input.
 
-    Outputs are the same where their rows of numbers are equal; NaN equals NaN, and -0.0 equals 0.0.
+    Outputs are the same where their rows of numbers are equal, signs of zeros included; NaN equals NaN.
 
     Args:
         calls: Calls of the mechanism; where how outputs are represented is open, these inputs decide it.
@@ -64,7 +64,7 @@ class Tally:
     def _add(self, which: int, runs: int) -> Array:
         drawn = []
         while runs:
-            size = min(runs, LARGEST_BATCH, max(1, LARGEST_ARRAY // max(1, math.prod(self.calls.row[0]))))
+            size = min(runs, LARGEST_BATCH, max(1, LARGEST_ARRAY // max(1, math.prod(self.calls.form.shape))))
             outputs = self.calls(self.inputs[which], size, self.streams("counting", next(self._batches)))
             drawn.append(as_rows(outputs))
             self._count(which, drawn[-1])
@@ -98,5 +98,5 @@ def different(rows: Array) -> tuple[Array, Counts]:
 
 
 def _key(row: Array) -> bytes:
-    """Return bytes that two rows of one type share where they are equal, NaN and zeros of either sign included."""
-    return (np.where(np.isnan(row), np.nan, row) + 0.0 if row.dtype.kind == "f" else row).tobytes()
+    """Return bytes that two rows of one type share where they are equal; the sign of NaN means nothing, its name does."""
+    return (np.where(np.isnan(row), np.abs(row), row) if row.dtype.kind == "f" else row).tobytes()

@@ -142,6 +142,11 @@ def notices(game: Game) -> list[str]:
             "the mechanism drew nothing from the rng that it was given, so an input always has the same output; noise that "
             "protects an input has to be drawn from rng"
         )
+    if game.unlisted:
+        found.append(
+            f"the law that the mechanism states gives no probability to {game.unlisted:,} of the outputs, whatever the "
+            "input, so bets by that law are none on them; list every output"
+        )
     if made.raised:
         kinds = ", ".join(f"{name} in {count(many)}" for name, many in sorted(made.raised.items()))
         found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")

@@ -5,9 +5,10 @@ and ``GaussianLaw`` (independent noise on a vector), and ``Envelope`` (the least
 domain gives an output). ``top_k`` has the finite laws of the k largest of scores with Gumbel noise.
 """
 
+from auditdp.calls.leaves import row_keys
 from auditdp.laws.balls import FLOAT_ABSOLUTE_ERROR, FLOAT_RELATIVE_ERROR, PRECISION_BITS, ball, precision
 from auditdp.laws.envelope import Envelope
-from auditdp.laws.finite import FiniteLaw, row_keys
+from auditdp.laws.finite import FiniteLaw
 from auditdp.laws.gaussian import GaussianLaw
 from auditdp.laws.laplace import LaplaceLaw
 from auditdp.laws.step import StepLaw

@@ -114,7 +114,8 @@ def test_a_change_within_a_claim_is_seen(repeats):
     """Randomised response from ε = .2 to .95, of which 1-DP is true both times."""
     for seed in range(repeats(20, least=1)):
         then, now = (
-            ran("a change", k, audit=Audit(flipped(e), PureDP(1.0), BIT, calls=20_000)) for k, e in ((seed, 0.2), (seed + 99, 0.95))
+            ran("a change", k, audit=Audit(flipped(e), PureDP(1.0), BIT, calls=20_000))
+            for k, e in ((seed, 0.2), (seed + 99, 0.95))
         )
         assert then.verdict is now.verdict is Verdict.NOT_REFUTED
         for found in (compared(then, now), compared(now, then)):

@@ -50,7 +50,7 @@ def test_an_outcome_is_listed_once():
     with pytest.raises(MechanismError, match="twice"):
         FiniteLaw(np.array([1, 1]), [Fraction(1, 2), Fraction(1, 2)])
     with pytest.raises(MechanismError, match="twice"):
-        FiniteLaw(np.array([0.0, -0.0]), [Fraction(1, 2), Fraction(1, 2)])
+        FiniteLaw([(1, None), (1, None)], [Fraction(1, 2), Fraction(1, 2)])
 
 
 def test_floats_may_be_off_by_their_rounding():

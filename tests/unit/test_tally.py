@@ -30,8 +30,8 @@ def test_rows_are_counted_as_wholes():
     assert tally.counts.sum() == 2_000
 
 
-def test_equal_numbers_are_one_output():
-    rows = np.array([[0.0], [-0.0], [np.nan], [-np.nan], [1.0]])
+def test_numbers_that_look_the_same_are_one_output():
+    rows = np.array([[1.0], [1.0], [np.nan], [-np.nan], [0.0]])
     tally = Tally(Calls(lambda data, size, *, rng: np.resize(rows, (size, 1))), [0, 1], streams, most=5)
     tally.add(5)
     assert len(tally.outputs) == 3
@@ -55,3 +55,10 @@ def test_a_type_that_changes_is_another_output():
     tally = Tally(Calls(lambda data, size, *, rng: np.zeros(size, [np.int8, float][data])), [0, 1], streams, most=10)
     tally.add(4)
     assert tally.counts.tolist() == [[4, 0], [0, 4]]
+
+
+def test_zeros_of_either_sign_and_outputs_without_numbers_are_told_apart():
+    drawn = [0.5] * 6 + [0.0, -0.0, None, "a", "b", float("nan")]
+    tally = Tally(Calls(lambda data, size, *, rng: [drawn[k] for k in np.arange(size) % 12]), [0], streams, most=9)
+    tally.add(12)
+    assert sorted(tally.counts[0].tolist()) == [1, 1, 1, 1, 1, 1, 6]

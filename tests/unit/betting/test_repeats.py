@@ -54,12 +54,12 @@ def test_every_call_is_counted():
     assert sum(player.shares) == pytest.approx(SHARE)
 
 
-def test_signs_of_zero_are_one_value_and_names_of_what_is_missing_are_many():
+def test_signs_of_zero_and_names_of_what_is_missing_are_values_of_their_own():
     player = opened()
     names = np.array([0x7FF8 << 48 | 1, 0x7FF8 << 48 | 2], np.uint64).view(np.float64)
     played(player, [0.0, names[0]], [])
-    (said,) = played(player, [-0.0, names[0], names[1]], [])
-    assert said.ones.tolist() == [2, 0, 1]
+    (said,) = played(player, [0.0, -0.0, names[0], names[1]], [])
+    assert said.ones.tolist() == [2, 0, 2]
 
 
 def test_numbers_that_repeat_often_are_left():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Pair
-from auditdp.betting.views import MOST_COORDINATES, as_rows, by_inputs, fingerprint, views_of
+from auditdp.betting.views import MOST_COORDINATES, as_rows, by_inputs, fingerprint, signed, views_of
 
 NAN, INF = math.nan, math.inf
 
@@ -164,8 +164,11 @@ def test_no_width_is_one_fingerprint():
     assert fingerprint(np.zeros((3, 0), np.int8)).tolist() == [0.0] * 3
 
 
-def test_zeros_of_either_sign_are_equal():
-    assert len(np.unique(fingerprint(np.array([[0.0, 1.0], [-0.0, 1.0]])))) == 1
+def test_zeros_of_either_sign_are_told_apart():
+    rows = np.array([[0.0, 1.0], [-0.0, 1.0]])
+    assert len(np.unique(fingerprint(rows))) == 2
+    assert np.sign(signed(rows[:, 0])).tolist() == [0, -1]
+    assert signed(rows[:, 1]).tolist() == [1, 1]
 
 
 def test_infinities_and_what_is_no_number_have_fingerprints_of_their_own():

@@ -61,8 +61,14 @@ def test_a_text_is_followed_by_its_length_its_lines_and_its_numbers():
 )
 def test_kinds_of_outputs_are_told_apart(one, other):
     assert kind(one) != kind(other)
-    assert kind(np.float32(1)) == kind(1.5)
-    assert kind([1, 2.0]) == kind([2.0, 1])
+
+
+def test_numbers_that_hold_the_same_are_of_one_kind():
+    assert kind(np.float64(1)) == kind(1.5) != kind(np.float32(1))
+    assert kind(np.int64(1)) == kind(1) != kind(np.int8(1))
+    assert kind(np.bool_(True)) == kind(True)
+    assert kind([1, 2.0]) != kind([2.0, 1])
+    assert kind([1, 2]) == kind([1, 2, 3]) != kind([1, 2.0, 3])
 
 
 def test_texts_are_numbers_of_their_own():

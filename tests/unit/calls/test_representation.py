@@ -81,8 +81,12 @@ def test_an_integer_among_doubles_and_a_double_among_integers_are_told_apart():
     assert both[0].tobytes() == both[2].tobytes() != both[1].tobytes()
 
 
-def test_numbers_of_a_vector_stay_whatever_their_types():
-    assert Representation.of([[[0.5, 1.5]]]).rows([[0, 1.5]]).tolist() == [[0.0, 1.5]]
+def test_a_vector_of_other_types_keeps_its_numbers_but_the_first():
+    form = Representation.of([[[0.5, 1.5]]])
+    rows = form.rows([[0, 1.5], [0.1, 1], [0.0, 1.5]])
+    assert np.isnan(rows[:, 0]).tolist() == [True, True, False]
+    assert rows[:, 1].tolist() == [1.5, 1, 1.5]
+    assert form.numbers(rows)[:, 0].tolist() == pytest.approx([0, 0.1, 0], rel=1e-7)
 
 
 def test_arrays_of_many_outputs_keep_their_type():
