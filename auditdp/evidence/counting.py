@@ -200,7 +200,7 @@ def _by_counts(laws: Sequence[FiniteLaw], tally: Tally, rows: Sequence[Array], e
         k, outcome, forms = several
         refuted = (
             f"The law that it states is not that of its whole output: what it lists as {brief(laws[k].outcomes[outcome])} "
-            f"came in {forms} forms, which differ in a type, the order of keys or the sign of a zero; return one or list each"
+            f"came in {forms} forms, differing in a type, the order of keys or the sign of a zero; list each or return one"
         )
     return Followed(total_variation(tally.counts, stated, tally.runs, error / 2), kind, refuted)
 
