@@ -132,6 +132,7 @@ class LikelihoodRatio:
                 laws = [able.law_of_output(x) for x in lent]
             bound._log_probs = lambda outputs: [able.log_prob_by(law, outputs) for law in laws]
             bound.stated = bound._stated(laws)
+            bound._unlisted = max((law.log_unlisted for law in laws if isinstance(law, FiniteLaw)), default=-np.inf)
         return bound
 
     def _stated(self, laws: list[Any]) -> Law | None:
@@ -149,7 +150,7 @@ class LikelihoodRatio:
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-likelihood ratio; 0 where both laws call the output impossible, or none gives it a number."""
         ones, zeros = (np.asarray(side, dtype=float) for side in self._log_probs(outputs))
-        self.unlisted += int((~(ones > -np.inf) & ~(zeros > -np.inf)).sum())
+        self.unlisted += int((~(ones > self._unlisted) & ~(zeros > self._unlisted)).sum())
         return _log_ratio(ones, zeros)
 
     def predict_proba(self, outputs: Array) -> Floats:
@@ -158,6 +159,7 @@ class LikelihoodRatio:
 
     stated: Law | None = None
     unlisted: int = 0
+    _unlisted: float = -np.inf
     _log_probs: Any = None
 
 

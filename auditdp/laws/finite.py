@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,6 +80,11 @@ class FiniteLaw:
         """The largest that each probability may be, and last that of an output that is not listed; shape (m + 1,)."""
         unlisted = above(self.left_out.most) if self.left_out.floats else 0.0
         return np.array([*map(above, self.balls), unlisted])
+
+    @property
+    def log_unlisted(self) -> float:
+        """The log probability that an output has at most that is not listed."""
+        return math.log(self.largest[-1]) if self.largest[-1] else -math.inf
 
     @cached_property
     def values(self) -> list[bytes]:

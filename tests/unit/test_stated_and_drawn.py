@@ -180,7 +180,7 @@ def test_an_output_that_the_law_does_not_list_is_named_and_the_power_is_that_of_
     assert any("gives no probability to" in notice for notice in game.details.notices)
     assert game.details.detectable_epsilon > stated.details.detectable_epsilon
     found = counted(made, 1)
-    assert "to which the law gives probability 0" in found.statement
+    assert "does not draw from the law that it states" in found.statement
 
 
 class Clipped:
@@ -196,7 +196,7 @@ class Clipped:
 class WithSteps(Clipped):
     def distribution(self, data):
         share = Fraction(1, self.top(data) + 1)
-        return StepLaw((0, self.top(data)), (share,), points={0: share})
+        return StepLaw((0, self.top(data)), (share,), atoms=(0,), probabilities=(share,))
 
 
 class WithLogProb(Clipped):

@@ -111,7 +111,7 @@ GOOD = json.loads(Stream(0.05, 7, 1, {ID: Account("a", -1.0, 1)}).to_json())
     [
         ("<<<<<<< HEAD\n{}", "of a merge, keep the side with the larger night"),
         ("[]", "version None"),
-        (json.dumps(GOOD | {"version": 2}), "version 2, and this auditdp reads version 1"),
+        (json.dumps(GOOD | {"version": 3}), "version 3, and this auditdp reads versions 1 and 2"),
         (json.dumps(GOOD | {"alpha": 2.0}), "expected 0 < alpha < 1"),
         (json.dumps(GOOD | {"night": -1}), "night >= 0"),
         (json.dumps(GOOD | {"night": "1"}), "night: Input should be a valid integer"),
