@@ -50,7 +50,10 @@ Name = StrEnum("Name", [*PARTS, "all", "report"])  # type: ignore[misc]  # the m
 def main(
     names: Annotated[list[Name] | None, typer.Argument(help="Parts to run; 'report' writes the page again.")] = None,
     row: Annotated[str, typer.Option(help="Only rows whose name contains this.")] = "",
-    repeats: Annotated[int | None, typer.Option("--repeats", "--cases", min=1, help="Repeats, or cases, in place of each part's own number.")] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option("--repeats", "--cases", min=1, help="Repeats, or cases, in place of each part's own number."),
+    ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer repeats and smaller budgets.")] = False,
     resume: Annotated[bool, typer.Option(help="Keep what was recorded with the same options.")] = False,
     seed: Annotated[int, typer.Option(help="Root seed.")] = 20240229,
@@ -58,7 +61,9 @@ def main(
         int, typer.Option("-n", help="Processes; 0 for one a core. Speed is always measured alone.")
     ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for bench.json, bench.html and bench/.")] = Path("reports"),
-    case: Annotated[int | None, typer.Option(min=0, help="Of verdicts: carry out this case alone, and show it.")] = None,
+    case: Annotated[
+        int | None, typer.Option(min=0, help="Of verdicts: carry out this case alone, and show it.")
+    ] = None,
     tables: Annotated[Path | None, typer.Option("--markdown", help="File for the tables as Markdown.")] = None,
 ) -> None:
     """Measure how good the auditor is."""

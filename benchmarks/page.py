@@ -74,7 +74,9 @@ def markdown(sections: Iterable[Section]) -> str:
         if section.view is None:
             continue
         for stamp in section.stamps:
-            lines.append(f"`{stamp['command']}`, at revision {stamp['revision']}, {section.cpu_seconds:,.0f} CPU seconds:")
+            lines.append(
+                f"`{stamp['command']}`, at revision {stamp['revision']}, {section.cpu_seconds:,.0f} CPU seconds:"
+            )
         for table in section.view.tables:
             marks = ["---", *["---:"] * (len(table.columns) - 1)]
             rows = [[text.replace("|", r"\|").replace("\n", " ") for text in row] for row in table.rows]

@@ -134,17 +134,19 @@ class Case:
             wrong += _wrong_verdict(evidence.verdict, claim, truth)
             if evidence.kind == "counting" and evidence.verdict is Verdict.INCONCLUSIVE and law is code:
                 wrong += ["the code draws from its law"]
-            self.says(
-                evidence.kind, about, evidence.verdict, "; ".join(wrong), by_chance=evidence.kind not in PROOFS
-            )
-        wrong, kinds = [], {e.kind for e in result.evidence}
-        proofs = [e for e in result.evidence if e.kind in PROOFS and e.verdict is result.verdict]
-        if law is None or law is code or not proofs:
+            self.says(evidence.kind, about, evidence.verdict, "; ".join(wrong), by_chance=evidence.kind not in PROOFS)
+        wrong: list[str] = []
+        proofs = [e for e in result.evidence if e.kind in PROOFS]
+        proved = [e for e in proofs if e.verdict is result.verdict]
+        by_chance = not proved
+        if law is None or law is code or not proved:
             wrong += _wrong_verdict(result.verdict, claim, code)
-            wrong += _beyond(result.epsilon_lower, result.epsilon_upper, level(code, claim))
+            if beyond := _beyond(result.epsilon_lower, result.epsilon_upper, level(code, claim)):
+                wrong += beyond
+                bounds = {result.epsilon_lower, result.epsilon_upper} - {None}
+                by_chance &= not any({e.epsilon_lower, e.epsilon_upper} & bounds for e in proofs)
         if result.verdict is Verdict.INCONCLUSIVE and law is code:
             wrong.append("INCONCLUSIVE, and the code draws from its law")
-        by_chance = not (proofs and result.verdict is not Verdict.INCONCLUSIVE) and not kinds <= {*PROOFS}
         self.says("whole audit", about, result.verdict, "; ".join(wrong), by_chance=by_chance)
 
 
@@ -189,7 +191,10 @@ def _wrong_bounds(evidence: Evidence, claim: Claim, truth: Truth) -> list[str]:
 
 def claim_near(case: Case, truth: Truth, kinds: Any = ()) -> Claim | None:
     """Return a claim of some kind beside what is true, or far from it; None where the truth gives no such claim."""
-    kind, near = case.pick(kinds or (PureDP, ApproxDP, GaussianDP, RenyiDP, ZeroConcentratedDP, AccountedDP)), case.near()
+    kind, near = (
+        case.pick(kinds or (PureDP, ApproxDP, GaussianDP, RenyiDP, ZeroConcentratedDP, AccountedDP)),
+        case.near(),
+    )
     anywhere = float(case.rng.uniform(0.05, 4.0))
     delta = float(10.0 ** case.rng.uniform(-13, -0.3))
     with precision(BITS):

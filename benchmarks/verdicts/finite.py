@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +132,7 @@ def _rounded_laplace(case: Case) -> Laws:
             tail = (-arb(fmpq(distance.numerator, distance.denominator))).exp() / 2
             tails.append((tail, 1 - tail) if edge < count else (1 - tail, tail))
         law = [tails[0][0]]
-        for before, after in zip(tails, tails[1:], strict=False):
+        for before, after in pairwise(tails):
             # Differences of whichever tail is the small one, so that the balls stay narrow.
             law.append(after[0] - before[0] if after[0] < 0.75 else before[1] - after[1])
         true.append([*law, tails[-1][1]])
@@ -364,7 +364,9 @@ def remembering(case: Case) -> None:
         "unseeded": unseeded(lambda data: remembered(data, own)),
     }[form]
     calls = int(case.pick((400, 2_000)))
-    case.told = f"noise kept for {'ever' if keeps == 10**9 else f'{keeps} calls'}, {form}, {calls} calls, α = {case.alpha:g}"
+    case.told = (
+        f"noise kept for {'ever' if keeps == 10**9 else f'{keeps} calls'}, {form}, {calls} calls, α = {case.alpha:g}"
+    )
     try:
         result = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=calls, alpha=case.alpha, seed=case.number)
     except MechanismError as refused:

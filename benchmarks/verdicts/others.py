@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb
 from scipy.special import expit, ndtr
 
 from auditdp import (
@@ -109,7 +109,9 @@ def continuous(case: Case) -> None:
     mechanism: Any = Noisy(*made)
     if stating:
         mechanism = (BeforeRounding if rounded else OfOutput)(*made, stated)
-    evidence, calls = case.pick(((None, 60), (["game"], 60), (["exact"], 1), (["exact"], 1), (["exact", "counting"], 2_200)))
+    evidence, calls = case.pick(
+        ((None, 60), (["game"], 60), (["exact"], 1), (["exact"], 1), (["exact", "counting"], 2_200))
+    )
     if not (stating and isinstance(claim, PureDP | ApproxDP | GaussianDP)):
         evidence, calls = ["game"], 60
     elif evidence == ["exact", "counting"] and rounded:
@@ -179,7 +181,9 @@ def estimates(case: Case) -> None:
     if case.rng.random() < 0.6:
         margin = bias * near if bias > 1e-9 else float(case.pick((0.05, 0.3)))
         promise = Unbiased(lambda x: x, margin, almost=bool(case.rng.random() < 0.5))
-    case.told = f"errors {[str(e) for e in errors]} of {[str(p) for p in chances]}, declared range: {declared}, {promise}"
+    case.told = (
+        f"errors {[str(e) for e in errors]} of {[str(p) for p in chances]}, declared range: {declared}, {promise}"
+    )
     estimate = Estimate([float(e) for e in errors], [float(p) for p in chances], declared, case.told)
     inputs = {"0": [0.0], "5": [5.0]}
     settings = Settings(case.alpha, 900, case.seed, f"case {case.number}")
@@ -258,8 +262,12 @@ def canaries(case: Case) -> None:
     holding: Any = ApproxDP(tight.claim.level, tight.at_once) if tight.at_once else tight.claim
     claim = holding if name == "accountant" or factor == 1.0 else holding.at(holding.level * factor)
     count, trainings = int(case.pick((30, 120))), int(case.pick((1, 3)))
-    case.told = f"{count} canaries in {trainings} trainings, tight for {holding}{', at once' if tight.at_once else ''}: {claim}"
-    built = partial(Audit, lambda data, rng: tight(data, rng), claim, Canaries(count), evidence=["one_run"], calls=trainings)
+    case.told = (
+        f"{count} canaries in {trainings} trainings, tight for {holding}{', at once' if tight.at_once else ''}: {claim}"
+    )
+    built = partial(
+        Audit, lambda data, rng: tight(data, rng), claim, Canaries(count), evidence=["one_run"], calls=trainings
+    )
     settings = Settings(case.alpha, trainings, case.seed, f"case {case.number}")
     about = type(claim).__name__
     result = case.attempt("one_run", about, lambda: run_audit(built(), settings))
@@ -303,15 +311,25 @@ def counts(case: Case) -> None:
     parameter, level, delta, claim = _parameter(case)
     curve = EpsilonDelta(delta) if parameter == "epsilon" else Gaussian()
     q = float(case.pick((0.5, 0.1, 0.01, expit(-level), ndtr(-level / 2))))
-    numbers = [int(case.pick((10, 60, 500))) for _ in range(2)]
-    first, second = (int(case.rng.binomial(n, float(p))) for n, p in zip(numbers, (curve.most(q, level), q), strict=True))
+    numbers = [int(case.pick((10, 60, 200))) for _ in range(2)]
+    first, second = (
+        int(case.rng.binomial(n, float(p))) for n, p in zip(numbers, (curve.most(q, level), q), strict=True)
+    )
     method = case.pick(("exact", "clopper-pearson"))
-    case.told = f"{first} of {numbers[0]} and {second} of {numbers[1]}, {parameter} {level!r}, δ = {delta}, claim {claim!r}, {method}"
+    case.told = f"{first} of {numbers[0]} and {second} of {numbers[1]}, {method}, {parameter} {level!r}, δ = {delta}"
+    case.told += f", claim {claim!r}"
     _bound(
         case,
-        f"counts, {method}, {parameter}{', δ' if delta else ''}",
+        f"counts, {method}",
         lambda: from_counts(
-            first, numbers[0], second, numbers[1], delta=delta, parameter=parameter, alpha=case.alpha, claim=claim,
+            first,
+            numbers[0],
+            second,
+            numbers[1],
+            delta=delta,
+            parameter=parameter,
+            alpha=case.alpha,
+            claim=claim,
             method=method,
         ),
         level,
@@ -324,10 +342,12 @@ def guesses(case: Case) -> None:
     number, canary = int(case.pick((20, 100))), int(case.pick((1, 3)))
     right = number if case.rng.random() < delta else int(case.rng.binomial(number, expit(level)))
     method = "auto" if delta == 0 else case.pick(("auto", "one-run"))
-    case.told = f"{right} of {number} right of {number * canary} canaries, ε = {level!r}, δ = {delta}, claim {claim!r}, {method}"
+    case.told = (
+        f"{right} of {number} right of {number * canary} canaries, ε = {level!r}, δ = {delta}, {claim!r}, {method}"
+    )
     _bound(
         case,
-        f"guesses, {method}{', δ' if delta else ''}",
+        f"guesses, {method}",
         lambda: from_guesses(
             right, number, canaries=number * canary, delta=delta, alpha=case.alpha, claim=claim, method=method
         ),
@@ -351,7 +371,7 @@ def scores(case: Case) -> None:
             return from_outputs(values[labels == 1], values[labels == 0], method=method, seed=case.number, **asked)
         return from_scores(values, labels, design=design, method=method, seed=case.number, **asked)
 
-    _bound(case, f"{design}, {method}, {asked['parameter']}", record, level)
+    _bound(case, f"{design}, {method}", record, level)
 
 
 def _methods(design: str, gaussian: bool) -> Sequence[str]:

@@ -39,7 +39,7 @@ FAMILIES: Mapping[Callable[[Case], None], int] = {
 """What is generated, and how many of a hundred cases."""
 RARE: Mapping[int, Callable[[Case], None]] = {7: ensemble, 57: continued}
 """What takes seconds: one case of ``EVERY`` each, by its number."""
-EVERY = 250
+EVERY = 400
 VERDICTS = ("CERTIFIED", "EQUIVALENT", "VIOLATED", "MISCALIBRATED", "NOT_REFUTED", "INCONCLUSIVE", "ERROR")
 
 
@@ -70,14 +70,16 @@ def chunk(seed: int, first: int, cases: int) -> Result:
             row["tried"] += said.tried
             if said.wrong:
                 row["by chance" if said.by_chance else "error" if said.verdict == "ERROR" else "wrong"] += 1
-                wrong.append({
-                    "row": said.row,
-                    "verdict": said.verdict,
-                    "by_chance": said.by_chance,
-                    "why": said.wrong,
-                    "told": case.told,
-                    "command": f"python -m benchmarks verdicts --case {number} --seed {seed}",
-                })
+                wrong.append(
+                    {
+                        "row": said.row,
+                        "verdict": said.verdict,
+                        "by_chance": said.by_chance,
+                        "why": said.wrong,
+                        "told": case.told,
+                        "command": f"python -m benchmarks verdicts --case {number} --seed {seed}",
+                    }
+                )
     return {"rows": {row: dict(counted) for row, counted in rows.items()}, "cases": cases, "wrong": wrong}
 
 
@@ -112,9 +114,7 @@ def view(results: Results) -> View:
             False if beyond else (complete or None),
             f"{total['by chance']:,} of {total['tried']:,}; beyond chance ({CONFIDENCE:.1%}): {'; '.join(beyond) or 'none'}",
         ),
-        Bar(
-            "no error: all input is valid", False if total["error"] else (complete or None), f"{total['error']:,}"
-        ),
+        Bar("no error: all input is valid", False if total["error"] else (complete or None), f"{total['error']:,}"),
     ]
     return View(bars, [_counts(rows), *_listed(found)])
 
@@ -141,8 +141,8 @@ def _counts(rows: Mapping[str, Counter[str]]) -> Table:
         "Verdicts",
         ["Evidence and claim", "Cases", *columns, "Wrong", f"Wrong by chance, α = {ALPHA:g}"],
         lines,
-        f"Half of the cases have α = {ALPHA:g}, and count in the last column; the others have α = {NEVER:g}, at which an error "
-        f"by chance is not to be expected, so that one counts as wrong. In brackets: what α explains, at {CONFIDENCE:.1%}.",
+        f"Half of the cases have α = {ALPHA:g}, and count in the last column, with what α explains at {CONFIDENCE:.1%}. The "
+        f"others have α = {NEVER:g}: no error by chance is to be expected, so that one counts as wrong.",
     )
 
 

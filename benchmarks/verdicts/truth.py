@@ -1,4 +1,6 @@
-"""What is true of a pair of laws, by brute force in balls of 100 digits: sums over outputs, closed forms, and no code of the auditor.
+"""What is true of a pair of laws, by brute force in balls of 100 digits: sums over outputs, and closed forms.
+
+Of the auditor only claims are used, for what they state.
 
 A truth is what neighbours lose to each other in both orders. ``holds`` says whether a claim is true, None where the balls
 or the bounds do not decide it; ``level`` encloses the true value of the claim's own parameter.
@@ -154,10 +156,14 @@ class Finite:
         return worst, worst
 
     def rho(self) -> Limits:
-        """Return bounds from a grid of orders: D_α rises, so between two of them D_α/α is at most D at the larger by the smaller."""
+        """Return bounds from a grid of orders: D_α rises, so between two D_α/α is at most the later D by the first α."""
         low = high = 0.0
         for one, other in ((self.p, self.q), (self.q, self.p)):
-            logs = [(float(a.log()), float(b.log()) if b > 0 else -math.inf) for a, b in zip(one, other, strict=True) if a > 0]
+            logs = [
+                (float(a.log()), float(b.log()) if b > 0 else -math.inf)
+                for a, b in zip(one, other, strict=True)
+                if a > 0
+            ]
             a, b = np.array(logs).T
             if np.isneginf(b).any():
                 return INFINITE, INFINITE

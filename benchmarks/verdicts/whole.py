@@ -65,9 +65,9 @@ def trainer(case: Case) -> None:
     found = case.attempt(
         "trainer",
         about,
-        lambda: audit_training(
-            train, claim, worlds=WORLDS, trainings=trainings, alpha=case.alpha, seed=case.number
-        ).result,
+        lambda: (
+            audit_training(train, claim, worlds=WORLDS, trainings=trainings, alpha=case.alpha, seed=case.number).result
+        ),
     )
     if found is not None:
         case.judge(found, claim, code, None)
