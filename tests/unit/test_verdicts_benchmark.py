@@ -15,8 +15,8 @@ from auditdp.laws.balls import ball
 from benchmarks import __main__ as command
 from benchmarks.parts import Options
 from benchmarks.verdicts import part
-from benchmarks.verdicts.accountants import Mixture, Permuted
 from benchmarks.verdicts.case import ALPHA, NEVER, Case
+from benchmarks.verdicts.quadrature import Mixture, Permuted
 from benchmarks.verdicts.truth import BITS, Between, Finite, GaussianPair, LaplacePair, Worst, holds, level
 
 THIRD = Fraction(1, 3)
