@@ -40,7 +40,7 @@ from auditdp.accountants.top_k import (
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.laws import precision
 from benchmarks.verdicts.case import Case, claim_near
-from benchmarks.verdicts.quadrature import AtLeast, Concentrated, CurveOf, Mixture, Nothing, Permuted
+from benchmarks.verdicts.quadrature import Concentrated, CurveOf, Mixture, Nothing, Permuted
 from benchmarks.verdicts.truth import (
     BITS,
     INFINITE,
@@ -140,7 +140,7 @@ def sampled(case: Case) -> Known:
         # One randomised response with a part of each draw of the record would lose less; the record drawn at all, more.
         drawn = 1 - (1 - arb(1) / records) ** batch
         least = [(1 - drawn) * y + drawn * x for x, y in zip(a, b, strict=True)]
-    return Known([WithReplacementSubsampled(epsilon, delta, records, batch)], [], AtLeast(CurveOf(Finite(least, b))))
+    return Known([WithReplacementSubsampled(epsilon, delta, records, batch)], [], Between(Finite(least, b), Nothing()))
 
 
 def poisson(case: Case) -> Known:

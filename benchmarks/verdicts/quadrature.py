@@ -50,46 +50,15 @@ class Concentrated:
 
 @dataclass(frozen=True)
 class CurveOf:
-    """The curve of a pair's worse order, where no more than the curve is attained."""
+    """The curve of a pair's worse order is exact, and all else only a lower bound."""
 
     pair: Any
 
-    def delta(self, epsilon: arb) -> Limits:
-        return self.pair.delta(epsilon)  # type: ignore[no-any-return]
-
-    def epsilon(self, delta: arb) -> Limits:
-        return self.pair.epsilon(delta)  # type: ignore[no-any-return]
-
-    def mu(self) -> Limits:
-        return self.pair.mu()[0], INFINITE
-
-    def renyi(self, order: arb) -> Limits:
-        return self.pair.renyi(order)[0], INFINITE
-
-    def rho(self) -> Limits:
-        return self.pair.rho()[0], INFINITE
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """What a class loses at least."""
-
-    pair: Any
-
-    def delta(self, epsilon: arb) -> Limits:
-        return self.pair.delta(epsilon)[0], arb(1)
-
-    def epsilon(self, delta: arb) -> Limits:
-        return self.pair.epsilon(delta)[0], INFINITE
-
-    def mu(self) -> Limits:
-        return self.pair.mu()[0], INFINITE
-
-    def renyi(self, order: arb) -> Limits:
-        return self.pair.renyi(order)[0], INFINITE
-
-    def rho(self) -> Limits:
-        return self.pair.rho()[0], INFINITE
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        of = getattr(self.pair, name)
+        return of if name in ("delta", "epsilon") else lambda *given: (of(*given)[0], INFINITE)
 
 
 @dataclass(frozen=True)
