@@ -21,9 +21,10 @@ from rich.table import Table as RichTable
 from threadpoolctl import threadpool_limits
 
 from benchmarks import ablation, alarms, calls, curves, gnn, one_run, ordinary, peers, speed, tightness, trainers
-from benchmarks.page import Section, page
+from benchmarks.page import Section, markdown, page
 from benchmarks.parts import Options, Part, Result, View, row_of
 from benchmarks.record import Fragment, Fragments, is_current, results_of, stamp
+from benchmarks.verdicts import part as verdicts
 
 PARTS = {
     part.name: part
@@ -33,6 +34,7 @@ PARTS = {
         curves.PART,
         ordinary.PART,
         alarms.PART,
+        verdicts.PART,
         peers.PART,
         speed.PART,
         gnn.PART,
@@ -48,7 +50,10 @@ Name = StrEnum("Name", [*PARTS, "all", "report"])  # type: ignore[misc]  # the m
 def main(
     names: Annotated[list[Name] | None, typer.Argument(help="Parts to run; 'report' writes the page again.")] = None,
     row: Annotated[str, typer.Option(help="Only rows whose name contains this.")] = "",
-    repeats: Annotated[int | None, typer.Option(min=1, help="Repeats in place of each part's own number.")] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option("--repeats", "--cases", min=1, help="Repeats, or cases, in place of each part's own number."),
+    ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer repeats and smaller budgets.")] = False,
     resume: Annotated[bool, typer.Option(help="Keep what was recorded with the same options.")] = False,
     seed: Annotated[int, typer.Option(help="Root seed.")] = 20240229,
@@ -56,8 +61,16 @@ def main(
         int, typer.Option("-n", help="Processes; 0 for one a core. Speed is always measured alone.")
     ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for bench.json, bench.html and bench/.")] = Path("reports"),
+    case: Annotated[
+        int | None, typer.Option(min=0, help="Of verdicts: carry out this case alone, and show it.")
+    ] = None,
+    tables: Annotated[Path | None, typer.Option("--markdown", help="File for the tables as Markdown.")] = None,
 ) -> None:
     """Measure how good the auditor is."""
+    if case is not None:
+        said, wrong = verdicts.replay(seed, case)
+        typer.echo(said)
+        raise typer.Exit(FAILED if wrong else 0)
     options = Options(seed, repeats, quick)
     fragments = Fragments(out)
     asked = [str(name) for name in names or ["all"]]
@@ -77,6 +90,8 @@ def main(
     html = out / "bench.html"
     html.write_text(page(sections), encoding="utf-8")
     console.print(f"wrote {joined} and {html}", highlight=False)
+    if tables is not None:
+        tables.write_text(markdown(found for found in sections if found.part.name in chosen), encoding="utf-8")
     if any(found.failures for found in sections if found.part.name in chosen):
         raise typer.Exit(FAILED)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -65,6 +65,25 @@ def page(sections: Sequence[Section]) -> str:
             if section.view
         },
     )
+
+
+def markdown(sections: Iterable[Section]) -> str:
+    """Return the tables and bars of some parts as Markdown, each with the command that made it."""
+    lines: list[str] = []
+    for section in sections:
+        if section.view is None:
+            continue
+        for stamp in section.stamps:
+            lines.append(
+                f"`{stamp['command']}`, at revision {stamp['revision']}, {section.cpu_seconds:,.0f} CPU seconds:"
+            )
+        for table in section.view.tables:
+            marks = ["---", *["---:"] * (len(table.columns) - 1)]
+            rows = [[text.replace("|", r"\|").replace("\n", " ") for text in row] for row in table.rows]
+            lines += ["", f"**{table.title}.** {table.note}".rstrip(), ""]
+            lines += [f"| {' | '.join(cells)} |" for cells in (table.columns, marks, *rows)]
+        lines += ["", *(f"- {bar.text}: {bar.found}" for bar in section.view.bars), ""]
+    return "\n".join(lines)
 
 
 def _distinct(items: Sequence[dict[str, str]]) -> list[dict[str, str]]:
