@@ -185,8 +185,8 @@ KINDS: dict[str, Callable[[int], Any]] = {
     "errors": _raised,
 }
 """What a function of one call returns, by the number of the output."""
-STATABLE, OTHERS = tuple(KINDS)[:8], tuple(KINDS)[8:]
-"""Kinds of outputs of which a law can be stated, numbers and None for no number, and all others."""
+ARRAYS = ("ints", "floats", "pairs of numbers")
+"""Kinds of outputs that an array holds."""
 
 
 @dataclass(frozen=True)
@@ -275,9 +275,9 @@ def finite(case: Case) -> None:
         exact = [[ball(p) for p in law] for law in laws.true]
         size = len(exact[0])
         code = Worst([Finite(a, b) for a, b in combinations(exact, 2)])
-        kind = case.pick(STATABLE if case.rng.random() < 0.8 else OTHERS)
+        kind = case.pick(tuple(KINDS))
         off = float(case.pick((0.0, 0.0, 0.0, 1e-13, 1e-9, 1e-3, 0.3)))
-        stating = kind in STATABLE and case.rng.random() < 0.9
+        stating = case.rng.random() < 0.8
         written, law, probabilities = "no law", None, None
         if stating:
             said = _shifted(case, exact, off) if off else exact
@@ -289,7 +289,7 @@ def finite(case: Case) -> None:
         return
     outputs = [KINDS[kind](k) for k in range(size)]
     chances = [np.cumsum([float(p) for p in each]) for each in exact]
-    vectorised = kind in ("ints", "floats", "pairs of numbers") and case.rng.random() < 0.7
+    vectorised = kind in ARRAYS and case.rng.random() < 0.7
     case.told = f"{laws.name}, {kind}{', vectorised' if vectorised else ''}, stated: {written}" + (
         f" off by {off:g}" if law is not None and off else ""
     )
@@ -298,7 +298,7 @@ def finite(case: Case) -> None:
     def distribution(data: int) -> FiniteLaw:
         kept = [(y, p) for y, p in zip(outputs, probabilities[data], strict=True) if _possible(p)]  # type: ignore[index]
         shown = [y for y, _ in kept]
-        return FiniteLaw(shown if _mixed(shown) else np.array(shown), [p for _, p in kept])  # type: ignore[arg-type]
+        return FiniteLaw(np.array(shown) if kind in ARRAYS else shown, [p for _, p in kept])  # type: ignore[arg-type]
 
     mechanism: Any
     if law is None:
@@ -333,10 +333,6 @@ def _gathered(case: Case, stated: bool, claim: Any) -> tuple[list[str] | None, i
 def _possible(probability: Any) -> bool:
     """Whether an author lists an output: one of float 0.0 is, of an array, and one of Fraction 0 is not."""
     return isinstance(probability, float) or bool(probability > 0)
-
-
-def _mixed(outputs: Sequence[Any]) -> bool:
-    return len({type(each) for each in outputs}) > 1
 
 
 def remembering(case: Case) -> None:
