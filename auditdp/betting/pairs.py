@@ -3,9 +3,9 @@
 Both run on Hypothesis (`search.py`) over what the adjacency generates, and judge a pair by frozen randomness, so that a
 pair has one value. That is no evidence: what they find is played, or confirmed, on randomness of its own.
 
-Many pairs are looked at by eight calls each: the corner cases of the adjacency, and pairs that it generates. Those that
-differ most are looked at again by more calls, and the best of these by so many that forecasts can be judged. Half of the
-calls go to the many, a quarter to each of the other rounds, as in successive halving:
+Many pairs are looked at by eight calls each, or by four where calls are few: the corner cases of the adjacency, and pairs
+that it generates. Those that differ most are looked at again by more calls, and the best of these by so many that forecasts
+can be judged. Half of the calls go to the many, a quarter to each of the other rounds, as in successive halving:
 
     Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS,
     arXiv:1502.07943v1.
@@ -42,10 +42,14 @@ from auditdp.mechanism import Array
 from auditdp.randomness import Streams
 from auditdp.search import key, smallest
 
-FEWEST_CALLS = 1_024
+SHARE, FEW_CALLS, SHARE_OF_FEW = 10, 1_024, 3
+"""A tenth of a game's calls go into the search; but a third of them, or so many, where that is more."""
+FEWEST_CALLS = 128
 """Calls that are worth a search."""
 FIRST, AGAIN, JUDGED = 8, 32, 128
-"""Calls of one pair in the three rounds, at least."""
+"""Calls of one pair in the three rounds, at least; half of that where calls are few."""
+CORNERS = 2 / 3
+"""Of the pairs that are looked at first, so many are corner cases, at most."""
 LONGER = 4
 """Where there are more calls than pairs for them, a later round has up to so many times as many for each."""
 LISTED, SAME = 4, 2
@@ -87,6 +91,15 @@ def can_search(adjacency: Adjacency) -> bool:
     return every is None or len(every) > len(adjacency.pairs())
 
 
+def search_calls(calls: int) -> int:
+    """Return how many calls of a game go into the search for pairs.
+
+    >>> [search_calls(calls) for calls in (1_000, 2_000, 5_000, 50_000)]
+    [333, 666, 1024, 5000]
+    """
+    return max(calls // SHARE, min(calls // SHARE_OF_FEW, FEW_CALLS))
+
+
 def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """Add the pairs whose outputs tell the inputs apart best to a game, and return how many calls that took.
 
@@ -97,10 +110,11 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """
     if calls < FEWEST_CALLS:
         return 0
-    search = _Search(game, adjacency)
-    found = search.first_round(calls // 2)
-    found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN)
-    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED, judged=True)
+    few = 2 if calls < FEW_CALLS else 1
+    search = _Search(game, adjacency, calls)
+    found = search.first_round(calls // 2, each=FIRST // few)
+    found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN // few)
+    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED // few, judged=few == 1)
     for pair in search.worth(found)[:MOST_PROPOSED]:
         game.add(replace(pair, name=pair.name or "found"))
     return search.spent
@@ -132,40 +146,41 @@ class _Scored:
 class _Search:
     """Looks at pairs by a few calls each, and counts these calls."""
 
-    def __init__(self, game: Game, adjacency: Adjacency) -> None:
+    def __init__(self, game: Game, adjacency: Adjacency, calls: int) -> None:
         self.game, self.adjacency = game, adjacency
         self.seed = int(game.streams("proposals", 0).integers(2**32))
         self.spent = 0
         self.listed = [table.pair for table in game.tables[:SAME]]
         listed = [game.tables[k % len(game.tables)].pair for k in range(LISTED)]
-        some = [self._sides(pair, 2 * AGAIN, k + 1) for k, pair in enumerate(listed)]
+        some = [self._sides(pair, min(2 * AGAIN, calls // 16 // LISTED), k + 1) for k, pair in enumerate(listed)]
         self.usual = Usual.of([as_rows(side) for side in chain.from_iterable(some)])
         first = game.tables[0].players[0]
         self.knows_law = isinstance(first, Single) and getattr(first.forecaster, "calibrated", False)
 
-    def first_round(self, calls: int) -> list[_Scored]:
+    def first_round(self, calls: int, *, each: int) -> list[_Scored]:
         """Look at corner cases and at generated pairs, and return those that differ, the best first."""
         corners = offers(self.adjacency).corner_cases or []
         listed = [table.pair for table in self.game.tables]
         seen: dict[Any, _Scored] = {}
-        spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, FIRST)])
+        spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, each)])
 
         def total(pair: Pair) -> float:
             if (name := key(pair)) not in seen:
                 self.adjacency.check(pair)
-                scored = self._scored(pair, self._sides(pair, FIRST), spread)
+                scored = self._scored(pair, self._sides(pair, each), spread)
                 seen[name] = seen[key(pair.swapped())] = scored
             return seen[name].total
 
-        for pair in [*listed, *corners[: max(min(MOST_CORNERS, (calls - self.spent) // FIRST - len(listed)), 0)]]:
+        affordable = (calls - self.spent) // each - len(listed)
+        for pair in [*listed, *corners[: max(min(MOST_CORNERS, int(CORNERS * affordable)), 0)]]:
             with suppress(AuditError):
                 total(pair)
-        self._generate(total, calls)
+        self._generate(total, min((calls - self.spent) // each, MOST_GENERATED))
         self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
         return _by_turns([scored for name, scored in seen.items() if name == key(scored.pair)])
 
-    def _generate(self, total: Callable[[Pair], float], calls: int) -> None:
-        """Score generated pairs, two thirds of them drawn independently and the others made of the best of these.
+    def _generate(self, total: Callable[[Pair], float], most: int) -> None:
+        """Score so many generated pairs, two thirds of them drawn independently and the others made of the best of these.
 
         Raises:
             AuditError: The first that was raised, if no pair could be scored.
@@ -173,7 +188,6 @@ class _Search:
         strategy = _generated(self.adjacency)
         scored: list[tuple[float, Drawn[Pair]]] = []
         refused: list[AuditError] = []
-        most = min((calls - self.spent) // FIRST, MOST_GENERATED)
 
         def score(drawn: Drawn[Pair] | None) -> None:
             if drawn is not None:
