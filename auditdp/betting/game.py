@@ -91,9 +91,11 @@ class Game:
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
 
-    def add(self, pair: Pair) -> None:
-        """Add a pair to those that are played."""
-        self.tables.append(self.seat(pair))
+    def add(self, pair: Pair, *, promise: float = 1.0) -> None:
+        """Add a pair to those that are played; ``promise`` says how many times as much as others it may earn."""
+        table = self.seat(pair)
+        table.promise = promise
+        self.tables.append(table)
 
     def seat(self, pair: Pair) -> Table:
         """Return a pair with players of this game, which have seen nothing of it yet."""

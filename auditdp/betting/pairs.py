@@ -47,7 +47,7 @@ SHARE, FEW_CALLS, SHARE_OF_FEW = 10, 1_024, 3
 FEWEST_CALLS = 128
 """Calls that are worth a search."""
 FIRST, AGAIN, JUDGED = 8, 32, 128
-"""Calls of one pair in the three rounds, at least; half of that where calls are few."""
+"""Calls of one pair in the three rounds, at least; where calls are few, half of that, and a quarter in the last."""
 CORNERS = 2 / 3
 """Of the pairs that are looked at first, so many are corner cases, at most."""
 LONGER = 4
@@ -69,6 +69,8 @@ MOST_PROPOSED = 4
 BETTER, CLEARLY = 1.05, 1.25
 """A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
 all show: between columns, deviations are known to some tenth."""
+MOST_PROMISED = 16.0
+"""What a call of a found pair promises to earn, at most, relative to the listed one that differs most."""
 CAUTIOUS = [k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")]
 """Estimators whose odds are not far from 0 by chance."""
 FEWEST_EXAMPLES = 8
@@ -114,9 +116,9 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=FIRST // few)
     found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN // few)
-    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED // few, judged=few == 1)
-    for pair in search.worth(found)[:MOST_PROPOSED]:
-        game.add(replace(pair, name=pair.name or "found"))
+    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED // few**2, judged=few == 1)
+    for pair, promise in search.worth(found)[:MOST_PROPOSED]:
+        game.add(replace(pair, name=pair.name or "found"), promise=promise)
     return search.spent
 
 
@@ -226,14 +228,18 @@ class _Search:
                 found.append(self._scored(pair, self._sides(pair, each), spread, judged=judged))
         return _by_turns(found)
 
-    def worth(self, found: Sequence[_Scored]) -> list[Pair]:
-        """Return the pairs that are worth playing beside the listed ones, the best first."""
+    def worth(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
+        """Return the pairs that are worth playing beside the listed ones, the best first, with what they promise."""
         known = {key(pair) for table in self.game.tables for pair in (table.pair, table.pair.swapped())}
         listed = [scored for scored in found if key(scored.pair) in known]
         others = [scored for scored in found if key(scored.pair) not in known]
         better = [scored for scored in others if scored.exceeds(listed)]
-        alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored.pair for scored in reversed(better)}
-        return list(reversed(alike.values())) or [scored.pair for scored in others[:1]]
+        alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored for scored in reversed(better)}
+        most = max((scored.far for scored in listed), default=0.0)
+        return [
+            (scored.pair, float(np.clip((scored.far / most) ** 2 if most else np.inf, 1.0, MOST_PROMISED)))
+            for scored in list(reversed(alike.values())) or others[:1]
+        ]
 
     def _scored(self, pair: Pair, sides: tuple[Array, Array], spread: Floats, *, judged: bool = False) -> _Scored:
         ones, zeros = (as_rows(side) for side in sides)
