@@ -20,8 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis.strategies import SearchStrategy
@@ -37,10 +38,13 @@ from auditdp.betting.game import Game
 from auditdp.betting.memory import Memory
 from auditdp.betting.views import as_rows
 from auditdp.dominating import Floats
-from auditdp.errors import AuditError
+from auditdp.errors import AdjacencyError
 from auditdp.mechanism import Array
 from auditdp.randomness import Streams
 from auditdp.search import key, smallest
+from auditdp.watching import is_stopped
+
+Result = TypeVar("Result")
 
 SHARE, FEW_CALLS, SHARE_OF_FEW = 10, 1_024, 3
 """A tenth of a game's calls go into the search; but a third of them, or so many, where that is more."""
@@ -100,6 +104,17 @@ def search_calls(calls: int) -> int:
     [333, 666, 1024, 5000]
     """
     return max(calls // SHARE, min(calls // SHARE_OF_FEW, FEW_CALLS))
+
+
+def attempted(look: Callable[[], Result]) -> Result | None:
+    """Return what a look at a candidate gives: the one gate for pairs that nobody listed.
+
+    Code of a user may raise anything on an input that nobody thought of. What cannot be made, checked or played is no
+    candidate, and ends neither a search nor a finding.
+    """
+    with suppress(Exception, SystemExit):
+        return look()
+    return None
 
 
 def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
@@ -175,8 +190,7 @@ class _Search:
 
         affordable = (calls - self.spent) // each - len(listed)
         for pair in [*listed, *corners[: max(min(MOST_CORNERS, int(CORNERS * affordable)), 0)]]:
-            with suppress(AuditError):
-                total(pair)
+            attempted(partial(total, pair))
         self._generate(total, min((calls - self.spent) // each, MOST_GENERATED))
         self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
         return _by_turns([scored for name, scored in seen.items() if name == key(scored.pair)])
@@ -185,25 +199,25 @@ class _Search:
         """Score so many generated pairs, two thirds of them drawn independently and the others made of the best of these.
 
         Raises:
-            AuditError: The first that was raised, if no pair could be scored.
+            AdjacencyError: The first that was raised, if no pair could be scored.
         """
         strategy = _generated(self.adjacency)
         scored: list[tuple[float, Drawn[Pair]]] = []
-        refused: list[AuditError] = []
+        refused: list[AdjacencyError] = []
 
         def score(drawn: Drawn[Pair] | None) -> None:
-            if drawn is not None:
-                try:
+            try:
+                if drawn is not None:
                     scored.append((total(drawn.value), drawn))
-                except AuditError as error:
-                    refused.append(error)
+            except AdjacencyError as error:
+                refused.append(error)
 
         for drawn in islice(draws(strategy, seed=self.seed), most * 2 // 3):
-            score(drawn)
+            attempted(partial(score, drawn))
         for k in range(most - most * 2 // 3):
             best = sorted(scored, key=lambda entry: -entry[0])[:MOST_CHANGED]
             if best:
-                score(changed(strategy, best[k % len(best)][1], seed=self.seed + k))
+                attempted(lambda: score(changed(strategy, best[k % len(best)][1], seed=self.seed + k)))  # noqa: B023
         if refused and not scored:
             raise refused[0]
 
@@ -224,8 +238,8 @@ class _Search:
         found = [self._scored(pair, sides, spread, judged=judged) for pair, sides in listed]
         known = {id(pair) for pair in self.listed}
         for pair in (scored.pair for scored in before[:most] if id(scored.pair) not in known):
-            with suppress(AuditError):
-                found.append(self._scored(pair, self._sides(pair, each), spread, judged=judged))
+            scored = attempted(lambda: self._scored(pair, self._sides(pair, each), spread, judged=judged))  # noqa: B023
+            found += [] if scored is None else [scored]
         return _by_turns(found)
 
     def worth(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
@@ -304,23 +318,29 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     examples = min(SHRINK_EXAMPLES, MOST_CALLS_TO_SHRINK // (2 * budget))
     if examples < FEWEST_EXAMPLES:
         return None, 0
-    played: dict[object, Game] = {}
+    best = game.best.pair
+    played: list[Game] = []
     spent = 0
 
     def refutes(pair: Pair) -> bool:
         nonlocal spent
         adjacency.check(pair)
         attempt = Game(game.calls.anew(), game.claim, [pair], game.forecasters, _frozen(seed))
-        attempt.play(budget, alpha=alpha, stop_when_refuted=True)
-        spent += attempt.wealth.calls
-        played[key(pair)] = attempt
+        try:
+            attempt.play(budget, alpha=alpha, stop_when_refuted=True)
+        finally:
+            spent += attempt.wealth.calls
+        if attempt.refuted_at is not None:
+            played.append(attempt)
         return attempt.refuted_at is not None
 
-    best = game.best.pair
-    found = smallest(_generated(adjacency), refutes, examples=examples, seed=seed, start=best)
-    if found is None or key(found) == key(best):
+    def holds(pair: Pair) -> bool:
+        return not is_stopped() and bool(attempted(partial(refutes, pair)))
+
+    attempted(lambda: smallest(_generated(adjacency), holds, examples=examples, seed=seed, start=best))
+    if not played or key(played[-1].best.pair) == key(best):
         return None, spent
-    return played[key(found)], spent
+    return played[-1], spent
 
 
 def _frozen(seed: int) -> Streams:

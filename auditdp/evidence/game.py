@@ -27,7 +27,7 @@ from auditdp.calls import Calls
 from auditdp.calls.independence import check_finding
 from auditdp.claims import Claim
 from auditdp.details import ForecasterWealth, GameDetails, Part, PlayedPair
-from auditdp.errors import ConfigurationError
+from auditdp.errors import ConfigurationError, Timeout
 from auditdp.evidence.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.opening import Opened, go_on, open_game
 from auditdp.evidence.power import detectable, rarely
@@ -229,7 +229,11 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     more = fresh.wealth.calls
     if smaller_among is not None:
         purpose = f"confirmation of the smallest pair{part}"
-        again, spent = confirm_smaller(game, smaller_among, streams, purpose, alpha)
+        try:
+            again, spent = confirm_smaller(game, smaller_among, streams, purpose, alpha)
+        except (Exception, SystemExit, Timeout) as error:  # a finding stands, whatever comes after it
+            again, spent = None, 0
+            statement += f"; the look for a smaller pair ended with {type(error).__name__}"
         more += spent
         if again is not None:
             fresh = again
