@@ -193,7 +193,9 @@ class _Search:
             attempted(partial(total, pair))
         self._generate(total, min((calls - self.spent) // each, MOST_GENERATED))
         self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
-        return _by_turns([scored for name, scored in seen.items() if name == key(scored.pair)])
+        found = [scored for name, scored in seen.items() if name == key(scored.pair)]
+        self.game.looked_at = len(found)
+        return _by_turns(found)
 
     def _generate(self, total: Callable[[Pair], float], most: int) -> None:
         """Score so many generated pairs, two thirds of them drawn independently and the others made of the best of these.
