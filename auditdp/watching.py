@@ -47,6 +47,12 @@ def going_on(done: int, of: int) -> bool:
     return watcher is None or watcher.hear(done, of)
 
 
+def is_stopped() -> bool:
+    """Return whether somebody who looks on has asked for the end."""
+    watcher = _watcher.get()
+    return watcher is not None and watcher.stopped
+
+
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[Watcher]:
     """Let a watcher hear of the games that are played in the block, and take its interrupts."""

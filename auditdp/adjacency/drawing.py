@@ -68,8 +68,11 @@ def changed(strategy: SearchStrategy[Value], drawn: Drawn[Value], *, seed: int) 
 
 
 def _draw(strategy: SearchStrategy[Value], random: Random, prefix: tuple[Any, ...]) -> Drawn[Value] | None:
-    """Return a value of which the first choices are given, or None where the strategy refuses it."""
-    found = drawn_by(strategy, random, prefix)
+    """Return a value of which the first choices are given, or None where the strategy refuses it or its code raises."""
+    try:
+        found = drawn_by(strategy, random, prefix)
+    except Exception:  # whatever a function raises that a user maps over a strategy
+        return None
     return None if found is None else Drawn(*found)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,13 @@ from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.hypothesis_internals import (
     Booleans,
     Built,
+    Characters,
     Choice,
     Filtered,
     Floats,
     Integers,
     Listed,
+    Lists,
     Mapped,
     Part,
     Records,
@@ -43,7 +46,12 @@ TINY = (5e-324, 2.2250738585072014e-308, 2**-149, 2**-53)
 MOST_ELEMENTS = 8
 """Of listed values, so many are tried although nothing is known of them: code may treat any by itself."""
 
-Leaf = Callable[[Part], st.SearchStrategy[Any]]
+ODD = "0z Aß\u200b\n\0'😀"
+"""Characters at which code breaks: a digit, ends of the alphabet, white space, what has no width, ends of texts, quotes."""
+LONGEST = 16
+"""Elements, or characters, that a long list or text has where the strategy allows as many or more."""
+MOST_CROSSED = 8
+"""Parts of a value of which each has another end than all others, once."""
 
 
 def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
@@ -67,28 +75,102 @@ def numbers(low: float | None, high: float | None, *, whole: bool) -> list[Any]:
     return list({repr(x): x for x in inside}.values())
 
 
-def rebuilt(strategy: st.SearchStrategy[Any], leaf: Leaf) -> st.SearchStrategy[Any]:
-    """Return a strategy with every leaf of its structure replaced; parts of unknown structure stay as they are."""
-    match part_of(strategy):
-        case Integers() | Floats() | Listed() | Booleans() | Texts() as found:
-            return leaf(found)
+def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
+    """Return values of a strategy at which code breaks, those that tell most first: its two ends lead.
+
+    Of parts that come together: all at one end, each at the other end by itself, the k-th values of all together, and each
+    value of one part alone. Of lists and texts: the shortest, the longest of different elements and of equal ones, one
+    element. Of a choice, by turns those of each.
+
+    >>> values(st.tuples(st.integers(0, 9), st.booleans()))[:4]
+    [(0, False), (9, True), (9, False), (0, True)]
+    >>> values(st.lists(st.integers(0, 9), max_size=3))[:5]
+    [[], [0, 9, 1], [0, 0, 0], [9, 9, 9], [0]]
+    """
+    found = list(_telling(part_of(strategy)))
+    if not found:
+        first, *others = first_values(strategy, 4) or [None]
+        found = [first, *others[::-1]] if others or first_values(strategy, 1) else []
+    return _distinct(found)
+
+
+def _telling(part: Part) -> Iterator[Any]:
+    match part:
         case Tuples(parts=parts):
-            return st.tuples(*(rebuilt(part, leaf) for part in parts))
+            yield from _crossed([values(each) for each in parts], tuple)
         case Records(fields=fields):
-            return st.fixed_dictionaries({name: rebuilt(part, leaf) for name, part in fields.items()})
-        case Choice(parts=parts):
-            return st.one_of([rebuilt(part, leaf) for part in parts])
+            yield from _crossed([values(each) for each in fields.values()], lambda row: dict(zip(fields, row, strict=True)))
         case Built(target=target, arguments=arguments, named=named):
-            rebuilt_named = {name: rebuilt(part, leaf) for name, part in named.items()}
-            return st.builds(target, *(rebuilt(part, leaf) for part in arguments), **rebuilt_named)
+            count = len(arguments)
+            each = [values(part) for part in (*arguments, *named.values())]
+            yield from _crossed(each, lambda row: target(*row[:count], **dict(zip(named, row[count:], strict=True))))
+        case Choice(parts=parts):
+            each = [values(part) for part in parts]
+            yield from each[0][:1]
+            yield from (x for k in range(1, max(map(len, each))) for of in each for x in of[k : k + 1])
+            yield from (x for of in each[1:] for x in of[:1])
         case Mapped(inner=inner, function=function):
-            return rebuilt(inner, leaf).map(function)
+            yield from _made(function, values(inner))
         case Filtered(inner=inner, conditions=conditions):
-            kept = rebuilt(inner, leaf)
-            for condition in conditions:
-                kept = kept.filter(condition)
-            return kept
-    return strategy
+            yield from (x for x in values(inner) if all(any(_made(condition, [x])) for condition in conditions))
+        case Lists():
+            yield from _lists(part)
+        case _:
+            yield from values_of(part)
+
+
+def _crossed(parts: Sequence[list[Any]], made: Callable[[list[Any]], Any]) -> Iterator[Any]:
+    """Yield what is made of a value of each part, which may refuse some."""
+    if not all(parts):
+        return
+    low, high = [part[0] for part in parts], [part[min(1, len(part) - 1)] for part in parts]
+    places, longest = range(len(parts)), max(map(len, parts), default=0)
+    rows = [low, high]
+    rows += [[*one[:k], other[k], *one[k + 1 :]] for k in places[:MOST_CROSSED] for one, other in ((low, high), (high, low))]
+    rows += [[part[k % len(part)] for part in parts] for k in range(2, longest)]
+    rows += [[*low[:i], parts[i][k], *low[i + 1 :]] for k in range(2, longest) for i in places if k < len(parts[i])]
+    yield from _made(made, rows)
+
+
+def _made(function: Callable[[Any], Any], of: Iterable[Any]) -> Iterator[Any]:
+    """Yield what a user's function makes of some values, without those on which it raises."""
+    for value in of:
+        with suppress(Exception):
+            yield function(value)
+
+
+def _lists(part: Lists) -> Iterator[list[Any]]:
+    """Yield lists: the shortest, the longest of different elements and of equal ones, and one of each single element."""
+    long = int(min(part.most, max(part.least, LONGEST)))
+    each = values(part.element)
+    if part.least == part.most <= MOST_CROSSED and not part.keys:
+        yield from _crossed([each] * part.least, list)
+        return
+    different = _unlike([*each, *(first_values(part.element, long) if len(each) < long else [])], part.keys)
+    equal = [[x] * long for x in each[:2]] if not part.keys else []
+    yield from ([], different[:long]) if not part.least else equal
+    if part.least:
+        yield from (different[: part.least], different[:long]) if len(different) >= part.least else ()
+    else:
+        yield from equal
+    yield from ([x] for x in each if part.least <= 1 <= long)
+
+
+def _unlike(elements: Iterable[Any], keys: Sequence[Callable[[Any], Any]]) -> list[Any]:
+    """Return the elements of which no two share what a key returns, or what they are."""
+    kept: list[Any] = []
+    seen: list[set[Any]] = [set() for _ in (identity_key, *keys)]
+    for element in elements:
+        names = [identity_key(element), *(key(element) for key in keys)]
+        if not any(name in known for name, known in zip(names, seen, strict=True)):
+            kept.append(element)
+            for name, known in zip(names, seen, strict=True):
+                known.add(name)
+    return kept
+
+
+def _distinct(found: Iterable[Any]) -> list[Any]:
+    return list({identity_key(value): value for value in found}.values())
 
 
 def values_of(part: Part) -> list[Any]:
@@ -102,10 +184,12 @@ def values_of(part: Part) -> list[Any]:
         case Booleans():
             return [False, True]
         case Listed(elements=elements):
-            listed = [elements[0], elements[-1], *at_limits(elements), *elements[:MOST_ELEMENTS]]
-            return list({identity_key(value): value for value in listed}.values())
-        case Texts(characters=characters, least=0):
-            return ["", *first_values(characters, 4)]
+            return _distinct([elements[0], elements[-1], *at_limits(elements), *elements[:MOST_ELEMENTS]])
+        case Characters(allowed=allowed):
+            return [odd for odd in ODD if ord(odd) in allowed]
+        case Texts(characters=characters, least=least, most=most):
+            some, long = values(characters), int(min(most, max(least, LONGEST)))
+            return [some[0] * least, some[0] * long, *(one * max(least, 1) for one in some if long)]
     return []
 
 
@@ -118,53 +202,39 @@ def at_limits(values: Sequence[Any]) -> list[Any]:
 
 def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy that generates any values, values at which code breaks, and the two ends, each as often."""
-
-    def leaf(part: Part) -> st.SearchStrategy[Any]:
-        values = values_of(part)
-        if not values:
-            return part.strategy
-        return st.one_of(part.strategy, st.sampled_from(values), st.sampled_from(values[:2]))
-
-    return rebuilt(strategy, leaf)
+    match part_of(strategy):
+        case Tuples(parts=parts):
+            return st.tuples(*map(with_extremes, parts))
+        case Records(fields=fields):
+            return st.fixed_dictionaries({name: with_extremes(part) for name, part in fields.items()})
+        case Choice(parts=parts):
+            return st.one_of(list(map(with_extremes, parts)))
+        case Built(target=target, arguments=arguments, named=named):
+            return st.builds(target, *map(with_extremes, arguments), **{k: with_extremes(v) for k, v in named.items()})
+        case Mapped(inner=inner, function=function):
+            return with_extremes(inner).map(function)
+        case Filtered(inner=inner, conditions=conditions):
+            kept = with_extremes(inner)
+            for condition in conditions:
+                kept = kept.filter(condition)
+            return kept
+        case Lists(element=element, least=least, most=most, keys=keys):
+            size = {"min_size": least, "max_size": None if most == math.inf else int(most)}
+            strategy = st.lists(with_extremes(element), unique_by=tuple(keys) or None, **size)
+            return st.one_of(strategy, st.sampled_from(found)) if (found := values(strategy)) else strategy
+        case part:
+            found = values_of(part)
+            return st.one_of(strategy, st.sampled_from(found), st.sampled_from(found[:2])) if found else strategy
 
 
 def ends(strategy: st.SearchStrategy[Any]) -> tuple[Any, Any]:
-    """Return two values of a strategy that are as far apart as its structure says, else the two that come first."""
-
-    def end(k: int) -> list[Any]:
-        def leaf(part: Part) -> st.SearchStrategy[Any]:
-            values = values_of(part)
-            return st.just(values[k]) if values else part.strategy
-
-        return first_values(rebuilt(strategy, leaf), 1)
-
-    low, high = (end(0) or first_values(strategy, 1)), end(1)
-    if not low:
+    """Return two values of a strategy that are as far apart as its structure says, else two that come first."""
+    found = values(strategy)
+    if len(found) < 2:
+        found += first_values(strategy, 4)[::-1]
+    if not found:
         raise AdjacencyError(f"expected a strategy that generates something, got {strategy!r}")
-    if not high or identity_key(low[0]) == identity_key(high[0]):
-        high = first_values(strategy, 4)[-1:]
-    return low[0], high[0]
-
-
-def leaf_values(strategy: st.SearchStrategy[Any], most: int) -> list[Any]:
-    """Return values of a strategy in which the k-th value of every leaf comes together, as long as a leaf has one."""
-    longest = 0
-    if values := values_of(part_of(strategy)):
-        return values[:most]
-
-    def at(k: int) -> Leaf:
-        def leaf(part: Part) -> st.SearchStrategy[Any]:
-            nonlocal longest
-            values = values_of(part)
-            longest = max(longest, len(values))
-            return st.just(values[k % len(values)]) if values else part.strategy
-
-        return leaf
-
-    found = first_values(rebuilt(strategy, at(0)), 1)
-    for k in range(1, min(longest, most)):
-        found += first_values(rebuilt(strategy, at(k)), 1)
-    return found
+    return found[0], found[1]
 
 
 @dataclass(frozen=True)

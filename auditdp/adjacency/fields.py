@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, Literal
 
 from hypothesis import reject
 from hypothesis import strategies as st
 
 from auditdp.adjacency.base import Pair, different, sides
-from auditdp.adjacency.extremes import ends, leaf_values, with_extremes
+from auditdp.adjacency.extremes import ends, values, with_extremes
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief, identity_key
 
@@ -102,21 +103,25 @@ class Fields:
 
     @cached_property
     def _corner_cases(self) -> list[Pair]:
-        found = [
-            self._pair({**base, name: low, other: value}, {name: high}, f"corner case: {name}, {other}")
-            for (name, low), high in zip(self._ends[0].items(), self._ends[1].values(), strict=True)
+        low, high = self._ends
+        found = [self._pair({**high, name: low[name]}, {name: high[name]}, f"corner case: {name}") for name in self.fields]
+        crossed = [
+            self._pair({**base, name: low[name], other: value}, {name: high[name]}, f"corner case: {name}, {other}")
+            for name in self.fields
             for other, field in self.fields.items()
             if other != name
-            for value in leaf_values(field, TOGETHER)
+            for value in values(field)[:TOGETHER]
             for base in self._ends
         ][:MOST_TOGETHER]
+        single = []
         for name, field in self.fields.items():
-            values = leaf_values(field, SINGLE_VALUES)
+            some = values(field)[:SINGLE_VALUES]
             for base in self._ends:
-                for before, value in zip([base[name], *values], values, strict=False):
-                    found.append(self._pair(base, {name: value}, f"corner case: {name}"))
-                    found.append(self._pair({**base, name: before}, {name: value}, f"corner case: {name}"))
-        return different(found)
+                for before, value in zip([base[name], *some], some, strict=False):
+                    single.append(self._pair(base, {name: value}, f"corner case: {name}"))
+                    single.append(self._pair({**base, name: before}, {name: value}, f"corner case: {name}"))
+        by_turns = (pair for two in zip_longest(crossed, single) for pair in two if pair is not None)
+        return different([*found, *by_turns])
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return two records of any values; the simplest have simple ones."""

@@ -6,9 +6,10 @@ what is relied on, and pyproject.toml names the versions that may be installed: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -78,11 +79,29 @@ class Listed(Part):
 
 
 @dataclass(frozen=True)
+class Characters(Part):
+    """One character; ``allowed`` holds the numbers of those that it may be."""
+
+    allowed: Container[int]
+
+
+@dataclass(frozen=True)
 class Texts(Part):
-    """Text of given characters, of ``least`` characters or more."""
+    """Text of given characters, ``least`` to ``most`` of them."""
 
     characters: Strategy
     least: int
+    most: float
+
+
+@dataclass(frozen=True)
+class Lists(Part):
+    """A list of given elements, ``least`` to ``most`` of them; no two that share what one of ``keys`` returns."""
+
+    element: Strategy
+    least: int
+    most: float
+    keys: Sequence[Callable[[Any], Any]]
 
 
 @dataclass(frozen=True)
@@ -155,10 +174,19 @@ def _read(inner: Any) -> Part:
             return Floats(inner, inner.min_value, inner.max_value, inner.smallest_nonzero_magnitude, inner.allow_nan)
         case "BooleansStrategy":
             return Booleans(inner)
-        case "SampledFromStrategy":
+        case "SampledFromStrategy" | "JustStrategy":
             return Listed(inner, list(inner.elements))
+        case "OneCharStringStrategy":
+            return Characters(inner, inner.intervals)
         case "TextStrategy":
-            return Texts(inner, inner.element_strategy, inner.min_size)
+            return Texts(inner, inner.element_strategy, inner.min_size, inner.max_size)
+        case "ListStrategy":
+            return Lists(inner, inner.element_strategy, inner.min_size, inner.max_size, ())
+        case "UniqueListStrategy" | "UniqueSampledListStrategy":
+            element, keys = inner.element_strategy, inner.keys
+            if inner.tuple_suffixes is not None:  # the items of a dictionary
+                element, keys = st.tuples(element, *inner.tuple_suffixes.element_strategies), (itemgetter(0),)
+            return Lists(inner, element, inner.min_size, inner.max_size, keys)
         case "TupleStrategy":
             return Tuples(inner, inner.element_strategies)
         case "FixedDictStrategy" if not inner.optional:

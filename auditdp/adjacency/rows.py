@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, permutations, zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -15,18 +16,22 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency.base import EVERY, Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
-from auditdp.adjacency.extremes import Domain, ends, leaf_values, with_extremes
+from auditdp.adjacency.extremes import Domain, ends, values, with_extremes
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism import brief, identity_key, is_table
 
 Change = Literal["add/remove", "replace"]
 Item = tuple[Any, Any]
 """The key of a row, which is its place unless the collection is a dict, and the row."""
+Corner = tuple[list[Any], int, Any]
+"""Rows, the place of the one that changes, and what it is replaced by where it is."""
 CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", "pandas")
 DISTINCT = 6
 """Rows that differ from each other, in listed pairs."""
 SINGLE_VALUES = 24
 """Rows at which code may break, each tried by itself."""
+AMONG = 4
+"""Of these, so many among copies of each other: both ends, and two that have another end in one part."""
 MOST_DRAWN = 12
 """Rows of a generated collection that are drawn one by one; a longer one repeats them."""
 
@@ -202,13 +207,14 @@ class Rows:
         return [self._distinct[k % len(self._distinct)] for k in range(count)]
 
     def pairs(self) -> list[Pair]:
-        """Return a change of the only row, of one among duplicates, and of the last, first and middle one of several."""
+        """Return a change of the only row, of one among duplicates, of one unlike all others, and of one of several."""
         low, high = self._ends
         few = min(max(self._fewest, 3), self.most)
         several = self._some(min(max(self._fewest, DISTINCT), self.most))
         found = [
-            self._pair([low] * self._fewest, self._fewest - 1, high, "fewest"),
+            self._pair([low] * (self._fewest - 1) + [self._kept(high, low)], self._fewest - 1, high, "fewest"),
             self._pair([high] * few, few - 1, low, "duplicates"),
+            self._pair([low] * (few - 1) + [self._kept(high, low)], few - 1, high, "unlike the others"),
         ]
         for place, name in places(len(several)):
             rows = list(several)
@@ -217,34 +223,87 @@ class Rows:
             found.append(self._pair(rows, place, high if differ(rows[place], high) else low, f"{name} of {len(rows)}"))
         return different(found)
 
+    def _kept(self, added: Any, replaced: Any) -> Any:
+        """Return the row that is there or not, or the one that another takes the place of."""
+        return added if self.change == "add/remove" else replaced
+
     def exhaustive(self) -> None:
         """Return None: nobody counts the rows of a strategy."""
         return
 
     def corner_cases(self) -> list[Pair]:
-        """Return pairs at which code breaks: sizes, extremes, ties, boundary numbers, sums just below a power of two."""
+        """Return pairs at which code breaks, of each kind by turns.
+
+        A row at which code breaks, alone; one among copies of another, or of itself; the one that breaks a tie; one that
+        has the elements of all others; one of several different ones; and sums just below a power of two.
+        """
         return list(self._corner_cases)
 
     @cached_property
     def _corner_cases(self) -> list[Pair]:
         found = []
-        for rows, place, other in self._corners():
+        for row in chain.from_iterable(zip_longest(*self._corners())):
             with suppress(AdjacencyError):  # rows that do not fit into the type of an array
-                found.append(self._pair(rows, place, other, "corner case"))
+                found += [self._pair(*row, "corner case")] if row is not None else []
         return different(found)
 
-    def _corners(self) -> Iterator[tuple[list[Any], int, Any]]:
+    def _corners(self) -> Iterator[Iterator[Corner]]:
+        domain, telling = Domain.of(self.row), values(self.row)[:SINGLE_VALUES]
+        yield self._alone(telling)
+        yield self._among_copies(telling[:AMONG])
+        yield self._in_all_sizes()
+        yield self._all_different(telling)
+        yield self._ties(telling[:AMONG])
+        yield self._with_all_elements(telling)
+        yield self._one_of_several()
+        yield self._sums(domain) if domain is not None else iter(())
+
+    def _alone(self, telling: Sequence[Any]) -> Iterator[Corner]:
+        """Each row at which code breaks, beside as few others as there may be."""
         low, high = self._ends
-        domain = Domain.of(self.row)
-        yield from self._sums(domain) if domain is not None else ()
+        for before, value in zip([high, *telling], telling, strict=False):
+            yield [low] * (self._fewest - 1) + [value], self._fewest - 1, before
+
+    def _among_copies(self, telling: Sequence[Any]) -> Iterator[Corner]:
+        """A row beside copies of another, the last or the first."""
+        for count in dict.fromkeys((self.most - 1, self.most // 2, self._fewest, 2)):
+            if self._fewest <= count + 1 <= self.most:
+                for k, (one, other) in enumerate(permutations(telling, 2)):
+                    kept, place = self._kept(one, other), count * (k % 2 == 0)
+                    yield [other] * place + [kept] + [other] * (count - place), place, one
+
+    def _in_all_sizes(self) -> Iterator[Corner]:
+        low, high = self._ends
         for size in self._sizes:
             yield [high] * size, size - 1, low
             yield [low] * size, 0, high
-        values = leaf_values(self.row, SINGLE_VALUES)
-        for before, value in zip([high, *values], values, strict=False):
-            rows = [low] * self._fewest
-            rows[-1] = value
-            yield rows, len(rows) - 1, before
+
+    def _all_different(self, telling: Sequence[Any]) -> Iterator[Corner]:
+        """A row before and after some that are all different."""
+        for count in range(self._fewest, min(len(telling) - 1, self.most, DISTINCT) + 1):
+            for place in (0, count - 1):
+                kept = self._kept(telling[count - 1], telling[count])
+                yield [*telling[:place], kept, *telling[place : count - 1]], place, telling[count - 1]
+
+    def _ties(self, telling: Sequence[Any]) -> Iterator[Corner]:
+        """The row that breaks a tie of two kinds of rows."""
+        for count in dict.fromkeys(((self.most - 1) // 2, 1, 2, self.most // 4)):
+            if count and self._fewest <= 2 * count + 1 <= self.most:
+                for one, other in permutations(telling[:2], 2):
+                    yield [one] * count + [other] * count + [self._kept(other, one)], 2 * count, other
+
+    def _with_all_elements(self, telling: Sequence[Any]) -> Iterator[Corner]:
+        """A row that has the elements of all others, which have one each, after and before them."""
+        containers = [row for row in telling if isinstance(row, Collection) and not isinstance(row, str)]
+        for row in sorted(containers, key=len, reverse=True)[:2]:
+            others = [single for single in containers if len(single) == 1 and all(x in row for x in single)]
+            for count in dict.fromkeys((min(len(others), self.most - 1), 1)):
+                if others and self._fewest <= count + 1 <= self.most:
+                    yield [*others[:count], self._kept(row, others[0])], count, row
+                    yield [self._kept(row, others[0]), *others[:count]], 0, row
+
+    def _one_of_several(self) -> Iterator[Corner]:
+        low, high = self._ends
         several = self._some(min(max(self._fewest, DISTINCT), self.most))
         for place in range(min(len(several), EVERY)):
             rows = [low] * len(several)
@@ -265,7 +324,7 @@ class Rows:
         some += [limit + d for limit in (128, 256, 32768, 65536) for d in (0, 1)]
         return sorted({size for size in some if self._fewest <= size <= self.most})
 
-    def _sums(self, domain: Domain) -> Iterator[tuple[list[Any], int, Any]]:
+    def _sums(self, domain: Domain) -> Iterator[Corner]:
         """Rows whose sum is just below a limit, and one that takes it across."""
         for limit in domain.limits(self.most):
             enough = next((n for n in range(self._fewest, self.most + 1) if limit <= n * domain.high), self.most)

@@ -57,6 +57,9 @@ class Game:
         streams: Randomness by purpose and batch number.
         levels: Grid for the lower bound, or None for the verdict alone.
         policy: Chooses the pair to play next.
+
+    Attributes:
+        looked_at: Pairs that a search looked at.
     """
 
     def __init__(
@@ -90,10 +93,13 @@ class Game:
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
+        self.looked_at = 0
 
-    def add(self, pair: Pair) -> None:
-        """Add a pair to those that are played."""
-        self.tables.append(self.seat(pair))
+    def add(self, pair: Pair, *, promise: float = 1.0) -> None:
+        """Add a pair to those that are played; ``promise`` says how many times as much as others it may earn."""
+        table = self.seat(pair)
+        table.promise = promise
+        self.tables.append(table)
 
     def seat(self, pair: Pair) -> Table:
         """Return a pair with players of this game, which have seen nothing of it yet."""

@@ -3,9 +3,9 @@
 Both run on Hypothesis (`search.py`) over what the adjacency generates, and judge a pair by frozen randomness, so that a
 pair has one value. That is no evidence: what they find is played, or confirmed, on randomness of its own.
 
-Many pairs are looked at by eight calls each: the corner cases of the adjacency, and pairs that it generates. Those that
-differ most are looked at again by more calls, and the best of these by so many that forecasts can be judged. Half of the
-calls go to the many, a quarter to each of the other rounds, as in successive halving:
+Many pairs are looked at by eight calls each, or by four where calls are few: the corner cases of the adjacency, and pairs
+that it generates. Those that differ most are looked at again by more calls, and the best of these by so many that forecasts
+can be judged. Half of the calls go to the many, a quarter to each of the other rounds, as in successive halving:
 
     Jamieson & Talwalkar (2016), "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS,
     arXiv:1502.07943v1.
@@ -20,8 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis.strategies import SearchStrategy
@@ -37,15 +38,22 @@ from auditdp.betting.game import Game
 from auditdp.betting.memory import Memory
 from auditdp.betting.views import as_rows
 from auditdp.dominating import Floats
-from auditdp.errors import AuditError
+from auditdp.errors import AdjacencyError
 from auditdp.mechanism import Array
 from auditdp.randomness import Streams
 from auditdp.search import key, smallest
+from auditdp.watching import is_stopped
 
-FEWEST_CALLS = 1_024
+Result = TypeVar("Result")
+
+SHARE, FEW_CALLS, SHARE_OF_FEW = 10, 1_024, 3
+"""A tenth of a game's calls go into the search; but a third of them, or so many, where that is more."""
+FEWEST_CALLS = 128
 """Calls that are worth a search."""
 FIRST, AGAIN, JUDGED = 8, 32, 128
-"""Calls of one pair in the three rounds, at least."""
+"""Calls of one pair in the three rounds, at least; where calls are few, half of that, and a quarter in the last."""
+CORNERS = 2 / 3
+"""Of the pairs that are looked at first, so many are corner cases, at most."""
 LONGER = 4
 """Where there are more calls than pairs for them, a later round has up to so many times as many for each."""
 LISTED, SAME = 4, 2
@@ -65,6 +73,8 @@ MOST_PROPOSED = 4
 BETTER, CLEARLY = 1.05, 1.25
 """A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
 all show: between columns, deviations are known to some tenth."""
+MOST_PROMISED = 16.0
+"""What a call of a found pair promises to earn, at most, relative to the listed one that differs most."""
 CAUTIOUS = [k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")]
 """Estimators whose odds are not far from 0 by chance."""
 FEWEST_EXAMPLES = 8
@@ -87,6 +97,26 @@ def can_search(adjacency: Adjacency) -> bool:
     return every is None or len(every) > len(adjacency.pairs())
 
 
+def search_calls(calls: int) -> int:
+    """Return how many calls of a game go into the search for pairs.
+
+    >>> [search_calls(calls) for calls in (1_000, 2_000, 5_000, 50_000)]
+    [333, 666, 1024, 5000]
+    """
+    return max(calls // SHARE, min(calls // SHARE_OF_FEW, FEW_CALLS))
+
+
+def attempted(look: Callable[[], Result]) -> Result | None:
+    """Return what a look at a candidate gives: the one gate for pairs that nobody listed.
+
+    Code of a user may raise anything on an input that nobody thought of. What cannot be made, checked or played is no
+    candidate, and ends neither a search nor a finding.
+    """
+    with suppress(Exception, SystemExit):
+        return look()
+    return None
+
+
 def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """Add the pairs whose outputs tell the inputs apart best to a game, and return how many calls that took.
 
@@ -97,12 +127,13 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """
     if calls < FEWEST_CALLS:
         return 0
-    search = _Search(game, adjacency)
-    found = search.first_round(calls // 2)
-    found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN)
-    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED, judged=True)
-    for pair in search.worth(found)[:MOST_PROPOSED]:
-        game.add(replace(pair, name=pair.name or "found"))
+    few = 2 if calls < FEW_CALLS else 1
+    search = _Search(game, adjacency, calls)
+    found = search.first_round(calls // 2, each=FIRST // few)
+    found = search.again(found[:MOST_AGAIN], calls // 4, least=AGAIN // few)
+    found = search.again(found[:MOST_JUDGED], calls - search.spent, least=JUDGED // few**2, judged=few == 1)
+    for pair, promise in search.worth(found)[:MOST_PROPOSED]:
+        game.add(replace(pair, name=pair.name or "found"), promise=promise)
     return search.spent
 
 
@@ -132,62 +163,63 @@ class _Scored:
 class _Search:
     """Looks at pairs by a few calls each, and counts these calls."""
 
-    def __init__(self, game: Game, adjacency: Adjacency) -> None:
+    def __init__(self, game: Game, adjacency: Adjacency, calls: int) -> None:
         self.game, self.adjacency = game, adjacency
         self.seed = int(game.streams("proposals", 0).integers(2**32))
         self.spent = 0
         self.listed = [table.pair for table in game.tables[:SAME]]
         listed = [game.tables[k % len(game.tables)].pair for k in range(LISTED)]
-        some = [self._sides(pair, 2 * AGAIN, k + 1) for k, pair in enumerate(listed)]
+        some = [self._sides(pair, min(2 * AGAIN, calls // 16 // LISTED), k + 1) for k, pair in enumerate(listed)]
         self.usual = Usual.of([as_rows(side) for side in chain.from_iterable(some)])
         first = game.tables[0].players[0]
         self.knows_law = isinstance(first, Single) and getattr(first.forecaster, "calibrated", False)
 
-    def first_round(self, calls: int) -> list[_Scored]:
+    def first_round(self, calls: int, *, each: int) -> list[_Scored]:
         """Look at corner cases and at generated pairs, and return those that differ, the best first."""
         corners = offers(self.adjacency).corner_cases or []
         listed = [table.pair for table in self.game.tables]
         seen: dict[Any, _Scored] = {}
-        spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, FIRST)])
+        spread = spread_of([as_rows(side) for pair in listed[:SAME] for side in self._sides(pair, each)])
 
         def total(pair: Pair) -> float:
             if (name := key(pair)) not in seen:
                 self.adjacency.check(pair)
-                scored = self._scored(pair, self._sides(pair, FIRST), spread)
+                scored = self._scored(pair, self._sides(pair, each), spread)
                 seen[name] = seen[key(pair.swapped())] = scored
             return seen[name].total
 
-        for pair in [*listed, *corners[: max(min(MOST_CORNERS, (calls - self.spent) // FIRST - len(listed)), 0)]]:
-            with suppress(AuditError):
-                total(pair)
-        self._generate(total, calls)
+        affordable = (calls - self.spent) // each - len(listed)
+        for pair in [*listed, *corners[: max(min(MOST_CORNERS, int(CORNERS * affordable)), 0)]]:
+            attempted(partial(total, pair))
+        self._generate(total, min((calls - self.spent) // each, MOST_GENERATED))
         self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
-        return _by_turns([scored for name, scored in seen.items() if name == key(scored.pair)])
+        found = [scored for name, scored in seen.items() if name == key(scored.pair)]
+        self.game.looked_at = len(found)
+        return _by_turns(found)
 
-    def _generate(self, total: Callable[[Pair], float], calls: int) -> None:
-        """Score generated pairs, two thirds of them drawn independently and the others made of the best of these.
+    def _generate(self, total: Callable[[Pair], float], most: int) -> None:
+        """Score so many generated pairs, two thirds of them drawn independently and the others made of the best of these.
 
         Raises:
-            AuditError: The first that was raised, if no pair could be scored.
+            AdjacencyError: The first that was raised, if no pair could be scored.
         """
         strategy = _generated(self.adjacency)
         scored: list[tuple[float, Drawn[Pair]]] = []
-        refused: list[AuditError] = []
-        most = min((calls - self.spent) // FIRST, MOST_GENERATED)
+        refused: list[AdjacencyError] = []
 
         def score(drawn: Drawn[Pair] | None) -> None:
-            if drawn is not None:
-                try:
+            try:
+                if drawn is not None:
                     scored.append((total(drawn.value), drawn))
-                except AuditError as error:
-                    refused.append(error)
+            except AdjacencyError as error:
+                refused.append(error)
 
         for drawn in islice(draws(strategy, seed=self.seed), most * 2 // 3):
-            score(drawn)
+            attempted(partial(score, drawn))
         for k in range(most - most * 2 // 3):
             best = sorted(scored, key=lambda entry: -entry[0])[:MOST_CHANGED]
             if best:
-                score(changed(strategy, best[k % len(best)][1], seed=self.seed + k))
+                attempted(lambda: score(changed(strategy, best[k % len(best)][1], seed=self.seed + k)))  # noqa: B023
         if refused and not scored:
             raise refused[0]
 
@@ -208,18 +240,22 @@ class _Search:
         found = [self._scored(pair, sides, spread, judged=judged) for pair, sides in listed]
         known = {id(pair) for pair in self.listed}
         for pair in (scored.pair for scored in before[:most] if id(scored.pair) not in known):
-            with suppress(AuditError):
-                found.append(self._scored(pair, self._sides(pair, each), spread, judged=judged))
+            scored = attempted(lambda: self._scored(pair, self._sides(pair, each), spread, judged=judged))  # noqa: B023
+            found += [] if scored is None else [scored]
         return _by_turns(found)
 
-    def worth(self, found: Sequence[_Scored]) -> list[Pair]:
-        """Return the pairs that are worth playing beside the listed ones, the best first."""
+    def worth(self, found: Sequence[_Scored]) -> list[tuple[Pair, float]]:
+        """Return the pairs that are worth playing beside the listed ones, the best first, with what they promise."""
         known = {key(pair) for table in self.game.tables for pair in (table.pair, table.pair.swapped())}
         listed = [scored for scored in found if key(scored.pair) in known]
         others = [scored for scored in found if key(scored.pair) not in known]
         better = [scored for scored in others if scored.exceeds(listed)]
-        alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored.pair for scored in reversed(better)}
-        return list(reversed(alike.values())) or [scored.pair for scored in others[:1]]
+        alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored for scored in reversed(better)}
+        most = max((scored.far for scored in listed), default=0.0)
+        return [
+            (scored.pair, float(np.clip((scored.far / most) ** 2 if most else np.inf, 1.0, MOST_PROMISED)))
+            for scored in list(reversed(alike.values())) or others[:1]
+        ]
 
     def _scored(self, pair: Pair, sides: tuple[Array, Array], spread: Floats, *, judged: bool = False) -> _Scored:
         ones, zeros = (as_rows(side) for side in sides)
@@ -284,23 +320,29 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     examples = min(SHRINK_EXAMPLES, MOST_CALLS_TO_SHRINK // (2 * budget))
     if examples < FEWEST_EXAMPLES:
         return None, 0
-    played: dict[object, Game] = {}
+    best = game.best.pair
+    played: list[Game] = []
     spent = 0
 
     def refutes(pair: Pair) -> bool:
         nonlocal spent
         adjacency.check(pair)
         attempt = Game(game.calls.anew(), game.claim, [pair], game.forecasters, _frozen(seed))
-        attempt.play(budget, alpha=alpha, stop_when_refuted=True)
-        spent += attempt.wealth.calls
-        played[key(pair)] = attempt
+        try:
+            attempt.play(budget, alpha=alpha, stop_when_refuted=True)
+        finally:
+            spent += attempt.wealth.calls
+        if attempt.refuted_at is not None:
+            played.append(attempt)
         return attempt.refuted_at is not None
 
-    best = game.best.pair
-    found = smallest(_generated(adjacency), refutes, examples=examples, seed=seed, start=best)
-    if found is None or key(found) == key(best):
+    def holds(pair: Pair) -> bool:
+        return not is_stopped() and bool(attempted(partial(refutes, pair)))
+
+    attempted(lambda: smallest(_generated(adjacency), holds, examples=examples, seed=seed, start=best))
+    if not played or key(played[-1].best.pair) == key(best):
         return None, spent
-    return played[key(found)], spent
+    return played[-1], spent
 
 
 def _frozen(seed: int) -> Streams:

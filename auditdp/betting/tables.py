@@ -24,11 +24,13 @@ class Table:
     Attributes:
         recent: Log wealth that each forecaster won lately at every anchor by each way of betting, shape (forecasters,
             anchors, ways); None before the first batch.
+        promise: How many times as much as a listed pair it may earn, by what a search saw; 1 where there was none.
         next_ranking: Calls from which on the players are told again who earns.
     """
 
     pair: Pair
     players: list[Player]
+    promise: float = 1.0
     memory: Memory = field(default_factory=Memory)
     recent: Floats | None = None
     next_ranking: int = FIRST_RANKING

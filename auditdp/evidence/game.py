@@ -27,11 +27,11 @@ from auditdp.calls import Calls
 from auditdp.calls.independence import check_finding
 from auditdp.claims import Claim
 from auditdp.details import ForecasterWealth, GameDetails, Part, PlayedPair
-from auditdp.errors import ConfigurationError
+from auditdp.errors import ConfigurationError, Timeout
 from auditdp.evidence.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.opening import Opened, go_on, open_game
 from auditdp.evidence.power import detectable, rarely
-from auditdp.evidence.wording import count, explained, notices
+from auditdp.evidence.wording import count, explained, notices, unsearched
 from auditdp.mechanism import Mechanism, is_seeded, name_of
 from auditdp.randomness import Streams
 from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
@@ -39,6 +39,8 @@ from auditdp.rounding import confidence, outwards
 from auditdp.watching import going_on
 
 MOST_LISTED = 12
+LONGEST_NAMED = 60
+"""Characters of a pair that the power line names."""
 
 
 def play_game(
@@ -131,7 +133,7 @@ def play_game(
     parts = go_on(opened, further, recorded, alpha=alpha, stop_when_refuted=not bounded)
     played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
     if not game.wealth.refuted(alpha):
-        return _not_refuted(played)
+        return _not_refuted(played, unsearched(game, adjacency, searched=search))
     return _refuted(played, streams, smaller_among=adjacency if search and not stop_when_refuted else None)
 
 
@@ -171,6 +173,14 @@ class _Played:
         """The lower bound in words."""
         return f"{self.symbol} ≥ {outwards(self.lower, up=False)}, {confidence(self.alpha)}"
 
+    @property
+    def most_played(self) -> str:
+        """The pair that was played most, in words."""
+        table, pairs = max(self.game.tables, key=lambda table: table.calls), len(self.game.tables)
+        name = str(table.pair)
+        which = "the only pair played" if pairs == 1 else f"the one of {pairs} pairs played most"
+        return f"{which}, {name}" if len(name) <= LONGEST_NAMED else which
+
     def evidence(
         self,
         verdict: Verdict,
@@ -194,12 +204,13 @@ class _Played:
         )
 
 
-def _not_refuted(played: _Played) -> Evidence:
-    """Say what the calls would have refuted, nine times in ten."""
+def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
+    """Say what the calls would have refuted, nine times in ten, and which neighbours were not looked for."""
     game, symbol = played.game, played.symbol
     level, alternative = detectable(game, played.alpha)
     details = replace(
         played.details,
+        notices=[*played.details.notices, *unsearched],
         detectable_epsilon=level,
         detectable_alternative=alternative,
         growths=growths(game.claim, level) if math.isfinite(level) else [],
@@ -207,7 +218,7 @@ def _not_refuted(played: _Played) -> Evidence:
     )
     shown = f" ({played.bound})" if played.lower > 0 else ""
     power = (
-        f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative})"
+        f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative}) on {played.most_played}"
         if math.isfinite(level)
         else "they are too few to refute any violation nine times in ten"
     )
@@ -229,7 +240,11 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     more = fresh.wealth.calls
     if smaller_among is not None:
         purpose = f"confirmation of the smallest pair{part}"
-        again, spent = confirm_smaller(game, smaller_among, streams, purpose, alpha)
+        try:
+            again, spent = confirm_smaller(game, smaller_among, streams, purpose, alpha)
+        except (Exception, SystemExit, Timeout) as error:  # a finding stands, whatever comes after it
+            again, spent = None, 0
+            statement += f"; the look for a smaller pair ended with {type(error).__name__}"
         more += spent
         if again is not None:
             fresh = again

@@ -10,7 +10,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasters import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.levels import level_grid
-from auditdp.betting.pairs import propose
+from auditdp.betting.pairs import propose, search_calls
 from auditdp.budgets import Fault, Goal
 from auditdp.calls import Calls
 from auditdp.calls.independence import check_calls, check_share
@@ -22,9 +22,6 @@ from auditdp.mechanism import Mechanism
 from auditdp.randomness import Streams
 from auditdp.rounding import SAME, same_number
 from auditdp.watching import going_on
-
-SEARCH_SHARE = 10
-"""A tenth of the calls goes into the search for pairs."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def open_game(
     if find:
         calls = max(least, each * len(game.tables))
         checked = check_share(made, chosen[0].data, streams, calls)
-    searched = propose(game, adjacency, calls // SEARCH_SHARE) if search else 0
+    searched = propose(game, adjacency, search_calls(calls)) if search else 0
     if find is None:
         return Opened(game, calls, checked, searched)
     pairs = len(game.tables)  # those that were found, too

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 import re
 
+from auditdp.adjacency import Adjacency
 from auditdp.betting.estimators import ESTIMATOR_NAMES
 from auditdp.betting.game import Game
 from auditdp.results import Counterexample
 
 MOST_WRITTEN = 10**9
 """Odds up to this are written out."""
+MANY_PAIRS = 150
+"""Pairs of neighbours from which on a search was no small one."""
 SEVERAL = "several parts of the output together, by a rule that was learned from earlier calls"
 LOOKED_AT = {
     "value": "the value of the output",
@@ -151,3 +154,34 @@ def notices(game: Game) -> list[str]:
         kinds = ", ".join(f"{name} in {count(many)}" for name, many in sorted(made.raised.items()))
         found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
     return found
+
+
+def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]:
+    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
+
+    Args:
+        game: A game that refuted nothing.
+        adjacency: Which inputs are neighbours.
+        searched: Whether it was to look for pairs beside those listed.
+    """
+    every, pairs = adjacency.exhaustive(), len(game.tables)
+    if every is not None and len(every) <= pairs:
+        return []
+    played = "the only pair of neighbours" if pairs == 1 else f"{pairs} pairs of neighbours"
+    if not searched:
+        return [
+            f"{played} that the audit lists {'was' if pairs == 1 else 'were'} played, and no other was looked for: other "
+            "neighbours may lose more; an adjacency that generates pairs, such as Rows(...) or Neighbours(..., search=...), "
+            "has them searched"
+        ]
+    if game.looked_at == 0:
+        return [
+            f"{played} played, and no other looked for, since the budget has too few calls for a search: other neighbours "
+            "may lose more; --budget quick searches a little, --budget standard more"
+        ]
+    if game.looked_at < MANY_PAIRS:
+        return [
+            f"only {game.looked_at} pairs of neighbours were looked at, by a few calls each: others may lose more; --budget "
+            "standard looks at some 300, by more calls"
+        ]
+    return []

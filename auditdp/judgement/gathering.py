@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 from auditdp.adjacency import Adjacency, as_adjacency
@@ -11,7 +13,7 @@ from auditdp.capabilities import Capabilities, capabilities
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.declaration import Audit
 from auditdp.details import KINDS
-from auditdp.errors import CollectionError
+from auditdp.errors import CollectionError, Timeout
 from auditdp.evidence.accounting import accounting_evidence
 from auditdp.evidence.counting import counting_evidence
 from auditdp.evidence.coverage import EXAMPLES as PAIRS_GENERATED
@@ -25,7 +27,7 @@ from auditdp.evidence.support import support_evidence
 from auditdp.judgement.settings import Settings
 from auditdp.mechanism import Mechanism, as_mechanism
 from auditdp.randomness import Streams
-from auditdp.results import Evidence
+from auditdp.results import Evidence, Verdict
 from auditdp.verdict import without_fallen_certificates
 
 COUNTING_CALLS = 4
@@ -65,6 +67,19 @@ def gather(
             "add 'game'"
         )
     return without_fallen_certificates(found)
+
+
+@contextmanager
+def kept_if_refuted(found: list[Evidence]) -> Iterator[None]:
+    """Keep the evidence that refutes the claim, where what comes after it fails or runs out of time; say so there."""
+    try:
+        yield
+    except (Exception, SystemExit, Timeout) as error:
+        refuted = next((k for k, evidence in enumerate(found) if evidence.verdict is Verdict.VIOLATED), None)
+        if refuted is None:
+            raise
+        late = f"what came after it ended with {type(error).__name__}: {error}"
+        found[refuted] = replace(found[refuted], statement=f"{found[refuted].statement}; {late}")
 
 
 @dataclass(frozen=True)
@@ -116,16 +131,20 @@ class _Gathering:
         counted = self.counting(alpha * share)
         left = alpha if counted is None else alpha * (1 - share)
         each = left / max(len(bets), 1)
-        found = [
-            self.exact(),
-            self.accounting(),
-            self.game(each),
-            counted,
-            self.one_run(each),
-            self.support(each),
-            self.sensitivity(),
+        kinds: list[Callable[[], Evidence | None]] = [
+            self.exact,
+            self.accounting,
+            partial(self.game, each),
+            lambda: counted,
+            partial(self.one_run, each),
+            partial(self.support, each),
+            self.sensitivity,
         ]
-        return [evidence for evidence in found if evidence is not None]
+        found: list[Evidence] = []
+        for gathered in kinds:
+            with kept_if_refuted(found):
+                found += [evidence for evidence in (gathered(),) if evidence is not None]
+        return found
 
     def counting(self, alpha: float) -> Evidence | None:
         """Outputs that are counted; of a control none, since counting refutes no claim."""

@@ -16,7 +16,7 @@ from auditdp.declaration import Audit
 from auditdp.errors import CollectionError
 from auditdp.evidence.confirming import play_again
 from auditdp.evidence.promises import Unbiased, VarianceAtMost
-from auditdp.judgement.gathering import gather
+from auditdp.judgement.gathering import gather, kept_if_refuted
 from auditdp.judgement.settings import Settings
 from auditdp.mechanism import as_mechanism, brief, name_of
 from auditdp.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, with_figure
@@ -39,15 +39,17 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
 def _run_audit(built: Audit, settings: Settings) -> AuditResult:
     started, cpu = time.perf_counter(), time.process_time()
     evidence = gather(built, built.mechanism, settings, "mechanism")
-    if built.figure is not None:
-        figure = built.figure(settings.streams("figure")("figure", 0))
-        try:
-            evidence[-1] = with_figure(evidence[-1], figure)
-        except (TypeError, ValueError) as error:
-            raise CollectionError(
-                f"figure: expected a dict with a scatter plot, got {brief(figure)}: {error}"
-            ) from None
-    controls = [_control(built, twin, settings, k) for k, twin in enumerate(built.controls)]
+    controls: list[ControlResult] = []
+    with kept_if_refuted(evidence):
+        if built.figure is not None:
+            figure = built.figure(settings.streams("figure")("figure", 0))
+            try:
+                evidence[-1] = with_figure(evidence[-1], figure)
+            except (TypeError, ValueError) as error:
+                raise CollectionError(
+                    f"figure: expected a dict with a scatter plot, got {brief(figure)}: {error}"
+                ) from None
+        controls += [_control(built, twin, settings, k) for k, twin in enumerate(built.controls)]
     verdict, summary = conclude(evidence, controls)
     lead = leading(evidence)
     lower, upper = bounds(evidence)

@@ -168,7 +168,7 @@ def _environment(task: Task) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise ``Timeout`` in the block after so many seconds of wall time.
+    """Raise ``Timeout`` in the block after so many seconds of wall time, and every second after that: a finding is kept.
 
     Uses the alarm signal, which reaches Python code and most waiting. What is stuck in native code, or catches all that is
     raised, is ended with its process by who started it.
@@ -184,7 +184,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         )
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
     finally:
