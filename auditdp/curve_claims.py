@@ -66,16 +66,16 @@ class _Curve:
 class AccountedDP(_Curve):
     """The whole privacy curve of an accountant: for every epsilon, delta is at most what it says, in both orders.
 
-    The level of a lower bound is the epsilon at the quoted delta. Levels are members of a family of curves, in which the
-    noise is multiplied by a factor; where no family is given, the claim's is the only level, and there is a verdict but no
-    bound.
+    Levels are members of a family of curves, in which the noise is multiplied by a factor, by their epsilon at the quoted
+    delta; where no family is given, the claim's is the only one. A level that is refuted says that its curve is exceeded
+    somewhere, so it is no bound on the mechanism's epsilon at the quoted delta.
 
     Args:
         curve: A privacy curve: an accountant of this project (anything with ``delta_at(epsilon)``), a privacy loss
             distribution of dp-accounting (with ``get_delta_for_epsilon``), a function of epsilon, or a sequence of
             points (epsilon, delta).
         quoted: The delta at which epsilon is quoted.
-        family: For a factor, the curve of the same mechanism with that many times the noise.
+        family: For a factor, the curve of the same mechanism with that many times the noise; more noise allows less.
         source: Where the claim is stated: paper, theorem, version.
 
     Raises:

@@ -45,6 +45,15 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     return np.asarray(grid)
 
 
+def is_bound(claim: Claim) -> bool:
+    """Return whether a level of a claim that is refuted is a lower bound on the parameter that the claim is about.
+
+    It is where the claims at all levels from the truth on are true, as of one ε, μ or ρ. A mechanism that exceeds a curve of
+    a family does so somewhere, and its ε at the quoted δ may be smaller than the curve's.
+    """
+    return not isinstance(claim, AccountedDP)
+
+
 class Grid:
     """The levels that are bet against, and the anchors among them at which leaders are chosen.
 

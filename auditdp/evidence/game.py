@@ -19,6 +19,7 @@ from typing import Any
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.game import Game, checked_pairs
+from auditdp.betting.levels import is_bound
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
 from auditdp.betting.state import check_state
@@ -162,14 +163,18 @@ class _Played:
         return SYMBOLS[self.game.claim.parameter]
 
     @property
-    def lower(self) -> float:
-        """The lower bound on that parameter; 0 where there is none."""
+    def level(self) -> float:
+        """The highest level that is refuted; 0 where none is."""
         return self.game.wealth.lower_bound(self.alpha)
 
     @property
     def bound(self) -> str:
-        """The lower bound in words."""
-        return f"{self.symbol} ≥ {outwards(self.lower, up=False)}, {confidence(self.alpha)}"
+        """What that level bounds, or else what is refuted, in words."""
+        claim = self.game.claim
+        shown = (
+            f"{self.symbol} ≥ {outwards(self.level, up=False)}" if is_bound(claim) else f"up to {claim.at(self.level)}"
+        )
+        return f"{shown}, {confidence(self.alpha)}"
 
     def evidence(
         self,
@@ -186,7 +191,7 @@ class _Played:
             verdict=verdict,
             statement=statement,
             assumptions=self.assumptions,
-            epsilon_lower=self.lower,
+            epsilon_lower=self.level if is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE else None,
             log_e_value=self.game.wealth.log_wealth,
             calls=self.opened.used + more,
             counterexample=counterexample,
@@ -205,7 +210,7 @@ def _not_refuted(played: _Played) -> Evidence:
         growths=growths(game.claim, level) if math.isfinite(level) else [],
         detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
     )
-    shown = f" ({played.bound})" if played.lower > 0 else ""
+    shown = f" ({played.bound})" if played.level > 0 else ""
     power = (
         f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative})"
         if math.isfinite(level)
@@ -222,10 +227,10 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     fresh = confirm(game, streams, f"confirmation{part}", alpha)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
-    seen = f"{count(game.refuted_at)} were enough to refute the claim ({played.bound})"
+    seen = f"{count(game.refuted_at)} were enough to refute the claim"
     if not fresh.wealth.refuted(alpha):
         return _not_confirmed(played, fresh, details, seen, streams, alpha)
-    statement = f"{seen}, and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
+    statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
     more = fresh.wealth.calls
     if smaller_among is not None:
         purpose = f"confirmation of the smallest pair{part}"
@@ -241,7 +246,7 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
 def _not_confirmed(
     played: _Played, fresh: Game, details: GameDetails, seen: str, streams: Streams, alpha: float
 ) -> Evidence:
-    """Look for a reason why a finding was not confirmed: state, or calls that are not independent runs."""
+    """Look for a reason why a finding was not confirmed: state, or calls that are not independent runs. No bound is kept."""
     game, calls = played.game, fresh.wealth.calls
     stateful = check_state(game, streams, alpha)
     checked = check_finding(game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, played.opened.calls)
@@ -250,7 +255,7 @@ def _not_confirmed(
         f"{1 / played.alpha:,.0f} audits, the outputs of one call may not be independent runs, or the violation is too "
         "small for so many calls; another seed with more calls tells which"
     )
-    details = replace(details, independence_calls=(details.independence_calls or 0) + checked)
+    details = replace(details, bound_path=[], independence_calls=(details.independence_calls or 0) + checked)
     return played.evidence(Verdict.INCONCLUSIVE, statement, details, more=calls + stateful + checked)
 
 
@@ -283,7 +288,7 @@ def _details(opened: Opened, alpha: float, parts: list[Part]) -> GameDetails:
     )
     return GameDetails(
         wealth_path=list(game.path),
-        bound_path=list(game.bounds),
+        bound_path=list(game.bounds) if is_bound(game.claim) else [],
         threshold=math.log(1 / alpha),
         refuted_at=game.refuted_at,
         forecasters=[ForecasterWealth(name=name, log_wealth=w) for w, name in wealth[:MOST_LISTED]],

@@ -22,6 +22,7 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency
 from auditdp.adjacency.canaries import Canaries
+from auditdp.betting.levels import is_bound
 from auditdp.bounds.curves import curve_of_claim
 from auditdp.bounds.entry import in_one_run
 from auditdp.bounds.inputs import Floats
@@ -34,6 +35,7 @@ from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.mechanism import Mechanism
 from auditdp.randomness import Streams, prefixed
 from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
+from auditdp.rounding import confidence, outwards
 
 
 def one_run_evidence(
@@ -98,7 +100,8 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
 
 def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
     runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
-    shown = f"{SYMBOLS[claim.parameter]} ≥ {bound.lower:.4g} with confidence {1 - bound.alpha:.6g}"
+    lower, sure = f"{SYMBOLS[claim.parameter]} ≥ {outwards(bound.lower, up=False)}, ", confidence(bound.alpha)
+    shown = f"({lower if is_bound(claim) else ''}{sure})"
     seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
     common: dict[str, Any] = {
         "kind": "one_run",
@@ -107,7 +110,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
             f"neighbours: {adjacency.name}",
             f"source: {bound.source}",
         ],
-        "epsilon_lower": bound.lower,
+        "epsilon_lower": bound.lower if is_bound(claim) else None,
         "calls": trainings,
         "details": OneRunDetails(
             canaries=adjacency.count, trainings=trainings, method=bound.method, p_value=bound.p_value
@@ -115,7 +118,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
     }
     if not bound.refuted:
         return Evidence(
-            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim ({shown})", **common
+            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim {shown}", **common
         )
     assert bound.p_value is not None  # a claim was given
     explanation = (
@@ -123,7 +126,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
     )
     return Evidence(
         verdict=Verdict.VIOLATED,
-        statement=f"{seen}, which refutes the claim and shows {shown}",
+        statement=f"{seen}, which refutes the claim {shown}",
         counterexample=Counterexample(pair=f"{adjacency.name}, whichever others are there", explanation=explanation),
         **common,
     )

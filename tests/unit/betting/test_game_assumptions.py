@@ -102,6 +102,8 @@ def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch)
     found = play(Remembering())
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
+    assert (found.epsilon_lower, found.details.bound_path) == (None, [])
+    assert "ε ≥" not in found.statement
 
 
 class Counting:
