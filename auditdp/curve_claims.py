@@ -28,10 +28,11 @@ STRENGTHS = 1.04 ** np.arange(-48.0, 17.0)
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
 
 
-def check_positive(kind: str, name: str, value: float) -> None:
-    """Raise a ``ClaimError`` unless a parameter of a claim is a finite positive number."""
-    if not (isinstance(value, int | float | np.floating | np.integer) and value > 0 and math.isfinite(value)):
-        raise ClaimError(f"{kind}: expected finite {name} > 0, got {name}={value!r}")
+def check_positive(kind: str, name: str, value: float, *, or_zero: bool = False) -> None:
+    """Raise a ``ClaimError`` unless a parameter of a claim is a finite positive number, or 0 where that is one."""
+    number = isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)
+    if not (number and (value > 0 or (or_zero and value == 0))):
+        raise ClaimError(f"{kind}: expected finite {name} {'>=' if or_zero else '>'} 0, got {name}={value!r}")
 
 
 class _Curve:

@@ -32,11 +32,13 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     """Return the levels that a lower bound can take, with the claim's own among them; increasing.
 
     Levels are the claim times powers of ``ratio``, from 0.001 to 64, so a bound loses at most ``ratio`` to the grid; those
-    of an accountant's curve are its family's.
+    of a claim of 0 are 0 and the powers, and those of an accountant's curve its family's.
     """
     if isinstance(claim, AccountedDP):
         return np.array([*claim.members])
     low, high = GRID_LIMITS
+    if claim.level == 0:
+        return np.append(0.0, level_grid(claim.at(low), ratio=ratio))
     down = max(0, math.ceil(math.log(claim.level / low) / math.log(ratio)))
     up = max(0, math.ceil(math.log(high / claim.level) / math.log(ratio)))
     steps = np.arange(-down, up + 1)

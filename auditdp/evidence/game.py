@@ -214,7 +214,7 @@ def _not_refuted(played: _Played) -> Evidence:
     power = (
         f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative})"
         if math.isfinite(level)
-        else "they are too few to refute any violation nine times in ten"
+        else "no size of violation is known that they would have refuted nine times in ten"
     )
     statement = f"{count(played.opened.used)} did not refute the claim{shown}; {power}"
     return played.evidence(Verdict.NOT_REFUTED, statement, details)
