@@ -198,15 +198,10 @@ class Game:
         """Name of the forecaster with the largest wealth against the claim."""
         return str(self.names[self.wealth.best])
 
-    def confirmation(self, streams: Streams, *, singly: bool = True) -> Game:
-        """Return a fresh game on the best pair alone: new randomness, no wealth, and what was learned.
-
-        Args:
-            streams: Its randomness.
-            singly: Whether calls are made one by one, by untouched copies of the mechanism.
-        """
+    def confirmation(self, streams: Streams) -> Game:
+        """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""
         fresh = copy.copy(self)
-        fresh.calls = self.calls.singly() if singly else self.calls
+        fresh.calls = self.calls.singly()
         table = copy.copy(self.best)
         if table.recent is not None:
             table.recent = table.recent[:, [self._claim_anchor]]
