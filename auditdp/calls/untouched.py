@@ -42,9 +42,7 @@ class Untouched:
             return
         self._pipe, theirs = Pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of threads, which a fork leaves behind: calls that wait for one are given up
+            warnings.simplefilter("ignore")  # of threads, which a fork lacks: calls that wait for one are given up
             self._process = os.fork()
         if self._process == 0:
             self._pipe.close()
@@ -64,7 +62,7 @@ class Untouched:
         try:
             self._pipe.send_bytes(pickle.dumps((calls.decided, parts)))
             found = [self._answer(calls, sum(run.size for run in part), seconds) for part in parts]
-        except Exception:  # an input that cannot be sent, or a process that has ended
+        except Exception:  # an input that cannot be sent, whatever it raises, or a process that has ended
             found = [None]
         if any(rows is None for rows in found):
             self.close()
@@ -75,8 +73,8 @@ class Untouched:
         assert self._pipe is not None  # it was asked
         if not self._pipe.poll(seconds) or not (content := self._pipe.recv_bytes()):
             return None
-        shape, dtype = calls.row
-        return np.frombuffer(content[1:], dtype).reshape(size, *shape)
+        assert calls.like is not None  # outputs have a representation
+        return np.frombuffer(content[1:], calls.like.dtype).reshape(size, *calls.like.shape[1:])
 
     def close(self) -> None:
         """End the process."""
