@@ -41,11 +41,11 @@ FALSE_ALARM = 1e-6
 COORDINATES = 8
 """Numbers of an output that are looked at one by one."""
 SHARE = 50
-"""A fiftieth of an audit's calls shows whether they are independent; half of them where only statistics can."""
+"""A fiftieth of an audit's calls shows whether they are independent; half of them where a finding has statistics alone."""
 FEWEST, MOST, MOST_UNSEEDED = 4, 1_024, 2_048
 """Outputs that are made for that: at least, at most, and at most where a mechanism draws from elsewhere."""
-LEAST_KEPT = 16
-"""Calls that are kept for it from the first; where it needs fewer they come on top."""
+LEAST_BUDGET = 40
+"""Calls of which those for it are kept from the first; of fewer they come on top."""
 PROCESSES = 40
 """First outputs of untouched processes, on all inputs: 40 bits with P(1) = .27 that are kept have e-values around 10^8."""
 UNEQUAL, NEARNESS = math.log(0.01), 20.0
@@ -92,11 +92,10 @@ def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams) -> None:
 
 def outputs_to_look(budget: int) -> int:
     """Return how many of a budget's calls are for a look at their independence."""
-    outputs = min(budget // SHARE, MOST) // 2 * 2
-    return outputs if outputs >= LEAST_KEPT else 0
+    return max(min(budget // SHARE, MOST) // 2 * 2, FEWEST) if budget >= LEAST_BUDGET else 0
 
 
-def look(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> Look:
+def look(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int, *, finding: bool = True) -> Look:
     """Look whether calls on these one or two inputs are independent.
 
     Args:
@@ -104,8 +103,9 @@ def look(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> 
         inputs: Those that a finding is about.
         streams: Randomness by (purpose, number).
         budget: Calls that the evidence has made.
+        finding: Whether more than that nothing was found depends on them; then statistics have more calls.
     """
-    most = min(budget // SHARE, MOST) if calls.seeded else min(budget // 2, MOST_UNSEEDED)
+    most = min(budget // SHARE, MOST) if calls.seeded or not finding else min(budget // 2, MOST_UNSEEDED)
     outputs = max(most // 2 * 2, FEWEST)
     counts = [len(part) for part in np.array_split(np.arange(outputs // 2), len(inputs))]
     seeds = iter(streams("independence", 1).integers(2**63, size=outputs // 2).tolist())

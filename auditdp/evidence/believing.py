@@ -33,7 +33,8 @@ def believed(evidence: Evidence, calls: Calls, inputs: Sequence[Any], streams: S
         streams: Randomness by (purpose, number).
         budget: Calls that were made.
     """
-    looked, details = look(calls, inputs, streams, budget), evidence.details
+    finding = evidence.verdict is not Verdict.NOT_REFUTED
+    looked, details = look(calls, inputs, streams, budget, finding=finding), evidence.details
     made = evidence.calls
     if isinstance(details, GameDetails):  # some of its calls were kept for this
         made += looked.outputs - (details.independence_calls or 0)
