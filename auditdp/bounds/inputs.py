@@ -24,6 +24,10 @@ def question_of(parameter: str, delta: float, alpha: float, claim: float | None)
     Raises:
         ConfigurationError: If a number is out of range.
     """
+    for name, value in (("alpha", alpha), ("delta", delta), ("claim", claim)):
+        if not isinstance(value, int | float | np.floating | np.integer | None) or isinstance(value, bool):
+            least = f"; give its {parameter} as a number" if name == "claim" else ""
+            raise ConfigurationError(f"expected {name} as a number, got {value!r}{least}")
     if not 0 < alpha < 1:
         raise ConfigurationError(f"expected alpha between 0 and 1, got {alpha!r}; usual is 0.05")
     least = "> 0" if parameter == "mu" else ">= 0"
