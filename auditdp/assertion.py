@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from auditdp.budgets import Fault
 from auditdp.claims import Claim
 from auditdp.declaration import Audit
 from auditdp.errors import ConfigurationError, MiscalibrationWarning, PrivacyViolation
+from auditdp.evidence.promises import Promise
 from auditdp.judgement import Settings, run_audit
 from auditdp.mechanism import OWN_RANDOMNESS, is_seeded, name_of
 from auditdp.results import AuditResult, Counterexample, Verdict
@@ -18,9 +19,10 @@ from auditdp.verdict import MISCALIBRATION, REMEDY
 
 def assert_private(
     mechanism: Any,
-    claim: Claim | Callable[[int], Claim],
-    pairs: Any,
+    claim: Claim | Promise | Callable[[int], Claim],
+    pairs: Any = None,
     *,
+    inputs: Mapping[str, Sequence[Any]] | None = None,
     calls: int = 20_000,
     find: str = "",
     alpha: float = 1e-6,
@@ -37,8 +39,9 @@ def assert_private(
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
         claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
-            ``Audit``).
+            ``Audit``); or a promise about an estimate.
         pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
+        inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
         calls: Calls of the mechanism to spend.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
             ``auditdp.budgets.Fault``): it decides how many calls the game has, instead of ``calls``.
@@ -68,7 +71,7 @@ def assert_private(
         raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
     fault = Fault.read(find) if find else None
     settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
-    built = Audit(mechanism, claim, pairs, forecasters=forecasters)
+    built = Audit(mechanism, claim, pairs, inputs=inputs, forecasters=forecasters)
     result = run_audit(built, settings)
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one

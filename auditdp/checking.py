@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from auditdp.budgets import Fault
 from auditdp.claims import Claim
 from auditdp.declaration import Audit
 from auditdp.errors import ConfigurationError
+from auditdp.evidence.promises import Promise
 from auditdp.judgement import Settings, run_audit
 from auditdp.mechanism import name_of
 from auditdp.results import RESULT, AuditResult, Counterexample, Evidence, Verdict
@@ -85,9 +86,10 @@ class Checked:
 
 def check(
     mechanism: Any,
-    claim: Claim | Callable[[int], Claim],
-    pairs: Any,
+    claim: Claim | Promise | Callable[[int], Claim],
+    pairs: Any = None,
     *,
+    inputs: Mapping[str, Sequence[Any]] | None = None,
     calls: int = 50_000,
     find: str = "",
     alpha: float = 0.05,
@@ -106,8 +108,9 @@ def check(
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
         claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
-            ``Audit``).
+            ``Audit``); or a promise about an estimate.
         pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
+        inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
         calls: Calls of the mechanism to spend.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
             ``auditdp.budgets.Fault``): it decides how many calls the game has, instead of ``calls``.
@@ -129,7 +132,9 @@ def check(
         raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
     fault = Fault.read(find) if find else None
     settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
-    built = Audit(mechanism, claim, pairs, controls=list(controls), evidence=evidence, forecasters=forecasters)
+    built = Audit(
+        mechanism, claim, pairs, inputs=inputs, controls=list(controls), evidence=evidence, forecasters=forecasters
+    )
     return Checked(*carried_out(built, settings, progress))
 
 

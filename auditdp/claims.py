@@ -31,11 +31,11 @@ class PureDP:
     """Pure epsilon-differential privacy: P(A) <= e^epsilon Q(A) for every event A and both orders of the neighbours.
 
     Args:
-        epsilon: The claimed epsilon, in nats; finite and positive.
+        epsilon: The claimed epsilon, in nats; finite and not negative. 0 is the claim that outputs say nothing of the input.
         source: Where the claim is stated: paper, theorem, version.
 
     Raises:
-        ClaimError: If epsilon is not a positive finite number.
+        ClaimError: If epsilon is not a finite number >= 0.
 
     >>> PureDP(math.log(3)).posterior_cap()
     0.75
@@ -48,7 +48,7 @@ class PureDP:
     alternative: ClassVar[str] = "randomised response, where every output leaks as much"
 
     def __post_init__(self) -> None:
-        check_positive("PureDP", "epsilon", self.epsilon)
+        check_positive("PureDP", "epsilon", self.epsilon, or_zero=True)
 
     @property
     def level(self) -> float:
@@ -90,12 +90,12 @@ class ApproxDP:
     """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for every event A, in both orders.
 
     Args:
-        epsilon: The claimed epsilon, in nats; finite and positive.
+        epsilon: The claimed epsilon, in nats; finite and not negative. With 0, delta bounds the total variation distance.
         delta: The claimed delta, in [0, 1). With delta = 0 this is ``PureDP``.
         source: Where the claim is stated: paper, theorem, version.
 
     Raises:
-        ClaimError: If epsilon is not a positive finite number or delta is not in [0, 1).
+        ClaimError: If epsilon is not a finite number >= 0 or delta is not in [0, 1).
     """
 
     epsilon: float
@@ -105,7 +105,7 @@ class ApproxDP:
     alternative: ClassVar[str] = "the leakiest mechanism with this δ"
 
     def __post_init__(self) -> None:
-        check_positive("ApproxDP", "epsilon", self.epsilon)
+        check_positive("ApproxDP", "epsilon", self.epsilon, or_zero=True)
         if not isinstance(self.delta, int | float | np.floating | np.integer) or not 0 <= self.delta <= 1:
             raise ClaimError(f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}")
         if self.delta == 1:

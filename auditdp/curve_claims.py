@@ -28,10 +28,11 @@ STRENGTHS = 1.04 ** np.arange(-48.0, 17.0)
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
 
 
-def check_positive(kind: str, name: str, value: float) -> None:
-    """Raise a ``ClaimError`` unless a parameter of a claim is a finite positive number."""
-    if not (isinstance(value, int | float | np.floating | np.integer) and value > 0 and math.isfinite(value)):
-        raise ClaimError(f"{kind}: expected finite {name} > 0, got {name}={value!r}")
+def check_positive(kind: str, name: str, value: float, *, or_zero: bool = False) -> None:
+    """Raise a ``ClaimError`` unless a parameter of a claim is a finite positive number, or 0 where that is one."""
+    number = isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)
+    if not (number and (value > 0 or (or_zero and value == 0))):
+        raise ClaimError(f"{kind}: expected finite {name} {'>=' if or_zero else '>'} 0, got {name}={value!r}")
 
 
 class _Curve:
@@ -66,16 +67,16 @@ class _Curve:
 class AccountedDP(_Curve):
     """The whole privacy curve of an accountant: for every epsilon, delta is at most what it says, in both orders.
 
-    The level of a lower bound is the epsilon at the quoted delta. Levels are members of a family of curves, in which the
-    noise is multiplied by a factor; where no family is given, the claim's is the only level, and there is a verdict but no
-    bound.
+    Levels are members of a family of curves, in which the noise is multiplied by a factor, by their epsilon at the quoted
+    delta; where no family is given, the claim's is the only one. A level that is refuted says that its curve is exceeded
+    somewhere, so it is no bound on the mechanism's epsilon at the quoted delta.
 
     Args:
         curve: A privacy curve: an accountant of this project (anything with ``delta_at(epsilon)``), a privacy loss
             distribution of dp-accounting (with ``get_delta_for_epsilon``), a function of epsilon, or a sequence of
             points (epsilon, delta).
         quoted: The delta at which epsilon is quoted.
-        family: For a factor, the curve of the same mechanism with that many times the noise.
+        family: For a factor, the curve of the same mechanism with that many times the noise; more noise allows less.
         source: Where the claim is stated: paper, theorem, version.
 
     Raises:

@@ -105,6 +105,10 @@ class Audit:
             object.__setattr__(self, "pairs", pairs)
         if self.is_promise and not self.inputs:
             raise CollectionError(f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}")
+        if self.inputs and not self.is_promise:
+            raise CollectionError(
+                f"an audit of {self.claim} needs pairs=, and no inputs=, which promises about an estimate have"
+            )
         if not self.is_promise and not hasattr(self.claim, "level"):
             raise CollectionError(f"expected a claim such as PureDP(1.0), got claim={self.claim!r}")
         if self.about is not None and not self.accountants:

@@ -171,7 +171,7 @@ class GameDetails(Details):
 
     Attributes:
         wealth_path: Natural logarithm of the wealth after so many calls.
-        bound_path: Lower bound after so many calls, wherever it rose.
+        bound_path: Lower bound after so many calls, wherever it rose; none where a finding was not confirmed.
         threshold: Logarithm of the wealth that refutes the claim.
         refuted_at: Calls until the claim was refuted.
         forecasters: Those that won most.

@@ -94,21 +94,17 @@ class Unseeded(PerCall):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         parameters = _parameters(function) or {}
-        self._given = {name for name in ("size", "rng") if name in parameters}
+        self.takes_size = takes_size(function)
+        self._takes_rng = "rng" in parameters
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
         """Call the function once for all outputs where it takes a size, else once for each."""
         if not self.takes_size:
             return super().__call__(data, size, rng=rng)
-        return self.function(data, size=size, **({"rng": rng} if "rng" in self._given else {}))
-
-    @property
-    def takes_size(self) -> bool:
-        """Whether the function returns many outputs of one call."""
-        return "size" in self._given
+        return self.function(data, size=size, **({"rng": rng} if self._takes_rng else {}))
 
     def _call(self, data: Any, rng: np.random.Generator) -> Any:
-        return self.function(data, rng=rng) if "rng" in self._given else self.function(data)
+        return self.function(data, rng=rng) if self._takes_rng else self.function(data)
 
 
 def unseeded(function: Callable[..., Any]) -> Unseeded:
@@ -163,9 +159,21 @@ def as_mechanism(function: Any) -> Mechanism:
             "randomness: f(data, size, *, rng) or f(data, rng); where it draws from elsewhere, as libraries do, declare it "
             "with auditdp.unseeded(f)"
         )
-    if "size" in names:
+    if takes_size(function):
         return function  # type: ignore[no-any-return]
     return PerCall(function)  # type: ignore[return-value]
+
+
+def takes_size(function: Any) -> bool:
+    """Return whether a function is given how many outputs to return, as its second argument or as a keyword that it needs.
+
+    Any other ``size`` is an argument of its own, such as how many rows a synthesizer makes.
+    """
+    parameters = (_parameters(function) or {}).values()
+    if any(p.name == "size" and p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+        return True
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional[1:2] == ["size"]
 
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter] | None:

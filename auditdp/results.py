@@ -76,7 +76,8 @@ class Evidence:
         verdict: What this evidence alone supports.
         statement: One sentence: what was seen, with its error probability or its scope.
         assumptions: What the statement rests on.
-        epsilon_lower: Certified lower bound on epsilon (for a Gaussian DP claim, on mu).
+        epsilon_lower: Certified lower bound on the claim's parameter (epsilon, mu or rho); None of an accountant's curve,
+            and where a finding was not confirmed.
         epsilon_upper: Certified upper bound, within the stated scope.
         log_e_value: Natural logarithm of the wealth against the claim; None where no bets were made.
         calls: Executions of the mechanism.

@@ -158,14 +158,17 @@ def _fallen(evidence: Evidence) -> Evidence:
     return replace(evidence, verdict=Verdict.NOT_REFUTED, statement=statement, epsilon_upper=None)
 
 
-def bounds(evidence: Sequence[Evidence]) -> tuple[float | None, float | None]:
-    """Return the lower and the upper bound that go with the verdict.
+def bounds(evidence: Sequence[Evidence], verdict: Verdict) -> tuple[float | None, float | None]:
+    """Return the lower and the upper bound that go with the verdict of an audit.
 
     A violated claim's lower bound is of the evidence that leads, or of the first other that shows the violation. Else, where
     an upper bound is known, the game's lower bound stands against it, so that the two show each other's quality, and
     elsewhere it is the largest of any evidence. An upper bound below the lower one is that of a law or model which the code
     does not follow, and is left out. What counting bounds from above is about the inputs played alone, so it is none here.
+    An inconclusive audit has no bounds: its evidence, which keeps its own, contradicts itself or missed a broken twin.
     """
+    if verdict is Verdict.INCONCLUSIVE:
+        return None, None
     lead = leading(evidence)
     lower = {e.kind: e.epsilon_lower for e in evidence if e.epsilon_lower is not None}
     uppers = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None and e.kind != "counting"]

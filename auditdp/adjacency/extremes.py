@@ -99,7 +99,9 @@ def _telling(part: Part) -> Iterator[Any]:
         case Tuples(parts=parts):
             yield from _crossed([values(each) for each in parts], tuple)
         case Records(fields=fields):
-            yield from _crossed([values(each) for each in fields.values()], lambda row: dict(zip(fields, row, strict=True)))
+            yield from _crossed(
+                [values(each) for each in fields.values()], lambda row: dict(zip(fields, row, strict=True))
+            )
         case Built(target=target, arguments=arguments, named=named):
             count = len(arguments)
             each = [values(part) for part in (*arguments, *named.values())]
@@ -126,7 +128,9 @@ def _crossed(parts: Sequence[list[Any]], made: Callable[[list[Any]], Any]) -> It
     low, high = [part[0] for part in parts], [part[min(1, len(part) - 1)] for part in parts]
     places, longest = range(len(parts)), max(map(len, parts), default=0)
     rows = [low, high]
-    rows += [[*one[:k], other[k], *one[k + 1 :]] for k in places[:MOST_CROSSED] for one, other in ((low, high), (high, low))]
+    rows += [
+        [*one[:k], other[k], *one[k + 1 :]] for k in places[:MOST_CROSSED] for one, other in ((low, high), (high, low))
+    ]
     rows += [[part[k % len(part)] for part in parts] for k in range(2, longest)]
     rows += [[*low[:i], parts[i][k], *low[i + 1 :]] for k in range(2, longest) for i in places if k < len(parts[i])]
     yield from _made(made, rows)

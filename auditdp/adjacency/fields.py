@@ -104,7 +104,9 @@ class Fields:
     @cached_property
     def _corner_cases(self) -> list[Pair]:
         low, high = self._ends
-        found = [self._pair({**high, name: low[name]}, {name: high[name]}, f"corner case: {name}") for name in self.fields]
+        found = [
+            self._pair({**high, name: low[name]}, {name: high[name]}, f"corner case: {name}") for name in self.fields
+        ]
         crossed = [
             self._pair({**base, name: low[name], other: value}, {name: high[name]}, f"corner case: {name}, {other}")
             for name in self.fields

@@ -209,15 +209,10 @@ class Game:
         """Outputs on which the likelihood ratio abstained, since the law that is stated does not list them."""
         return sum(getattr(getattr(t.players[0], "forecaster", None), "unlisted", 0) for t in self.tables)
 
-    def confirmation(self, streams: Streams, *, singly: bool = True) -> Game:
-        """Return a fresh game on the best pair alone: new randomness, no wealth, and what was learned.
-
-        Args:
-            streams: Its randomness.
-            singly: Whether calls are made one by one, by untouched copies of the mechanism.
-        """
+    def confirmation(self, streams: Streams) -> Game:
+        """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""
         fresh = copy.copy(self)
-        fresh.calls = self.calls.singly() if singly else self.calls
+        fresh.calls = self.calls.singly()
         table = copy.copy(self.best)
         if table.recent is not None:
             table.recent = table.recent[:, [self._claim_anchor]]

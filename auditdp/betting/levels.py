@@ -32,17 +32,28 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     """Return the levels that a lower bound can take, with the claim's own among them; increasing.
 
     Levels are the claim times powers of ``ratio``, from 0.001 to 64, so a bound loses at most ``ratio`` to the grid; those
-    of an accountant's curve are its family's.
+    of a claim of 0 are 0 and the powers, and those of an accountant's curve its family's.
     """
     if isinstance(claim, AccountedDP):
         return np.array([*claim.members])
     low, high = GRID_LIMITS
+    if claim.level == 0:
+        return np.append(0.0, level_grid(claim.at(low), ratio=ratio))
     down = max(0, math.ceil(math.log(claim.level / low) / math.log(ratio)))
     up = max(0, math.ceil(math.log(high / claim.level) / math.log(ratio)))
     steps = np.arange(-down, up + 1)
     grid = claim.level * ratio ** steps.astype(float)
     grid[down] = claim.level
     return np.asarray(grid)
+
+
+def is_bound(claim: Claim) -> bool:
+    """Return whether a level of a claim that is refuted is a lower bound on the parameter that the claim is about.
+
+    It is where the claims at all levels from the truth on are true, as of one ε, μ or ρ. A mechanism that exceeds a curve of
+    a family does so somewhere, and its ε at the quoted δ may be smaller than the curve's.
+    """
+    return not isinstance(claim, AccountedDP)
 
 
 class Grid:

@@ -24,10 +24,15 @@ def question_of(parameter: str, delta: float, alpha: float, claim: float | None)
     Raises:
         ConfigurationError: If a number is out of range.
     """
+    for name, value in (("alpha", alpha), ("delta", delta), ("claim", claim)):
+        if not isinstance(value, int | float | np.floating | np.integer | None) or isinstance(value, bool):
+            least = f"; give its {parameter} as a number" if name == "claim" else ""
+            raise ConfigurationError(f"expected {name} as a number, got {value!r}{least}")
     if not 0 < alpha < 1:
         raise ConfigurationError(f"expected alpha between 0 and 1, got {alpha!r}; usual is 0.05")
-    if claim is not None and not (claim > 0 and math.isfinite(claim)):
-        raise ConfigurationError(f"expected a finite claim > 0, got {claim!r}; leave it out to get the bound alone")
+    least = "> 0" if parameter == "mu" else ">= 0"
+    if claim is not None and not (math.isfinite(claim) and (claim > 0 or (claim == 0 and parameter != "mu"))):
+        raise ConfigurationError(f"expected a finite claim {least}, got {claim!r}; leave it out to get the bound alone")
     return Question(curve_of(parameter, delta), float(alpha), None if claim is None else float(claim))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from auditdp.calls.inputs import Inputs, difference, of_tensor
+from auditdp.calls.inputs import Inputs, of_tensor
 from auditdp.calls.leaves import NUMERIC, Raised
 from auditdp.calls.representation import Array, Outputs, Representation, SeenAs, stacked
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
@@ -22,6 +22,14 @@ PROBES = 8
 MOST_PROBED = 32
 """Inputs that are probed, at most."""
 Result = TypeVar("Result")
+
+
+class Run(NamedTuple):
+    """A call that can be made again: its input, how many outputs it has, and the seed of its generator."""
+
+    data: Any
+    size: int
+    seed: int
 
 
 class Calls:
@@ -46,7 +54,6 @@ class Calls:
         self.name = name_of(mechanism)
         self.seeded = is_seeded(mechanism)
         self.inputs = Inputs()
-        self._untouched = _copied(mechanism) if self.seeded else mechanism
         self.like: Array | None = None
         self.labels: list[str] = []
         self.raising = not is_vectorised(mechanism)
@@ -162,10 +169,18 @@ class Calls:
         found.__cause__ = error
         return found
 
-    def changed(self) -> str | None:
-        """Return which part of the mechanism calls have changed, such as '._count', or None."""
-        untouched, used = (getattr(m, "function", m) for m in (self._untouched, self.mechanism))
-        return difference(untouched, used) if self.seeded else None
+    def runs(self, wanted: Sequence[Run]) -> Array:
+        """Return the rows of some calls."""
+        return np.concatenate([self(run.data, run.size, np.random.default_rng(run.seed)) for run in wanted])
+
+    @property
+    def decided(self) -> tuple[Representation | None, bool, Counter[str]]:
+        """How outputs are represented, whether exceptions are, and which were raised: for other calls to take over."""
+        return self._representation, self.raising, self.raised
+
+    @decided.setter
+    def decided(self, decided: tuple[Representation | None, bool, Counter[str]]) -> None:
+        self._representation, self.raising, self.raised = decided
 
     def anew(self) -> Calls:
         """Return the same calls, with nothing decided about how outputs are represented."""
@@ -175,18 +190,12 @@ class Calls:
         return fresh
 
     def singly(self) -> SingleCalls:
-        """Return the same calls made one by one, each by an untouched copy of the mechanism."""
+        """Return the same calls made one by one."""
         return SingleCalls(self)
 
 
 class SingleCalls(Calls):
-    """Makes every call by itself, by a copy of the mechanism that no earlier call has changed.
-
-    What calls leave behind in a mechanism may be of no account (a table that is computed once) or make its outputs dependent
-    (an answer that is remembered). Two copies that made one call each on the same input with different randomness tell: if
-    they are equal, what calls leave behind does not depend on the randomness, and one of them is used for all calls on that
-    input as long as it stays as it is. Otherwise every call has a copy of its own. A mechanism that draws from elsewhere is
-    not copied, since its copies would draw the same.
+    """Makes every call by itself, so that outputs share nothing that the outputs of one call may share.
 
     Args:
         calls: The calls that are made one by one; how their outputs are represented stays the same.
@@ -194,31 +203,11 @@ class SingleCalls(Calls):
 
     def __init__(self, calls: Calls) -> None:
         vars(self).update(vars(calls))
-        self._settled: dict[int, tuple[Mechanism, Mechanism] | None] = {}
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         """Return the outputs of ``size`` calls of one output each."""
         with self.inputs.lent(self.name, data) as (lent,):
-            if not self.seeded:
-                return stacked([self._run(self.mechanism, lent, 1, rng) for _ in range(size)])
-            if id(data) not in self._settled:
-                self._settled[id(data)] = self._settle(lent)
-            if (settled := self._settled[id(data)]) is not None:
-                used, reference = settled
-                state = rng.bit_generator.state
-                outputs = stacked([self._run(used, lent, 1, rng) for _ in range(size)])
-                if not _differ(used, reference):
-                    return outputs
-                rng.bit_generator.state = state
-                self._settled[id(data)] = None
-            return stacked([self._run(copy.deepcopy(self._untouched), lent, 1, rng) for _ in range(size)])
-
-    def _settle(self, data: Any) -> tuple[Mechanism, Mechanism] | None:
-        """Return two copies that made a call each, if these left the same behind."""
-        one, other = (copy.deepcopy(self._untouched) for _ in range(2))
-        for seed, mechanism in enumerate((one, other)):
-            self._run(mechanism, data, 1, np.random.default_rng(seed))
-        return None if _differ(one, other) else (one, other)
+            return stacked([self._run(self.mechanism, lent, 1, rng) for _ in range(size)])
 
 
 def _checked(raw: Any, size: int, name: str) -> Outputs:
@@ -245,14 +234,3 @@ def _checked(raw: Any, size: int, name: str) -> Outputs:
     if isinstance(raw, list):  # which may hold numbers of several types
         return raw
     return outputs if outputs.dtype.kind in NUMERIC else list(outputs)
-
-
-def _differ(one: Any, other: Any) -> bool:
-    return difference(one, other) is not None or difference(other, one) is not None
-
-
-def _copied(mechanism: Mechanism) -> Mechanism:
-    try:
-        return copy.deepcopy(mechanism)
-    except Exception:  # whatever the objects of a user raise
-        return mechanism

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,6 +59,26 @@ class Asked:
             fail_on=self.fail_on or frozenset(configuration.fail_on),
             max_memory=self.max_memory or configuration.max_memory,
             workers=self.workers or configuration.workers,
+        )
+
+    def resumed(self, last: RunRecord) -> Asked:
+        """Return the options with those of the interrupted run in place of what was not given."""
+        recorded = last.arguments
+        alpha = float(
+            f"{math.fsum(entry.alpha for entry in last.alpha_ledger):.12g}"
+        )  # of which there is a share for each
+        return replace(
+            self,
+            paths=self.paths or tuple(recorded["paths"]),
+            keyword=self.keyword or recorded["keyword"],
+            parameters=self.parameters or tuple(recorded["options"]),
+            seed=last.root_seed if self.seed is None else self.seed,
+            alpha=self.alpha if self.alpha is not None else alpha or None,
+            budget=self.budget or recorded["budget"],
+            timeout=recorded["timeout"] if self.timeout is None and recorded["timeout_for_all"] else self.timeout,
+            data=self.data or recorded["data"],
+            mutants=self.mutants or recorded["mutants"],
+            max_memory=self.max_memory or recorded.get("max_memory", ""),
         )
 
     @property

@@ -59,12 +59,14 @@ def carry_out(asked: Asked) -> None:
     known = read_baseline(baseline) if asked.check else None  # one that cannot be read is refused before anything runs
     going_on = continuation(asked) if asked.continued else None
     asked = going_on.asked if going_on is not None else asked
+    last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
+    taken = {}
+    if last is not None and asked.resume and not asked.last_failed:
+        asked = asked.resumed(last)
+        taken = {name: last.arguments[name] for name in ("changed_since", "left_out") if name in last.arguments}
     reports, count, overrides, part = asked.reports, asked.count, asked.overrides, asked.part
     known_format(asked.output)
-    last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
-    seed = asked.seed
-    if seed is None:
-        seed = last.root_seed if last is not None and asked.resume else configuration.seed
+    seed = asked.seed if asked.seed is not None else configuration.seed
     if part is not None and seed is None:
         raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
     root_seed = seed if seed is not None else secrets.randbelow(2**32)
@@ -105,7 +107,7 @@ def carry_out(asked: Asked) -> None:
                 raise typer.Exit(NOTHING)
             if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
                 say(f"every game has as many calls as find {fault.description}, nine times in ten")
-            arguments = asked.recorded(plan, targets, configuration)
+            arguments = asked.recorded(plan, targets, configuration) | taken
             if asked.since:
                 arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
             own = plan.tasks if part is None else part.own(plan.tasks)

@@ -32,10 +32,11 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.game import checked_pairs
 from auditdp.binomial import Floats
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_calls, check_share
+from auditdp.calls.independence import check_calls
 from auditdp.calls.representation import Representation
 from auditdp.claims import Claim, GaussianDP
 from auditdp.details import CountingDetails, UpperBound
+from auditdp.evidence.believing import believed
 from auditdp.evidence.events import largest_losses, told_apart, unseen
 from auditdp.evidence.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
 from auditdp.evidence.tally import Tally
@@ -129,7 +130,7 @@ def counting_evidence(
     if runs < FIRST_RUNS:
         return None
     made, first = Calls(mechanism), list(inputs.values())[:2]
-    check_calls(made, first, own := prefixed(streams, "counting:"), budget=0)
+    check_calls(made, first, own := prefixed(streams, "counting:"))
     tally = Tally(made, list(inputs.values()), streams, most=MOST_OUTPUTS)
     rows = tally.add(FIRST_RUNS)
     first_counts = tally.counts.copy()
@@ -137,7 +138,6 @@ def counting_evidence(
     compare = None if law is None else _comparison([law(data) for data in inputs.values()], made.form)
     if not few and compare is None:
         return None
-    check_share(made, first[0], own, calls)
     rows = [np.concatenate(both) for both in zip(rows, tally.add(runs - FIRST_RUNS), strict=True)]
     error = alpha / (few + (compare is not None))
     place = {same: k for k, same in enumerate(inputs)}
@@ -147,7 +147,8 @@ def counting_evidence(
     followed = compare(tally, rows, error) if compare is not None else None
     if losses is None and followed is None:
         return None
-    return _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
+    found = _evidence(losses, event, followed, tally, played, adjacency, claim, alpha)
+    return believed(found, made, first, own, calls)
 
 
 def _losses(tally: Tally, ends: NDArray[np.intp], claim: Claim, error: float) -> Losses:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_calls, check_finding
+from auditdp.calls.independence import check_calls
 from auditdp.capabilities import capabilities
 from auditdp.details import ClassOfInputs, EstimationDetails
 from auditdp.errors import MechanismError
 from auditdp.evidence import means
+from auditdp.evidence.believing import believed
 from auditdp.evidence.means import Floats
 from auditdp.evidence.promises import Limits, Promise, Unbiased, VarianceAtMost, checked_range
 from auditdp.mechanism import Mechanism, brief, name_of
@@ -82,7 +83,7 @@ def estimation_evidence(
         )
     first = next(iter(inputs.values()))
     made = Calls(mechanism)
-    check_calls(made, first[:2], streams, calls)
+    check_calls(made, first[:2], streams)
     samples = [
         sample
         for k, (name, group) in enumerate(inputs.items())
@@ -98,7 +99,6 @@ def estimation_evidence(
     said = str(promise)[0].upper() + str(promise)[1:]
     undeclared = any(s.limits is None for s in samples)
     if worst is not None:
-        check_finding(made, inputs[worst.name][:2], streams, calls)
         asymptotic, verdict = undeclared and isinstance(promise, Unbiased), Verdict.VIOLATED
         at = f"{'the asymptotic ' if asymptotic else ''}level {alpha:.4g}"
         statement = f"{said} is refuted in {len(refuted)} of {len(classes)} classes at {at}"
@@ -108,7 +108,7 @@ def estimation_evidence(
         statement = f"{said} holds in all {len(classes)} classes with {at}"
         if undecided := [s for s, is_within in zip(samples, within, strict=True) if not is_within]:
             verdict, statement = Verdict.NOT_REFUTED, f"{said} is not refuted, but {_needed(undecided, asymptotic)}"
-    return Evidence(
+    found = Evidence(
         kind="estimation",
         verdict=verdict,
         statement=statement,
@@ -117,6 +117,7 @@ def estimation_evidence(
         counterexample=None if worst is None else Counterexample(pair=worst.name, explanation=_explain(promise, worst)),
         details=EstimationDetails(classes=list(classes.values()), margin=promise.margin),
     )
+    return believed(found, made, first[:2] if worst is None else inputs[worst.name][:2], streams, calls)
 
 
 def _needed(undecided: Sequence[Sample], asymptotic: bool) -> str:

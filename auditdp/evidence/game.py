@@ -2,12 +2,11 @@
 
 Null hypothesis: every pair that is played satisfies the claim. Guarantee: the verdict is VIOLATED, or ε_L exceeds the
 truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping. Assumes that
-calls are independent runs of the mechanism, which is looked at before a game and again where a finding is not confirmed.
+calls are independent runs of the mechanism, which is looked at before anything is believed (``believing.py``).
 
-A finding is confirmed on fresh randomness by calls that are made one by one, each by a copy of the mechanism that no call
-has changed: what outputs of one call share, or what an instance remembers, confirms nothing. The named pair, the best or
-the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names a pair that keeps the claim with
-probability at most alpha. A clean game is never evidence that a mechanism is private.
+A finding is confirmed on fresh randomness by calls that are made one by one: what outputs of one call share confirms
+nothing. The named pair, the best or the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names
+a pair that keeps the claim with probability at most alpha. A clean game is never evidence that a mechanism is private.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from typing import Any
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.game import Game, checked_pairs
+from auditdp.betting.levels import is_bound
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
-from auditdp.betting.state import check_state
 from auditdp.budgets import Fault, Goal
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_finding
 from auditdp.claims import Claim
 from auditdp.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.errors import ConfigurationError, Timeout
+from auditdp.evidence.believing import believed
 from auditdp.evidence.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.opening import Opened, go_on, open_game
 from auditdp.evidence.power import detectable, rarely
@@ -132,9 +131,11 @@ def play_game(
     game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
     parts = go_on(opened, further, recorded, alpha=alpha, stop_when_refuted=not bounded)
     played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
-    if not game.wealth.refuted(alpha):
-        return _not_refuted(played, unsearched(game, adjacency, searched=search))
-    return _refuted(played, streams, smaller_among=adjacency if search and not stop_when_refuted else None)
+    if game.wealth.refuted(alpha):
+        found = _refuted(played, streams, smaller_among=adjacency if search and not stop_when_refuted else None)
+    else:
+        found = _not_refuted(played, unsearched(game, adjacency, searched=search))
+    return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, opened.calls)
 
 
 @dataclass(frozen=True)
@@ -164,14 +165,18 @@ class _Played:
         return SYMBOLS[self.game.claim.parameter]
 
     @property
-    def lower(self) -> float:
-        """The lower bound on that parameter; 0 where there is none."""
+    def level(self) -> float:
+        """The highest level that is refuted; 0 where none is."""
         return self.game.wealth.lower_bound(self.alpha)
 
     @property
     def bound(self) -> str:
-        """The lower bound in words."""
-        return f"{self.symbol} ≥ {outwards(self.lower, up=False)}, {confidence(self.alpha)}"
+        """What that level bounds, or else what is refuted, in words."""
+        claim = self.game.claim
+        shown = (
+            f"{self.symbol} ≥ {outwards(self.level, up=False)}" if is_bound(claim) else f"up to {claim.at(self.level)}"
+        )
+        return f"{shown}, {confidence(self.alpha)}"
 
     @property
     def most_played(self) -> str:
@@ -196,7 +201,7 @@ class _Played:
             verdict=verdict,
             statement=statement,
             assumptions=self.assumptions,
-            epsilon_lower=self.lower,
+            epsilon_lower=self.level if is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE else None,
             log_e_value=self.game.wealth.log_wealth,
             calls=self.opened.used + more,
             counterexample=counterexample,
@@ -216,11 +221,11 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
         growths=growths(game.claim, level) if math.isfinite(level) else [],
         detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
     )
-    shown = f" ({played.bound})" if played.lower > 0 else ""
+    shown = f" ({played.bound})" if played.level > 0 else ""
     power = (
         f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative}) on {played.most_played}"
         if math.isfinite(level)
-        else "they are too few to refute any violation nine times in ten"
+        else "no size of violation is known that they would have refuted nine times in ten"
     )
     statement = f"{count(played.opened.used)} did not refute the claim{shown}; {power}"
     return played.evidence(Verdict.NOT_REFUTED, statement, details)
@@ -233,10 +238,17 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     fresh = confirm(game, streams, f"confirmation{part}", alpha)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
-    seen = f"{count(game.refuted_at)} were enough to refute the claim ({played.bound})"
+    seen = f"{count(game.refuted_at)} were enough to refute the claim"
     if not fresh.wealth.refuted(alpha):
-        return _not_confirmed(played, fresh, details, seen, streams, alpha)
-    statement = f"{seen}, and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
+        statement = (
+            f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is refuted "
+            f"at most once in {1 / played.alpha:,.0f} audits, the outputs of one call may not be independent runs, or the "
+            "violation is too small for so many calls; another seed with more calls tells which"
+        )
+        return played.evidence(
+            Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]), more=fresh.wealth.calls
+        )
+    statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
     more = fresh.wealth.calls
     if smaller_among is not None:
         purpose = f"confirmation of the smallest pair{part}"
@@ -251,22 +263,6 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
             statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
             details = replace(details, smallest=replace(confirmation_of(again, alpha), outputs=None))
     return played.evidence(Verdict.VIOLATED, statement, details, more=more, counterexample=explained(fresh))
-
-
-def _not_confirmed(
-    played: _Played, fresh: Game, details: GameDetails, seen: str, streams: Streams, alpha: float
-) -> Evidence:
-    """Look for a reason why a finding was not confirmed: state, or calls that are not independent runs."""
-    game, calls = played.game, fresh.wealth.calls
-    stateful = check_state(game, streams, alpha)
-    checked = check_finding(game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, played.opened.calls)
-    statement = (
-        f"{seen}, but {calls:,} fresh calls, made one by one, did not confirm it: a true claim is refuted at most once in "
-        f"{1 / played.alpha:,.0f} audits, the outputs of one call may not be independent runs, or the violation is too "
-        "small for so many calls; another seed with more calls tells which"
-    )
-    details = replace(details, independence_calls=(details.independence_calls or 0) + checked)
-    return played.evidence(Verdict.INCONCLUSIVE, statement, details, more=calls + stateful + checked)
 
 
 def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
@@ -298,7 +294,7 @@ def _details(opened: Opened, alpha: float, parts: list[Part]) -> GameDetails:
     )
     return GameDetails(
         wealth_path=list(game.path),
-        bound_path=list(game.bounds),
+        bound_path=list(game.bounds) if is_bound(game.claim) else [],
         threshold=math.log(1 / alpha),
         refuted_at=game.refuted_at,
         forecasters=[ForecasterWealth(name=name, log_wealth=w) for w, name in wealth[:MOST_LISTED]],

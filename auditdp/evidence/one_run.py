@@ -11,6 +11,9 @@ arXiv:2410.22235v1, for the trade-off curve of the claim).
 Several trainings, each with canaries and coins of its own, are one: jointly they are a mechanism of all the coins, in which
 each coin is as protected as in its own training.
 
+Before anything is believed of several trainings, the first is made again after the others, with its generator: where its
+scores differ, trainings depend on each other. Of a mechanism that draws from elsewhere that they do not is assumed.
+
 A finding is not confirmed by a second training, which would cost as much again: alpha is the probability of a false one.
 """
 
@@ -22,18 +25,22 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency
 from auditdp.adjacency.canaries import Canaries
+from auditdp.betting.levels import is_bound
 from auditdp.bounds.curves import curve_of_claim
 from auditdp.bounds.entry import in_one_run
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Bound, Question
 from auditdp.calls import Calls
+from auditdp.calls.independence import REMEDY, SAME
 from auditdp.calls.leaves import Raised
 from auditdp.claims import Claim
 from auditdp.details import OneRunDetails
 from auditdp.errors import AdjacencyError, MechanismError
+from auditdp.evidence.believing import withdrawn
 from auditdp.mechanism import Mechanism
 from auditdp.randomness import Streams, prefixed
 from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
+from auditdp.rounding import confidence, outwards
 
 
 def one_run_evidence(
@@ -72,7 +79,13 @@ def one_run_evidence(
     question = Question(curve_of_claim(claim), alpha, claim.level)
     labels = np.concatenate(coins).astype(np.int8)
     bound = in_one_run(np.concatenate(scores), labels, question, rng=streams("order", 0))
-    return _evidence(bound, claim, adjacency, trainings)
+    found = _evidence(bound, claim, adjacency, trainings)
+    if trainings == 1 or not made.seeded or not (bound.lower > 0 or bound.refuted):
+        return found
+    again = _scores(made, coins[0], streams("training", 0))
+    if np.allclose(again, scores[0], rtol=SAME, atol=SAME * np.abs(scores[0]).max()):
+        return found
+    return withdrawn(found, f"{made.name}: the first training gave other scores when it was made again. {REMEDY}")
 
 
 def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
@@ -98,7 +111,8 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
 
 def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
     runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
-    shown = f"{SYMBOLS[claim.parameter]} ≥ {bound.lower:.4g} with confidence {1 - bound.alpha:.6g}"
+    lower, sure = f"{SYMBOLS[claim.parameter]} ≥ {outwards(bound.lower, up=False)}, ", confidence(bound.alpha)
+    shown = f"({lower if is_bound(claim) else ''}{sure})"
     seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
     common: dict[str, Any] = {
         "kind": "one_run",
@@ -107,7 +121,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
             f"neighbours: {adjacency.name}",
             f"source: {bound.source}",
         ],
-        "epsilon_lower": bound.lower,
+        "epsilon_lower": bound.lower if is_bound(claim) else None,
         "calls": trainings,
         "details": OneRunDetails(
             canaries=adjacency.count, trainings=trainings, method=bound.method, p_value=bound.p_value
@@ -115,7 +129,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
     }
     if not bound.refuted:
         return Evidence(
-            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim ({shown})", **common
+            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim {shown}", **common
         )
     assert bound.p_value is not None  # a claim was given
     explanation = (
@@ -123,7 +137,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
     )
     return Evidence(
         verdict=Verdict.VIOLATED,
-        statement=f"{seen}, which refutes the claim and shows {shown}",
+        statement=f"{seen}, which refutes the claim {shown}",
         counterexample=Counterexample(pair=f"{adjacency.name}, whichever others are there", explanation=explanation),
         **common,
     )

@@ -13,7 +13,7 @@ from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import propose, search_calls
 from auditdp.budgets import Fault, Goal
 from auditdp.calls import Calls
-from auditdp.calls.independence import check_calls, check_share
+from auditdp.calls.independence import check_calls, outputs_to_look
 from auditdp.claims import Claim
 from auditdp.details import Part
 from auditdp.errors import ConfigurationError
@@ -71,15 +71,15 @@ def open_game(
     search: bool,
     bounded: bool,
 ) -> Opened:
-    """Look at independence, decide how many calls there are, and search for further pairs."""
+    """Look at how calls draw, decide how many calls there are, and search for further pairs."""
     made = Calls(mechanism)
-    checked = check_calls(made, [chosen[0].data, chosen[0].neighbour], streams, 0 if find else calls)
+    check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
     templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
     game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
     least, each = calls, calls_of_pair(find, game, alpha) if find else 0
     if find:
         calls = max(least, each * len(game.tables))
-        checked = check_share(made, chosen[0].data, streams, calls)
+    checked = outputs_to_look(calls)
     searched = propose(game, adjacency, search_calls(calls)) if search else 0
     if find is None:
         return Opened(game, calls, checked, searched)

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from auditdp.adjacency import Adjacency, as_adjacency
+from auditdp.calls.untouched import starting_untouched
 from auditdp.capabilities import Capabilities, capabilities
 from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.declaration import Audit
@@ -58,10 +59,14 @@ def gather(
     calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
     if isinstance(claim, Unbiased | VarianceAtMost):
         assert built.inputs is not None  # checked when the audit was made
-        return [estimation_evidence(adapted, claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)]
+        with starting_untouched(adapted):
+            asked = {"alpha": settings.alpha, "calls": calls, "streams": streams}
+            return [estimation_evidence(adapted, claim, built.inputs, **asked)]
     calls -= settings.lacking(built.calls)
     about = _Gathering(built, claim, mechanism, adapted, settings, streams, calls, control=control, bounded=bounded)
-    if not (found := about.evidence()):
+    with starting_untouched(adapted):
+        found = about.evidence()
+    if not found:
         raise CollectionError(
             f"no evidence can be gathered: {about.able.name} states no law or query for evidence={list(about.kinds)}; "
             "add 'game'"

@@ -52,7 +52,7 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         controls += [_control(built, twin, settings, k) for k, twin in enumerate(built.controls)]
     verdict, summary = conclude(evidence, controls)
     lead = leading(evidence)
-    lower, upper = bounds(evidence)
+    lower, upper = bounds(evidence, verdict)
     return AuditResult(
         id=settings.key,
         verdict=verdict,
@@ -83,12 +83,13 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     evidence = gather(built, twin, settings, f"control {number}", control=True, bounded=False)
     judging = [e for e in evidence if e.kind not in ("sensitivity", "support")] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]
+    verdict = blind[0].verdict if blind else leading(judging).verdict
     return ControlResult(
         name=name_of(twin),
-        verdict=blind[0].verdict if blind else leading(judging).verdict,
+        verdict=verdict,
         statement="; ".join(f"{e.kind}: {e.statement}" for e in blind or evidence),
         calls=sum(e.calls for e in evidence),
-        epsilon_lower=bounds(evidence)[0],
+        epsilon_lower=bounds(evidence, verdict)[0],
         blind=[e.kind for e in blind],
     )
 

@@ -123,7 +123,7 @@ def facts(
     if smallest != MISSING and not says(said, smallest):
         alternative = game.detectable_alternative
         seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
-        yield "Would have refuted, 9 times in 10", "nothing: the calls are too few" if smallest == "∞" else seen
+        yield "Would have refuted, 9 times in 10", "not known: the calls are few" if smallest == "∞" else seen
     if game.confirmation is not None:
         yield "Confirmation on fresh randomness", _confirmation(game.confirmation)
     winners = _winners(game)

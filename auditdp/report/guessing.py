@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
-from auditdp.curve_claims import ZeroConcentratedDP
+from auditdp.curve_claims import RenyiDP, ZeroConcentratedDP
 from auditdp.details import ExactDetails, GameDetails
 from auditdp.report.numbers import as_float, bound, level, number, symbol
 from auditdp.results import AuditResult, ClaimRecord, Evidence, Verdict
@@ -136,7 +136,8 @@ def _bounded(result: AuditResult, lead: Evidence) -> str:
     if claim.parameter != "epsilon" or claim.delta:
         least = bound(lower, up=False, against=claimed)
         at = f" at δ = {number(claim.delta)}" if claim.delta else ""
-        return f"The loss is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows {number(claimed, digits=6)}."
+        what = "divergence of that order" if claim.kind == RenyiDP.__name__ else "loss"
+        return f"The {what} is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows {number(claimed, digits=6)}."
     against = _against(_wrong(lower), _wrong(claimed), up=False, after=" after any output")
     return f"There are outputs after which whoever sees them {against} ({sure})."
 

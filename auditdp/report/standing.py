@@ -167,7 +167,7 @@ def detectable(result: AuditResult) -> str:
     for game in details(result.evidence, GameDetails):
         smallest = game.detectable_epsilon
         if smallest == math.inf:
-            return f"no violation of any {symbol(result.claim)}, since the calls are too few"
+            return "no violation of a size that is known, since the calls are few"
         if smallest is not None:
             against = f" ({game.detectable_alternative})" if game.detectable_alternative else ""
             return f"{symbol(result.claim)} = {number(smallest)}{against}"

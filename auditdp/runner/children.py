@@ -23,6 +23,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from auditdp.calls.untouched import die_with_parent
+
 GRACE = 5.0
 """Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""
 TICK = 0.5
@@ -228,12 +230,3 @@ def limit_memory(extra: int | None) -> None:
         has = 0
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (has + extra, hard))
-
-
-def die_with_parent() -> None:
-    """Have the kernel end this process when its parent ends, where it can; a killed parent cannot do it."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)

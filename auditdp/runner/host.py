@@ -21,7 +21,8 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from auditdp.runner.children import ANSWER, GRACE, TICK, Child, Work, die_with_parent, divert, perform, printed_to
+from auditdp.calls.untouched import die_with_parent
+from auditdp.runner.children import ANSWER, GRACE, TICK, Child, Work, divert, perform, printed_to
 from auditdp.runner.collecting import collected_from
 from auditdp.runner.plan import COLLECTED
 

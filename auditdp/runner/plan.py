@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -149,7 +150,12 @@ def discover(
     """
     declared: list[Listed] = []
     failures: list[tuple[str, str]] = []
-    files = audit_files(targets)
+    files = []
+    for path, name in audit_files(targets):
+        if (shown := os.fsencode(path).decode(errors="backslashreplace")) == str(path):
+            files.append((path, name))
+        else:
+            failures.append((shown, "its name is not UTF-8, as records are; rename the file"))
     for (path, name), collected in zip(files, collect([path for path, _ in files]), strict=True):
         found = list(collected.audits)
         if collected.failure:

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from auditdp.calls.untouched import die_with_parent
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.results import RESULT
-from auditdp.runner.children import TICK, die_with_parent
+from auditdp.runner.children import TICK
 from auditdp.runner.plan import Task
 from auditdp.runner.record import digest_of, versions
 from auditdp.runner.workers import Workers

@@ -102,7 +102,9 @@ def _signature(module: str, node: ast.FunctionDef) -> Signature:
     defaults |= {a.arg: value for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)}
     generator = next((name for name in GENERATORS if name in defaults), "")
     level_names = {LEVELS[name]: name for name in defaults if name in LEVELS}
-    others = {generator, "size", *level_names.values()}
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    takes_size = [a.arg for a in positional][1:2] == ["size"] or ("size", None) in ((a.arg, v) for a, v in keywords)
+    others = {generator, *level_names.values()} | ({"size"} if takes_size else set())
     data = next((argument for argument in positional if argument.arg not in others), None)
     if data is None:
         raise ConfigurationError(f"{node.name}: takes no private data; expected a first parameter for it")
@@ -119,7 +121,7 @@ def _signature(module: str, node: ast.FunctionDef) -> Signature:
         data=data.arg,
         annotation=ast.unparse(data.annotation) if data.annotation else "",
         generator=generator,
-        takes_size="size" in defaults,
+        takes_size=takes_size,
         level_names=level_names,
         required=tuple(name for name, value in defaults.items() if value is None and name not in {data.arg, *others}),
         epsilon=epsilon,

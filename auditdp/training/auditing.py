@@ -29,7 +29,7 @@ class AuditedTraining(Checked):
 
     @property
     def history(self) -> list[tuple[int, float]]:
-        """After how many trainings which lower bound was certified, wherever it rose; empty for canaries.
+        """After how many trainings which lower bound was certified, wherever it rose; empty for canaries and for curves.
 
         All of these bounds hold together with the audit's confidence, so one may stop wherever one likes.
         """
@@ -40,10 +40,10 @@ class AuditedTraining(Checked):
         """Draw the lower bound against the trainings, and the claim, on Matplotlib's own new axes unless some are given.
 
         Raises:
-            ConfigurationError: If there is no history, as of an audit by canaries.
+            ConfigurationError: If there is no history, as of an audit by canaries or of an accountant's curve.
         """
         if not self.history:
-            raise ConfigurationError("an audit by canaries has one bound and no history; use plot()")
+            raise ConfigurationError("an audit by canaries, or of an accountant's curve, has no history; use plot()")
         from auditdp.report.notebook import plot_levels
 
         points = [*self.history, (max(self.result.calls, 1), self.history[-1][1])]

@@ -10,10 +10,11 @@ import numpy as np
 
 from auditdp.adjacency import Pair, as_adjacency
 from auditdp.bounds.answers import RUNS, played
-from auditdp.bounds.curves import curve_of_claim
+from auditdp.bounds.curves import EpsilonDelta, curve_of_claim
 from auditdp.bounds.inputs import FEWEST_OUTPUTS, Floats
 from auditdp.bounds.result import Question
 from auditdp.claims import Claim
+from auditdp.curve_claims import AccountedDP
 from auditdp.errors import ConfigurationError, MechanismError
 from auditdp.judgement import claim_of_privacy
 from auditdp.mechanism import name_of
@@ -102,7 +103,9 @@ def level_by_step(
     chosen = sorted(set(np.geomspace(1, last, MOST_STEPS).round().astype(int).tolist() if steps is None else steps))
     if not chosen or chosen[0] < 1 or chosen[-1] > last:
         raise ConfigurationError(f"expected steps in 1..{last}, the steps of a training, got steps={steps!r}")
-    question = Question(curve_of_claim(claim), alpha / len(chosen), claim.level)
+    # The levels of an accountant's curves bound nothing; ε at the δ that it quotes is bounded by itself.
+    curve = EpsilonDelta(claim.quoted) if isinstance(claim, AccountedDP) else curve_of_claim(claim)
+    question = Question(curve, alpha / len(chosen), claim.level)
     bounds = [played(_flat(first[:, :k]), _flat(second[:, :k]), question, seed, [RUNS]).lower for k in chosen]
     return LevelByStep(chosen, bounds, claim_of_privacy(claim, adjacency.name), alpha, trainings)
 

@@ -14,7 +14,7 @@ import numpy as np
 from auditdp.adjacency import Pair
 from auditdp.calls.inputs import of_tensor
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Mechanism, name_of
+from auditdp.mechanism import Mechanism, name_of, takes_size
 
 Attack: TypeAlias = Callable[[Any], Any]
 """What somebody computes who sees what a training releases, and nothing else."""
@@ -76,7 +76,7 @@ def as_training(train: Any, attack: Attack | None = None) -> Any:
     Raises:
         MechanismError: If the trainer is not callable, or takes something else.
     """
-    if not callable(train) or "size" not in signature(train).parameters:
+    if not callable(train) or not takes_size(train):
         return Training(train, attack)
     return train if attack is None else _AttackedBatch(train, attack)
 

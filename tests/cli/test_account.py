@@ -331,7 +331,7 @@ def test_a_plot(project, ending):
         ("compose --part .1 --delta .1", ["--part .1", "EPSILON,DELTA"]),
         ("compose --part .1,0,-3 --delta .1", ["--part .1,0,-3", "EPSILON,DELTA"]),
         ("compose --count 3 --part-epsilon 1 --epsilon 1 --claim 2", ["--claim 2", "--delta instead"]),
-        ("compose --count 3 --part-epsilon 1 --delta .1 --claim -2", ["epsilon > 0", "-2"]),
+        ("compose --count 3 --part-epsilon 1 --delta .1 --claim -2", ["epsilon >= 0", "-2"]),
         ("compose --count 3 --part-epsilon 1 --delta .1 --target-epsilon 2", ["nothing is missing", "--part-epsilon"]),
         ("compose --count 9 --part-delta .1 --delta .1 --target-epsilon 2", ["no value from 1", "larger target"]),
         ("compose --count 9 --target-epsilon 2 --delta 0", ["target delta", "0.0"]),

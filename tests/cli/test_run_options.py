@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -61,6 +62,38 @@ def test_what_x_left_out_is_run_by_resume(five):
     assert names(resumed) == NAMES
     assert resumed.record["status"] == "complete"
     assert resumed.untimed == five.run().untimed
+
+
+def test_resume_takes_the_options_of_the_interrupted_run(five):
+    options = [
+        "audits",
+        "--budget",
+        "quick",
+        "--alpha",
+        ".03",
+        "-k",
+        "not known",
+        "-P",
+        "epsilon=1.5",
+        "--timeout",
+        "50",
+    ]
+    assert names(five.run(*options, "-x")) == ["certified", "crashes"]
+    resumed = five("run", "--resume", "--format", "json")
+    assert names(resumed) == ["certified", "crashes", "violated", "skipped"]
+    assert resumed.untimed == five.run(*options).untimed
+
+
+def test_a_file_whose_name_is_not_utf_8_is_an_error_of_its_own(five):
+    folder = os.fsencode(five.root / "audits")
+    try:
+        with open(os.path.join(folder, b"audit_\xff.py"), "w") as file:
+            file.write(AUDITS)
+    except OSError:
+        pytest.skip("the file system has no such names")
+    found = {result["id"]: result["summary"] for result in five.run("-k", "certified").record["results"]}
+    assert "not UTF-8" in found.pop("audits/audit_\\xff.py")
+    assert [name.rpartition("::")[2] for name in found] == ["certified"]
 
 
 def test_x_without_anything_to_stop_at_is_a_whole_run(five):

@@ -168,6 +168,8 @@ NULLS = {
     "bits": (Bits(1.0), PureDP(1.0), Bits(1.4)),
     "small epsilon": (Response(0.1), PureDP(0.1), Response(0.3)),
     "(epsilon, delta)": (LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), LeakyResponse(1.4, 0.1)),
+    "(0, delta)": (LeakyResponse(0.0, 0.1), ApproxDP(0.0, 0.1), LeakyResponse(0.4, 0.2)),
+    "no loss": (Response(0.0), PureDP(0.0), Response(0.4)),
     "mostly new": (MostlyNew(0.2, 0.25), ApproxDP(0.2, 0.25), MostlyNew(1.0, 0.29)),
     "Gaussian": (GaussianMechanism(1.0), GaussianDP(1.0), GaussianMechanism(0.7)),
     "mixture of (epsilon, delta)": (
@@ -207,7 +209,10 @@ CASES = {
     **{(null, "likelihood ratio"): 200 for null in ("(epsilon, delta)", "Gaussian")},
     **{(null, "score"): 200 for null in ("Laplace", "(epsilon, delta)")},
     **{(null, "classifier"): 200 for null in ("randomised response", "(epsilon, delta)")},
-    **{(null, "mixture"): 200 for null in ("randomised response", "(epsilon, delta)")},
+    **{(null, "mixture"): 200 for null in ("randomised response", "(epsilon, delta)", "(0, delta)")},
+    **{(null, "overconfident"): 500 for null in ("(0, delta)", "no loss")},
+    **{(null, "black box"): 100 for null in ("(0, delta)", "no loss")},
+    **{("(0, delta)", kind): 200 for kind in ("likelihood ratio", "threefold")},
     ("five Laplace", "mixture"): 60,
     **{(null, "threefold"): 300 for null in ("(epsilon, delta)", "Gaussian")},
     **{

@@ -32,7 +32,7 @@ from auditdp.bounds import guesses as guessing
 from auditdp.bounds.curves import EpsilonDelta, Gaussian
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.result import Question, rounded_down, rounded_up
-from auditdp.claims import GaussianDP
+from auditdp.claims import GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
 
 CURVES = [EpsilonDelta(), EpsilonDelta(0.05), Gaussian()]
@@ -505,8 +505,10 @@ NAN = [3.0, math.nan, 1, 0]
         (lambda: from_counts(0, 0, 0, 4), ["n_first > 0", "first=0, n_first=0"]),
         (lambda: from_counts(1.5, 4, 0, 4), ["whole numbers", "1.5"]),
         (lambda: from_counts(1, 4, 0, 4, alpha=0), ["alpha between 0 and 1", "0"]),
-        (lambda: from_counts(1, 4, 0, 4, claim=-1), ["claim > 0", "-1", "leave it out"]),
-        (lambda: from_counts(1, 4, 0, 4, claim=math.nan), ["claim > 0", "nan"]),
+        (lambda: from_counts(1, 4, 0, 4, claim=-1), ["claim >= 0", "-1", "leave it out"]),
+        (lambda: from_outputs([1.0] * 30, [0.0] * 30, claim=PureDP(1.0)), ["claim as a number", "PureDP(epsilon=1.0"]),
+        (lambda: from_guesses(3, 4, alpha="5%"), ["alpha as a number", "'5%'"]),
+        (lambda: from_counts(1, 4, 0, 4, claim=math.nan), ["claim >= 0", "nan"]),
         (lambda: from_counts(1, 4, 0, 4, delta=1.0), ["delta in [0, 1)", "1.0"]),
         (lambda: from_counts(1, 4, 0, 4, delta=math.nan), ["delta in [0, 1)", "nan"]),
         (lambda: from_counts(1, 4, 0, 4, parameter="mu", delta=0.1), ["delta=0.1 has no meaning for mu"]),

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import auditdp
-from auditdp import LaplaceLaw, PrivacyViolation, PureDP, assert_private, check
+from auditdp import LaplaceLaw, PrivacyViolation, PureDP, Unbiased, assert_private, check
 from auditdp.checking import Checked
-from auditdp.errors import ConfigurationError, MechanismError
+from auditdp.errors import CollectionError, ConfigurationError, MechanismError
 from auditdp.judgement import Settings, run_audit
 from auditdp.results import RESULT, Verdict
 from auditdp.training import audit_training
@@ -200,6 +200,23 @@ def test_a_check_in_a_thread_leaves_signals_alone():
 def test_a_setting_that_cannot_be_used_is_refused(options):
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         check(noisy, PureDP(1.0), [(10, 11)], **options)
+
+
+def test_promises_are_checked_too():
+    def noisy(data, size, *, rng):
+        return data + rng.normal(size=size)
+
+    promise, inputs = Unbiased(float, margin=0.5), {"one": [1.0]}
+    assert check(noisy, promise, inputs=inputs, calls=4_000).verdict is Verdict.EQUIVALENT
+    assert assert_private(noisy, promise, inputs=inputs, calls=4_000).verdict is Verdict.EQUIVALENT
+    with pytest.raises(PrivacyViolation, match="is not unbiased"):
+        assert_private(lambda x, rng: 2 + noisy(x, 1, rng=rng)[0], promise, inputs=inputs, calls=4_000)
+    with pytest.raises(CollectionError, match="needs inputs="):
+        check(noisy, promise)
+    with pytest.raises(CollectionError, match="needs pairs="):
+        check(noisy, PureDP(1.0))
+    with pytest.raises(CollectionError, match="and no inputs="):
+        check(noisy, PureDP(1.0), [(0, 1)], inputs=inputs)
 
 
 def test_a_mechanism_that_cannot_be_used_is_an_error():

@@ -8,7 +8,9 @@ import pytest
 from scipy import integrate
 from scipy.stats import norm
 
+from auditdp.betting.levels import level_grid
 from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.dominating import DominatingPair
 from auditdp.errors import AuditError, ClaimError
 
 NOT_A_LEVEL = [0, -1, -0.5, math.nan, math.inf, -math.inf, "1", None, 1j, [1.0]]
@@ -32,12 +34,25 @@ def reveal_or_response(epsilon, delta):
     return [(1 - delta) * a, (1 - delta) * b, delta, 0.0], [(1 - delta) * c, (1 - delta) * d, 0.0, delta]
 
 
-@pytest.mark.parametrize("value", NOT_A_LEVEL, ids=repr)
+@pytest.mark.parametrize("value", [value for value in NOT_A_LEVEL if value != 0], ids=repr)
 @pytest.mark.parametrize("claim", [PureDP, lambda v: ApproxDP(v, 0.1), GaussianDP], ids=["pure", "approx", "gaussian"])
 def test_a_level_that_is_not_a_positive_finite_number_is_refused(claim, value):
     with pytest.raises(ClaimError) as caught:
         claim(value)
     assert repr(value) in str(caught.value)
+
+
+def test_an_epsilon_may_be_0_and_a_mu_may_not():
+    """Total variation: a fair coin is guessed with probability (1 + δ)/2, and with 1/2 where δ is 0 too."""
+    assert ApproxDP(0.0, 0.1).delta_at(0.0) == ApproxDP(0, 0.1).delta_at(2.0) == 0.1
+    assert PureDP(0.0).posterior_cap() == ApproxDP(0.0, 0.0).posterior_cap() == 0.5
+    assert PureDP(0).delta_at(0.0) == 0.0
+    pair = DominatingPair.of(ApproxDP(0.0, 0.1).statements())
+    assert pair.p.tolist() == pytest.approx([0.0, 0.45, 0.45, 0.1])
+    assert pair.hockey_stick(0.0) == pytest.approx(0.1)
+    assert level_grid(ApproxDP(0.0, 0.1))[:2].tolist() == pytest.approx([0.0, 1e-3])
+    with pytest.raises(ClaimError, match="mu=0"):
+        GaussianDP(0)
 
 
 @pytest.mark.parametrize("delta", NOT_A_DELTA, ids=repr)
@@ -128,7 +143,7 @@ def test_at_changes_the_level_and_nothing_else(claim):
     assert getattr(other, "delta", None) == getattr(claim, "delta", None)
     assert claim.level == 1.0
     with pytest.raises(ClaimError):
-        claim.at(0.0)
+        claim.at(-1.0)
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.1), GaussianDP(1.0)])

@@ -1,13 +1,14 @@
 """Claims of a whole curve: their points, their levels, and what the game makes of them."""
 
 import math
+import re
 from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, Pair, RenyiDP, ZeroConcentratedDP
+from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, Pair, PureDP, RenyiDP, ZeroConcentratedDP
 from auditdp.accountants.dp_sgd import PLDLower, PLDUpper
 from auditdp.betting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
@@ -16,7 +17,9 @@ from auditdp.betting.power import detectable_level
 from auditdp.errors import ClaimError
 from auditdp.judgement import Settings, run_audit
 from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.report import numbers
+from auditdp.report.guessing import guessing
+from auditdp.results import SYMBOLS, Verdict
 from auditdp.testing import GaussianMechanism
 
 
@@ -147,7 +150,41 @@ def test_an_audit_of_a_curve_is_played_and_has_no_other_evidence_of_the_claim(cl
         assert result.verdict is verdict
         assert {evidence.kind for evidence in result.evidence} <= {"game", "sensitivity"}
         assert result.claim.parameter == parameter
-        assert result.epsilon_lower is not None
+        assert (result.epsilon_lower is None) is isinstance(claim, AccountedDP)
+
+
+def response(epsilon):
+    """Randomised response, of which everything is known: the loss is epsilon at every small δ."""
+    return lambda data, rng: data if rng.random() < 1 / (1 + math.exp(-epsilon)) else 1 - data
+
+
+@pytest.mark.parametrize(
+    ("claim", "truth"),
+    [
+        (PureDP(0.5), 1.0),
+        (ApproxDP(0.5, 1e-5), 1.0),
+        (GaussianDP(0.5), 2 * norm.ppf(1 / (1 + math.exp(-1.0)))),
+        (ZeroConcentratedDP(0.05), 0.5),  # at most, as ε-DP is ε²/2-zCDP
+        (RenyiDP(2.0, 0.1), math.log((math.exp(2.0) + math.exp(-1.0)) / (1 + math.exp(1.0)))),
+        (AccountedDP(GaussianDP(0.3).delta_at, quoted=1e-5, family=lambda f: GaussianDP(0.3 / f).delta_at), 1.0),
+    ],
+    ids=str,
+)
+def test_no_number_called_epsilon_mu_or_rho_is_above_the_truth(claim, truth):
+    """The curve is exceeded near ε = 0, and far from it where its ε is quoted: its level says nothing there."""
+    result = run_audit(Audit(response(1.0), claim, [(1, 0)]), Settings(alpha=1e-4, calls=4_000, root_seed=1))
+    assert result.verdict is Verdict.VIOLATED
+    text = " ".join([result.summary, guessing(result), numbers.bounds(result)])
+    letters = f"[{SYMBOLS[claim.parameter]}ε] [≥=] ([0-9.]+)|([0-9.]+) ≤ [{SYMBOLS[claim.parameter]}ε]"
+    printed = [float(one or other) for one, other in re.findall(letters, text)]
+    assert all(number <= truth for number in printed), text
+    if isinstance(claim, AccountedDP):
+        assert not printed
+        assert "refute the claim (up to the curve through (" in result.summary
+        assert result.evidence[0].details.bound_path == []
+    else:
+        assert claim.level <= result.epsilon_lower <= truth
+        assert printed
 
 
 def test_what_a_clean_game_would_have_found_is_stated_for_every_claim():

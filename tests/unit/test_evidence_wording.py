@@ -114,7 +114,7 @@ def test_calls_that_are_too_few_for_any_violation_are_said_to_be():
     found = play_game(Response(1.0), PureDP(1.0), Neighbours([(0, 1)]), alpha=1e-6, calls=8, streams=streams)
     assert (
         found.statement
-        == "8 calls did not refute the claim; they are too few to refute any violation nine times in ten"
+        == "8 calls did not refute the claim; no size of violation is known that they would have refuted nine times in ten"
     )
 
 

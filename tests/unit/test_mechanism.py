@@ -95,6 +95,23 @@ def test_an_adapted_mechanism_keeps_its_optional_methods():
     assert name_of(adapted) == "one output"
 
 
+def rows_of(data, rng, epsilon=1.0, size=3):
+    return [data + rng.laplace(scale=1 / epsilon) for _ in range(size)]
+
+
+def named_rows(data, *, rng, size=3):
+    return rows_of(data, rng, size=size)
+
+
+@pytest.mark.parametrize("function", [rows_of, named_rows, functools.partial(rows_of, size=2)])
+def test_a_size_of_its_own_is_an_argument_like_any_other(function):
+    outputs = as_mechanism(function)(0.0, 5, rng=np.random.default_rng(1))
+    assert len(outputs) == 5
+    assert {len(output) for output in outputs} == {2 if isinstance(function, functools.partial) else 3}
+    assert not unseeded(lambda data, rows=1, size=3: [0] * size).takes_size
+    assert unseeded(lambda data, *, size: [0] * size).takes_size
+
+
 def test_builtins_without_a_signature_are_taken_at_their_word():
     assert as_mechanism(max) is max
     with pytest.raises(MechanismError, match="max raised TypeError"):

@@ -289,16 +289,20 @@ def test_the_order_of_verdicts():
 
 def test_the_bounds_are_those_of_the_evidence_that_leads():
     worst = replace(LAW, verdict=Verdict.VIOLATED, epsilon_lower=2.0, epsilon_upper=2.0)
-    assert bounds([worst, PLAYED]) == (2.0, 2.0)
-    assert bounds([worst, CLEAN]) == (2.0, 2.0)
-    assert bounds([LAW, CLEAN]) == (0.9, 1.0)
-    assert bounds([replace(worst, epsilon_lower=None, epsilon_upper=None), PLAYED]) == (1.5, None)
-    assert bounds([CLEAN, CALIBRATION]) == (0.9, None)
+    assert bounds([worst, PLAYED], Verdict.VIOLATED) == (2.0, 2.0)
+    assert bounds([worst, CLEAN], Verdict.VIOLATED) == (2.0, 2.0)
+    assert bounds([LAW, CLEAN], Verdict.CERTIFIED) == (0.9, 1.0)
+    assert bounds([replace(worst, epsilon_lower=None, epsilon_upper=None), PLAYED], Verdict.VIOLATED) == (1.5, None)
+    assert bounds([CLEAN, CALIBRATION], Verdict.MISCALIBRATED) == (0.9, None)
 
 
 def test_an_upper_bound_that_the_game_exceeds_is_no_bound_on_the_code():
-    assert bounds([LAW, PLAYED]) == (1.5, None)
-    assert bounds([LAW, replace(CLEAN, epsilon_lower=1.2)]) == (1.2, None)
+    assert bounds([LAW, PLAYED], Verdict.VIOLATED) == (1.5, None)
+
+
+def test_an_inconclusive_audit_has_no_bounds():
+    for evidence in ([LAW, replace(CLEAN, epsilon_lower=1.2)], [PLAYED, CALIBRATION]):
+        assert bounds(evidence, Verdict.INCONCLUSIVE) == (None, None)
 
 
 def test_wealth_and_counterexample_are_those_of_the_evidence_that_leads():

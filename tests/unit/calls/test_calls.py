@@ -1,6 +1,5 @@
 """Calls of a mechanism: what is refused, inputs that stay as they are, rows of one kind, and calls one by one."""
 
-import functools
 import math
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from auditdp.calls import Calls
 from auditdp.errors import MechanismError, RaisedError, Timeout
 from auditdp.mechanism import as_mechanism, unseeded
-from auditdp.testing import LaplaceMechanism
 
 
 def rng(seed=0):
@@ -225,45 +223,14 @@ class Remembering:
         return np.full(size, data + self.answer)
 
 
-class Counting(LaplaceMechanism):
-    """Adds how many calls it has answered."""
-
-    made = 0
-
-    def __call__(self, data, size, *, rng):
-        object.__setattr__(self, "made", self.made + 1)
-        return super().__call__(data, size, rng=rng) + 100 * self.made
-
-
-class Tabled:
-    """Computes a table once, which does not depend on the randomness."""
-
-    tables = 0
-
-    @functools.cached_property
-    def table(self):
-        type(self).tables += 1
-        return np.arange(4.0)
-
-    def __call__(self, data, size, *, rng):
-        return self.table[0] + rng.laplace(size=size)
-
-
 def shared_half(data, size, *, rng):
     return data + rng.normal(size=size) + rng.normal()
 
 
 def test_calls_one_by_one_share_nothing():
-    """Neither noise that a call shares, nor what an instance remembers."""
+    """Not even noise that the outputs of one call share."""
     rows = Calls(shared_half).singly()(0.0, 4_000, rng())
     assert abs(np.corrcoef(rows[:-1], rows[1:])[0, 1]) < 0.1  # within a call it is 1/2
-    assert len(set(Calls(Remembering()).singly()(0.0, 50, rng()).tolist())) == 50
-    assert np.abs(Calls(Counting(1.0)).singly()(0.0, 50, rng()) - 100).max() < 50
-
-
-def test_what_does_not_depend_on_the_randomness_is_computed_once_for_all_single_calls():
-    Calls(Tabled()).singly()(0.0, 500, rng())
-    assert Tabled.tables == 2
 
 
 def test_single_calls_of_what_draws_from_elsewhere_go_on_drawing():

@@ -1,0 +1,61 @@
+"""What passes before evidence that rests on calls is believed: a look at whether these are independent runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from auditdp.calls import Calls
+from auditdp.calls.independence import look
+from auditdp.details import GameDetails
+from auditdp.randomness import Streams
+from auditdp.results import Evidence, Verdict
+
+ONE_OUTPUT = (
+    "every call on an input gave the same output: a mechanism that drew its noise before all calls (when it was imported or "
+    "made, or from the data by a seed) cannot be told from one without noise, and the finding is about either"
+)
+"""What a finding says where nothing was drawn in any call that was looked at."""
+UNLOOKED = "no noise is kept from the first call on, for which the mechanism was not called in a process of its own"
+"""An assumption, where a platform, an input or the budget did not allow that."""
+
+
+def believed(evidence: Evidence, calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> Evidence:
+    """Return evidence whose calls look independent; else evidence of that alone, which decides and bounds nothing.
+
+    A mechanism whose calls are independent passes but for a probability of a few 1e-6 (``auditdp.calls.independence``).
+
+    Args:
+        evidence: What was found.
+        calls: With what.
+        inputs: Those that it is about, one or two.
+        streams: Randomness by (purpose, number).
+        budget: Calls that were made.
+    """
+    finding = evidence.verdict is not Verdict.NOT_REFUTED
+    looked, details = look(calls, inputs, streams, budget, finding=finding), evidence.details
+    made = evidence.calls
+    if isinstance(details, GameDetails):  # some of its calls were kept for this
+        made += looked.outputs - (details.independence_calls or 0)
+        details = replace(details, independence_calls=looked.outputs)
+    evidence = replace(evidence, calls=made, details=details)
+    if looked.dependent:
+        return withdrawn(evidence, looked.dependent)
+    if looked.constant and evidence.verdict is Verdict.VIOLATED:
+        evidence = replace(evidence, statement=f"{evidence.statement}; {ONE_OUTPUT}")
+    return evidence if looked.untouched else replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
+
+
+def withdrawn(evidence: Evidence, reason: str) -> Evidence:
+    """Return evidence that decides and bounds nothing, for this reason."""
+    details = evidence.details
+    return replace(
+        evidence,
+        verdict=Verdict.INCONCLUSIVE,
+        statement=reason,
+        epsilon_lower=None,
+        epsilon_upper=None,
+        counterexample=None,
+        details=replace(details, bound_path=[]) if isinstance(details, GameDetails) else details,
+    )
