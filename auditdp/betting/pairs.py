@@ -253,7 +253,10 @@ class _Search:
         alike = {(scored.where, f"{scored.far:.2g} {scored.loss:.2g}"): scored for scored in reversed(better)}
         most = max((scored.far for scored in listed), default=0.0)
         return [
-            (scored.pair, float(np.clip((scored.far / most) ** 2 if most else np.inf, 1.0, MOST_PROMISED)))
+            (
+                scored.pair,
+                min(max((scored.far / most) ** 2, 1.0), MOST_PROMISED) if 0 < most < np.inf else MOST_PROMISED,
+            )
             for scored in list(reversed(alike.values())) or others[:1]
         ]
 

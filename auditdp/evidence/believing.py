@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from auditdp.calls import Calls
-from auditdp.calls.independence import look
+from auditdp.calls.independence import LEAST_BUDGET, look
 from auditdp.details import GameDetails
 from auditdp.randomness import Streams
 from auditdp.results import Evidence, Verdict
@@ -34,6 +34,8 @@ def believed(evidence: Evidence, calls: Calls, inputs: Sequence[Any], streams: S
         budget: Calls that were made.
     """
     finding = evidence.verdict is not Verdict.NOT_REFUTED
+    if budget < LEAST_BUDGET and not finding:  # too few to have been shown anything by
+        return replace(evidence, assumptions=[*evidence.assumptions, UNLOOKED])
     looked, details = look(calls, inputs, streams, budget, finding=finding), evidence.details
     made = evidence.calls
     if isinstance(details, GameDetails):  # some of its calls were kept for this

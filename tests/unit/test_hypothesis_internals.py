@@ -61,9 +61,20 @@ def test_strategies_of_parts_have_those_parts():
     assert (built.target, list(records.fields), list(built.named)) == (complex, ["x"], ["imag"]), CHANGED
 
 
+def test_lists_are_read():
+    lists = internals.part_of(st.lists(st.booleans(), min_size=1, max_size=3))
+    assert (type(internals.part_of(lists.element)), lists.least, lists.most, lists.keys) == (
+        internals.Booleans,
+        1,
+        3,
+        (),
+    ), CHANGED
+    assert len(internals.part_of(st.lists(st.integers(), unique=True)).keys) == 1, CHANGED
+
+
 def test_what_has_no_known_structure_is_a_part_of_no_family():
     optional = st.fixed_dictionaries({"a": st.none()}, optional={"b": st.none()})
-    for strategy in (st.lists(st.integers()), optional, st.none()):
+    for strategy in (optional, st.dates(), st.nothing()):
         assert type(internals.part_of(strategy)) is internals.Part, CHANGED
 
 

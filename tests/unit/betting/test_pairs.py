@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from auditdp import Audit
 from auditdp.adjacency import AnyValues, Box, EdgeLDP, Fields, Neighbours, Pair, QueryAnswers, Records, Rows
 from auditdp.betting import pairs as module
 from auditdp.betting.forecasters import default_forecasters
@@ -12,9 +13,10 @@ from auditdp.betting.pairs import FEWEST_CALLS, MOST_PROPOSED, can_search, propo
 from auditdp.claims import PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.game import play_game
+from auditdp.judgement import Settings, run_audit
 from auditdp.randomness import stream
 from auditdp.results import Verdict
-from auditdp.testing import Response
+from auditdp.testing import LaplaceMechanism, Response
 
 LEAKING = 20
 CLAIM = PureDP(1.0)
@@ -158,7 +160,8 @@ def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest
     assert evidence.verdict is Verdict.VIOLATED
     assert evidence.details.search_calls > 0
     assert 1.0 <= evidence.epsilon_lower <= 6.0
-    played = 64 + 8  # to see whether calls are independent, and what outputs look like
+    played = 64 + 8  # to see whether outputs of one call are independent, and what they look like
+    played += evidence.details.independence_calls + 1  # which are made again
     assert evidence.calls <= mechanism.calls <= evidence.calls + played + 16 * module.SHRINK_EXAMPLES
     smallest = evidence.details.smallest
     assert evidence.counterexample.pair == smallest.pair
@@ -320,3 +323,26 @@ def test_a_pair_that_loses_less_than_twice_the_claim_is_proposed(fault):
         assert propose(game, adjacency, 5_000) <= 5_000
         found.append(max(mechanism.level(table.pair) for table in game.tables[len(pairs) :]))
     assert min(found) >= level - 1e-9
+
+
+def counted_numbers(rows, rng):
+    """Noise of a count that is too small, which raises where a row is a text."""
+    return sum(row >= 0 for row in rows) + rng.laplace(scale=0.2)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_finding_is_not_lost_to_candidates_that_cannot_be_played(seed):
+    rows = Rows(st.one_of(st.integers(0, 100), st.text(max_size=3)), "add/remove")
+    settings = Settings(alpha=0.05, calls=20_000, root_seed=seed)
+    assert run_audit(Audit(counted_numbers, PureDP(1.0), rows), settings).verdict is Verdict.VIOLATED
+
+
+def test_what_comes_after_a_finding_does_not_take_it_away(monkeypatch):
+    def fails(*args, **options):
+        raise RuntimeError("no more")
+
+    monkeypatch.setattr("auditdp.evidence.game.confirm_smaller", fails)
+    monkeypatch.setattr("auditdp.judgement.gathering.sensitivity_evidence", fails)
+    result = run_audit(Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()), Settings(0.05, 2_000, 1))
+    assert result.verdict is Verdict.VIOLATED
+    assert any("the look for a smaller pair ended with RuntimeError" in found.statement for found in result.evidence)
