@@ -379,6 +379,8 @@ def test_an_untouched_process_makes_the_same_calls_and_ends():
 class Unsendable:
     """An input that no other process can be sent."""
 
+    name = "cannot be sent"
+
     def __reduce__(self):
         raise TypeError("stays here")
 
@@ -386,7 +388,9 @@ class Unsendable:
         return self
 
 
-@pytest.mark.parametrize("data", [Unsendable(), "dies", "waits", "raises there"], ids=str)
+@pytest.mark.parametrize(
+    "data", [Unsendable(), "dies", "waits", "raises there"], ids=lambda data: getattr(data, "name", data)
+)
 def test_where_no_other_process_can_make_the_calls_that_is_assumed(data, monkeypatch):
     monkeypatch.setattr("auditdp.calls.independence.PATIENCE", 0.2)
     here = os.getpid()
