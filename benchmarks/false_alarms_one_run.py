@@ -20,6 +20,7 @@ from auditdp.claims import Claim
 from auditdp.dominating import DominatingPair, Floats
 from auditdp.evidence.one_run import one_run_evidence
 from auditdp.mechanism import PerCall
+from auditdp.randomness import stream
 from auditdp.results import Verdict
 
 ALPHA = 0.05
@@ -84,14 +85,14 @@ def refuted(
     """
     holds = ApproxDP(canaries.claim.level, canaries.at_once) if canaries.at_once else canaries.claim
     found = 0
-    for _ in range(repeats):
+    for seed in rng.integers(2**63, size=repeats).tolist():
         evidence = one_run_evidence(
             PerCall(canaries),
             claimed or holds,
             Canaries(CANARIES),
             alpha=ALPHA,
             trainings=trainings,
-            streams=lambda *_: rng,
+            streams=partial(stream, seed),
         )
         found += evidence.verdict is Verdict.VIOLATED
     return found

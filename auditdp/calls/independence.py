@@ -44,6 +44,8 @@ SHARE = 50
 """A fiftieth of an audit's calls shows whether they are independent; half of them where a finding has statistics alone."""
 FEWEST, MOST, MOST_UNSEEDED = 4, 1_024, 2_048
 """Outputs that are made for that: at least, at most, and at most where a mechanism draws from elsewhere."""
+FEWEST_ALIKE = 11
+"""Calls with the same two outputs, which differ, that no chance explains: each has at most 1/4, all of them 4^-10."""
 LEAST_BUDGET = 40
 """Calls of which those for it are kept from the first; of fewer they come on top."""
 PROCESSES = 40
@@ -256,7 +258,7 @@ def independence(rows: Sequence[Array]) -> str:
         rows: The outputs on every input, each shape (calls, 2, ...), calls one after the other.
     """
     for side in rows:
-        if len(side) > 1 and (side == side[0]).all() and (side[0, 0] != side[0, 1]).any():
+        if len(side) >= FEWEST_ALIKE and (side == side[0]).all() and (side[0, 0] != side[0, 1]).any():
             return (
                 f"gives the same {len(side)} times two outputs whatever generator it is given, so it seeds one of its own; "
                 "draw everything from the rng that it is given"

@@ -59,12 +59,13 @@ def carry_out(asked: Asked) -> None:
     known = read_baseline(baseline) if asked.check else None  # one that cannot be read is refused before anything runs
     going_on = continuation(asked) if asked.continued else None
     asked = going_on.asked if going_on is not None else asked
+    part = asked.part
     last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
     taken = {}
     if last is not None and asked.resume and not asked.last_failed:
         asked = asked.resumed(last)
         taken = {name: last.arguments[name] for name in ("changed_since", "left_out") if name in last.arguments}
-    reports, count, overrides, part = asked.reports, asked.count, asked.overrides, asked.part
+    reports, count, overrides = asked.reports, asked.count, asked.overrides
     known_format(asked.output)
     seed = asked.seed if asked.seed is not None else configuration.seed
     if part is not None and seed is None:

@@ -49,7 +49,6 @@ declare("of_an_input_that_is_changed", lambda data, rng: data.sort(), pairs=[([2
 declare("of_randomness_from_elsewhere", lambda data, size, *, rng: np.random.default_rng().random(size))
 declare("the_same_twice", coin, pairs=[(1, 0), ([2, 3], [2, 3])])
 declare("of_shared_noise", SharedNoise(1.0))
-declare("epsilon_zero", coin, epsilon=0.0)
 declare("epsilon_negative", coin, epsilon=-1.5)
 declare("epsilon_nan", coin, epsilon=math.nan)
 declare("epsilon_infinite", coin, epsilon=math.inf)
@@ -112,10 +111,9 @@ SAID = {
     "of_no_rng": ["no_rng: takes data, size", "needs an argument 'rng'"],
     "of_a_number": ["expected a mechanism", "f(data, rng), got 3"],
     "of_shared_noise": ["SharedNoise: all 64 outputs of one call are equal", "draw fresh noise"],
-    "epsilon_zero": ["expected finite epsilon > 0, got epsilon=0.0"],
-    "epsilon_negative": ["expected finite epsilon > 0, got epsilon=-1.5"],
-    "epsilon_nan": ["expected finite epsilon > 0, got epsilon=nan"],
-    "epsilon_infinite": ["expected finite epsilon > 0, got epsilon=inf"],
+    "epsilon_negative": ["expected finite epsilon >= 0, got epsilon=-1.5"],
+    "epsilon_nan": ["expected finite epsilon >= 0, got epsilon=nan"],
+    "epsilon_infinite": ["expected finite epsilon >= 0, got epsilon=inf"],
     "delta_above_one": ["expected delta in [0, 1], got delta=1.5"],
     "delta_one": ["every mechanism is (epsilon, 1)-DP", "state delta < 1"],
     "delta_negative": ["expected delta in [0, 1], got delta=-0.5"],

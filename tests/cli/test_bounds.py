@@ -129,7 +129,7 @@ SCORED = ["--scores", "score", "--labels", "in", "--design", "coin"]
         (["s.csv", *SCORED, "--delta", "0.1", "--method", "scan"], ["'scan' does not fit coin", "delta=0.1"]),
         (["s.csv", *SCORED, "--delta", "1"], ["delta in [0, 1)", "1.0"]),
         (["s.csv", *SCORED, "--alpha", "5"], ["alpha between 0 and 1", "5.0"]),
-        (["s.csv", *SCORED, "--claim", "0"], ["claim > 0", "0.0"]),
+        (["s.csv", *SCORED, "--claim", "-1"], ["claim >= 0", "-1.0"]),
         (["s.csv", *SCORED, "--parameter", "nu"], ["--parameter", "'nu'"]),
         (["s.csv", "--guesses", "score", "--labels", "in"], ["column 'score'", "1 for in and 0 for out"]),
         (["s.csv", "--first", "score"], ["--second is missing"]),

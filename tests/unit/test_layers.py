@@ -88,7 +88,7 @@ ROOMS = {
         "dominating",
     },
     "search": {*GROUND, "mechanism", "adjacency"},
-    "betting": {*CORE, "search", "threads"} - {"results"},
+    "betting": {*CORE, "search", "threads", "watching"} - {"results"},
     "accountants": CORE,
     "evidence": {*CORE, "binomial", "betting", "bounds", "search", "accountants", "watching"},
     "declaration": {*CORE, "config", "betting", "accountants", "evidence"},

@@ -195,6 +195,13 @@ def test_independent_calls_are_refused_as_rarely_as_stated(kind, monkeypatch, re
     assert refused <= most, f"{refused} of {samples} refused at .02, at most {most} (alpha of this test: 1e-6)"
 
 
+def test_equal_outputs_are_dependent_only_where_chance_does_not_explain_them():
+    """Two bits that differ come with probability 1/4: eleven times the same once in 10^6 times, and ten times more often."""
+    told = [independence([np.tile([[0.0, 1.0]], (count, 1))]) for count in range(2, 12)]
+    assert told[:-1] == [""] * 9
+    assert "the same 11 times two outputs" in told[-1]
+
+
 @pytest.mark.parametrize("values", [[3.0, 1.0, 2.0, 4.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4], ids=str)
 def test_the_bet_on_equal_outputs_of_one_process_is_fair(values):
     """Over all orders of the second outputs, on two inputs, the mean e-value is 1."""
