@@ -223,8 +223,8 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
                 kept = kept.filter(condition)
             return kept
         case Lists(element=element, least=least, most=most, keys=keys):
-            size = {"min_size": least, "max_size": None if most == math.inf else int(most)}
-            strategy = st.lists(with_extremes(element), unique_by=tuple(keys) or None, **size)
+            longest = None if most == math.inf else int(most)
+            strategy = st.lists(with_extremes(element), min_size=least, max_size=longest, unique_by=tuple(keys) or None)
             return st.one_of(strategy, st.sampled_from(found)) if (found := values(strategy)) else strategy
         case part:
             found = values_of(part)

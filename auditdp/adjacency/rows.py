@@ -242,9 +242,10 @@ class Rows:
     @cached_property
     def _corner_cases(self) -> list[Pair]:
         found = []
-        for row in chain.from_iterable(zip_longest(*self._corners())):
+        for corner in filter(None, chain.from_iterable(zip_longest(*self._corners()))):
+            rows, place, other = corner
             with suppress(AdjacencyError):  # rows that do not fit into the type of an array
-                found += [self._pair(*row, "corner case")] if row is not None else []
+                found.append(self._pair(rows, place, other, "corner case"))
         return different(found)
 
     def _corners(self) -> Iterator[Iterator[Corner]]:

@@ -126,7 +126,7 @@ def _earning(earned: Sequence[float]) -> int | None:
 def _favoured(statistics: PairStatistics, level: int, rng: np.random.Generator) -> Floats:
     draws = statistics.plausible(level, rng)
     draws[np.argmax(statistics.calls)] *= FAVOUR
-    return draws * np.array([table.promise for table in statistics.tables])
+    return np.asarray(draws * np.array([table.promise for table in statistics.tables]))
 
 
 def _best(draws: Floats, rng: np.random.Generator) -> int:

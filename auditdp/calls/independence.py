@@ -171,7 +171,7 @@ def _of_processes(
     if found is None:
         return "", 0
     by_input = np.stack(found).reshape(processes, len(inputs), 2, *found[0].shape[1:]).swapaxes(0, 1)
-    if alike(_ranked(by_input)) < math.log(1 / FALSE_ALARM):
+    if alike(_ranked(list(by_input))) < math.log(1 / FALSE_ALARM):
         return "", made
     return (
         f"two outputs of one process are more alike than those of {processes} processes, in all of which it had never been "

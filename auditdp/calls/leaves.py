@@ -199,7 +199,7 @@ def form_key(output: Any) -> bytes:
 
 
 def _minus_zeros(numbers: NDArray[np.float64]) -> bytes:
-    return (np.signbit(numbers) & (numbers == 0)).tobytes()
+    return bytes((np.signbit(numbers) & (numbers == 0)).tobytes())
 
 
 def digest(text: str | bytes) -> float:

@@ -31,7 +31,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.report.targets import FORMATS, JUDGED, known_format, refuse_what_is_not_ours, writable, write
 
 if TYPE_CHECKING:
-    from auditdp.results import AuditResult
+    from auditdp.results import AuditResult, Evidence
 
 
 @app.command(short_help="Run one audit of a recorded run again, bit for bit.")
@@ -128,10 +128,8 @@ def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
     from auditdp.rounding import SAME, same_number
 
     parts = [[(e.kind, e.verdict, e.calls) for e in result.evidence] for result in (one, other)]
-    numbers = [
-        [each for e in (result, *result.evidence) for each in (e.log_e_value, e.epsilon_lower, e.epsilon_upper)]
-        for result in (one, other)
-    ]
+    found: list[list[AuditResult | Evidence]] = [[result, *result.evidence] for result in (one, other)]
+    numbers = [[x for e in each for x in (e.log_e_value, e.epsilon_lower, e.epsilon_upper)] for each in found]
     return (
         one.verdict is other.verdict
         and parts[0] == parts[1]

@@ -60,8 +60,9 @@ def gather(
     if isinstance(claim, Unbiased | VarianceAtMost):
         assert built.inputs is not None  # checked when the audit was made
         with starting_untouched(adapted):
-            asked = {"alpha": settings.alpha, "calls": calls, "streams": streams}
-            return [estimation_evidence(adapted, claim, built.inputs, **asked)]
+            return [
+                estimation_evidence(adapted, claim, built.inputs, alpha=settings.alpha, calls=calls, streams=streams)
+            ]
     calls -= settings.lacking(built.calls)
     about = _Gathering(built, claim, mechanism, adapted, settings, streams, calls, control=control, bounded=bounded)
     with starting_untouched(adapted):
