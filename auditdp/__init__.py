@@ -26,16 +26,16 @@ if TYPE_CHECKING:
         Relationship,
         Rows,
     )
-    from auditdp.assertion import assert_private
-    from auditdp.checking import Checked, check
-    from auditdp.claims import ApproxDP, GaussianDP, PureDP
-    from auditdp.curve_claims import AccountedDP, RenyiDP, ZeroConcentratedDP
-    from auditdp.declaration import Audit, audit, data_file
+    from auditdp.auditing.assertion import assert_private
+    from auditdp.auditing.checking import Checked, check
+    from auditdp.auditing.declaration import Audit, audit, data_file
+    from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
+    from auditdp.claims.estimates import Unbiased, VarianceAtMost
+    from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
     from auditdp.errors import AuditError, MiscalibrationWarning, PrivacyViolation, Skip
-    from auditdp.evidence.promises import Unbiased, VarianceAtMost
-    from auditdp.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
-    from auditdp.mechanism import Mechanism, unseeded
-    from auditdp.results import Verdict
+    from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
+    from auditdp.mechanism.protocol import Mechanism, unseeded
+    from auditdp.record.results import Verdict
 
 __version__ = "0.1.0"
 
@@ -84,45 +84,45 @@ __all__ = [
 
 _HOMES = {
     "AnyValues": "auditdp.adjacency",
-    "ApproxDP": "auditdp.claims",
-    "Audit": "auditdp.declaration",
+    "ApproxDP": "auditdp.claims.statements",
+    "Audit": "auditdp.auditing.declaration",
     "AuditError": "auditdp.errors",
     "Box": "auditdp.adjacency",
     "Canaries": "auditdp.adjacency",
-    "Checked": "auditdp.checking",
+    "Checked": "auditdp.auditing.checking",
     "EdgeDP": "auditdp.adjacency",
     "EdgeLDP": "auditdp.adjacency",
-    "Envelope": "auditdp.laws",
+    "Envelope": "auditdp.mechanism.laws",
     "Fields": "auditdp.adjacency",
-    "FiniteLaw": "auditdp.laws",
-    "AccountedDP": "auditdp.curve_claims",
-    "GaussianDP": "auditdp.claims",
-    "RenyiDP": "auditdp.curve_claims",
-    "ZeroConcentratedDP": "auditdp.curve_claims",
-    "GaussianLaw": "auditdp.laws",
-    "LaplaceLaw": "auditdp.laws",
+    "FiniteLaw": "auditdp.mechanism.laws",
+    "AccountedDP": "auditdp.claims.curves",
+    "GaussianDP": "auditdp.claims.statements",
+    "RenyiDP": "auditdp.claims.curves",
+    "ZeroConcentratedDP": "auditdp.claims.curves",
+    "GaussianLaw": "auditdp.mechanism.laws",
+    "LaplaceLaw": "auditdp.mechanism.laws",
     "ListsLDP": "auditdp.adjacency",
-    "Mechanism": "auditdp.mechanism",
+    "Mechanism": "auditdp.mechanism.protocol",
     "MiscalibrationWarning": "auditdp.errors",
     "Neighbours": "auditdp.adjacency",
     "NodeDP": "auditdp.adjacency",
     "Pair": "auditdp.adjacency",
     "PrivacyViolation": "auditdp.errors",
-    "PureDP": "auditdp.claims",
+    "PureDP": "auditdp.claims.statements",
     "QueryAnswers": "auditdp.adjacency",
     "Records": "auditdp.adjacency",
     "Relationship": "auditdp.adjacency",
     "Rows": "auditdp.adjacency",
     "Skip": "auditdp.errors",
-    "StepLaw": "auditdp.laws",
-    "Unbiased": "auditdp.evidence.promises",
-    "VarianceAtMost": "auditdp.evidence.promises",
-    "Verdict": "auditdp.results",
-    "assert_private": "auditdp.assertion",
-    "audit": "auditdp.declaration",
-    "check": "auditdp.checking",
-    "data_file": "auditdp.declaration",
-    "unseeded": "auditdp.mechanism",
+    "StepLaw": "auditdp.mechanism.laws",
+    "Unbiased": "auditdp.claims.estimates",
+    "VarianceAtMost": "auditdp.claims.estimates",
+    "Verdict": "auditdp.record.results",
+    "assert_private": "auditdp.auditing.assertion",
+    "audit": "auditdp.auditing.declaration",
+    "check": "auditdp.auditing.checking",
+    "data_file": "auditdp.auditing.declaration",
+    "unseeded": "auditdp.mechanism.protocol",
 }
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from auditdp.budgets import BUDGETS, EXPECTED, Budget
 from auditdp.errors import ConfigurationError, did_you_mean
+from auditdp.record.budgets import BUDGETS, EXPECTED, Budget
 
 DATA_VARIABLE = "AUDITDP_DATA"
 """Environment variable with the folder of data files."""

@@ -11,9 +11,9 @@ middle of what it spends; tests go through the budgets, numbers of rows and δ b
 """
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.composition import OptimalComposition
+from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.composition.quoted import corollary_budget
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.quoted import corollary_budget
 from auditdp.accountants.top_k import TopKAdvanced, TopKNonAdaptive, TopKZCDP, bounded_range
 from mechanisms.pagerank import entry_epsilon, row_epsilon
 

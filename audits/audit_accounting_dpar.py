@@ -12,10 +12,10 @@ of B = 60, so 720 of them in 200 epochs; δ_sgd = .001. ε_pr is for ``audit_acc
 """
 
 from auditdp import ApproxDP, Audit, audit
-from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd.node_level import NodeLevelRDP, moments_claim, node_level_accountants
+from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.node_level import NodeLevelRDP, moments_claim, node_level_accountants
-from auditdp.accountants.shuffled import shuffled_accountants
 from auditdp.accountants.subsampling import (
     FixedSizeSubsampled,
     PoissonSubsampled,

@@ -29,15 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp import Pair
-from auditdp.betting import mixture
-from auditdp.betting.estimators import ESTIMATOR_NAMES, ESTIMATORS
-from auditdp.betting.experts import ViewExperts
+from auditdp.betting.forecasting.estimators import ESTIMATOR_NAMES, ESTIMATORS
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.repeats import Repeating
 from auditdp.betting.game import LEADER, Game
-from auditdp.betting.repeats import Repeating
-from auditdp.claims import Claim
-from auditdp.dominating import Floats
-from auditdp.evidence.support import BitPatterns
-from auditdp.randomness import stream
+from auditdp.betting.wealth import mixture
+from auditdp.claims.dominating import Floats
+from auditdp.claims.statements import Claim
+from auditdp.evidence.game.support import BitPatterns
+from auditdp.numerics.randomness import stream
 from benchmarks import calls
 from benchmarks.ablation_mechanisms import SHAPES
 from benchmarks.parts import ALPHA, BlackBox, Options, Part, Result, Results, Table, View

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.claims import Claim
-from auditdp.mechanism import Array
+from auditdp.claims.statements import Claim
+from auditdp.mechanism.protocol import Array
 
 Rng = np.random.Generator
 BITS = Pair(1, 0)

@@ -17,13 +17,13 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd import PLDLower
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import Classifier, LikelihoodRatio, Scored
+from auditdp.accountants.dp_sgd.poisson import PLDLower
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import Classifier, LikelihoodRatio, Scored
 from auditdp.betting.game import Game
-from auditdp.claims import Claim
-from auditdp.mechanism import Array
-from auditdp.randomness import stream
+from auditdp.claims.statements import Claim
+from auditdp.mechanism.protocol import Array
+from auditdp.numerics.randomness import stream
 from auditdp.report.numbers import number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from benchmarks import (

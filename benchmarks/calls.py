@@ -19,18 +19,18 @@ from scipy.optimize import brentq
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.adjacency import Adjacency, as_adjacency
-from auditdp.betting.caps import log_cap
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
 from auditdp.betting.pairs import can_search
-from auditdp.calls import Calls
-from auditdp.claims import Claim
-from auditdp.evidence.game import play_game
-from auditdp.evidence.support import BitPatterns
-from auditdp.mechanism import Mechanism
-from auditdp.randomness import Streams, stream
+from auditdp.betting.wealth.caps import log_cap
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.claims.statements import Claim
+from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.game.support import BitPatterns
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.protocol import Mechanism
+from auditdp.numerics.randomness import Streams, stream
 from auditdp.report.numbers import as_float, number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from benchmarks import figures

@@ -1,7 +1,7 @@
 """How near does the game come to its limit where a claim has a delta or a whole curve?
 
 Three questions: how large the certified level of a tight claim is after a number of calls, how many calls a false claim
-takes compared with the growth of the best bet (no sequential test is faster, see ``auditdp/betting/regions.py``), and
+takes compared with the growth of the best bet (no sequential test is faster, see ``auditdp/betting/wealth/regions.py``), and
 whether claims are decided that are hard to decide: small violations, and what an accountant says of many steps.
 """
 
@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.accountants.dp_sgd import PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd.poisson import PLDLower, PLDUpper
 from auditdp.adjacency import as_adjacency
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
 from auditdp.betting.power import growth
-from auditdp.claims import Claim
-from auditdp.evidence.game import play_game
-from auditdp.mechanism import Array
-from auditdp.randomness import stream
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.claims.statements import Claim
+from auditdp.evidence.game.evidence import play_game
+from auditdp.mechanism.protocol import Array
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 from auditdp.report.numbers import number
-from auditdp.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
 from benchmarks import kernel_test
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped, median, spread

@@ -17,19 +17,19 @@ import numpy as np
 from flint import arb
 
 from auditdp.accountants.base import Accountant
-from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary
+from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.description import Description, within
-from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.heterogeneous import HeterogeneousComposition
-from auditdp.accountants.quoted import AdvancedComposition, KairouzCorollary
 from auditdp.accountants.subsampling import PoissonSubsampled
 from auditdp.accountants.top_k import TopKBoundedRange, TopKDurfeeRogers, TopKNonAdaptive, TopKPure, TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.claims import ApproxDP
-from auditdp.laws import precision
-from auditdp.results import Verdict
+from auditdp.claims.statements import ApproxDP
+from auditdp.mechanism.laws import precision
+from auditdp.record.results import Verdict
 
 Rng = np.random.Generator
 Check = Callable[[int, Rng], int]

@@ -12,9 +12,9 @@ from itertools import product
 import numpy as np
 from scipy.special import expit, ndtr
 
-from auditdp.binomial import Floats
-from auditdp.evidence.events import Counts, largest_losses, told_apart, unseen
-from auditdp.evidence.sampling import kolmogorov, kolmogorov_margin, log_e_value, total_variation
+from auditdp.evidence.counting.events import Counts, largest_losses, told_apart, unseen
+from auditdp.evidence.counting.sampling import kolmogorov, kolmogorov_margin, log_e_value, total_variation
+from auditdp.numerics.binomial import Floats
 
 ALPHA = 0.05
 EPSILON = 1.0

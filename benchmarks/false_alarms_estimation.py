@@ -15,10 +15,10 @@ from functools import partial
 
 import numpy as np
 
-from auditdp.evidence.estimation import estimation_evidence
-from auditdp.evidence.promises import Promise, Unbiased, VarianceAtMost
-from auditdp.mechanism import Array
-from auditdp.results import Verdict
+from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
+from auditdp.evidence.estimation.evidence import estimation_evidence
+from auditdp.mechanism.protocol import Array
+from auditdp.record.results import Verdict
 
 ALPHA = 0.05
 MARGIN = 0.1

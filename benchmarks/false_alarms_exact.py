@@ -21,10 +21,10 @@ from flint import arb
 
 from auditdp import AnyValues, ApproxDP, Box, EdgeDP, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency
-from auditdp.claims import Claim
-from auditdp.evidence.exact import exact_evidence
-from auditdp.laws import Envelope, FiniteLaw, LaplaceLaw, StepLaw
-from auditdp.results import Verdict
+from auditdp.claims.statements import Claim
+from auditdp.evidence.exact.evidence import exact_evidence
+from auditdp.mechanism.laws import Envelope, FiniteLaw, LaplaceLaw, StepLaw
+from auditdp.record.results import Verdict
 
 Rng = np.random.Generator
 Law = Sequence[Fraction]

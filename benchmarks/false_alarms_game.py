@@ -18,13 +18,13 @@ import numpy as np
 
 from auditdp import ApproxDP, EdgeLDP, GaussianDP, Pair, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency, as_adjacency
-from auditdp.betting.forecasters import LikelihoodRatio
-from auditdp.claims import Claim
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.claims.statements import Claim
 from auditdp.errors import MechanismError
-from auditdp.evidence.game import play_game
-from auditdp.mechanism import Array, as_mechanism
-from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.evidence.game.evidence import play_game
+from auditdp.mechanism.protocol import Array, as_mechanism
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
 from benchmarks.parts import ALPHA
 from mechanisms.classic import NoisyHistogram1

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, Canaries, GaussianDP, PureDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd import PLDLower
-from auditdp.claims import Claim
-from auditdp.dominating import DominatingPair, Floats
+from auditdp.accountants.dp_sgd.poisson import PLDLower
+from auditdp.claims.dominating import DominatingPair, Floats
+from auditdp.claims.statements import Claim
 from auditdp.evidence.one_run import one_run_evidence
-from auditdp.mechanism import PerCall
-from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.mechanism.protocol import PerCall
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 
 ALPHA = 0.05
 CANARIES = 120

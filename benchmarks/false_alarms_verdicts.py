@@ -14,9 +14,10 @@ from functools import partial
 import numpy as np
 
 from auditdp import AnyValues, Audit, LaplaceLaw, PureDP, Verdict
-from auditdp.betting.forecasters import LikelihoodRatio
-from auditdp.judgement import Settings, run_audit
-from auditdp.mechanism import Array
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio
+from auditdp.mechanism.protocol import Array
 
 ALPHA = 0.05
 CALLS = 120

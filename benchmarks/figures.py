@@ -9,9 +9,9 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from auditdp.report.canvas import drawing, finish, log_ticks, new_axes
+from auditdp.report.html.canvas import drawing, finish, log_ticks, new_axes
+from auditdp.report.html.svg import COLOURS
 from auditdp.report.numbers import number
-from auditdp.report.svg import COLOURS
 from auditdp.report.text import shorten
 
 WIDTH = 900

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from auditdp import Canaries, GaussianDP, Pair
-from auditdp.betting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
+from auditdp.betting.wealth.levels import level_grid
 from auditdp.evidence.one_run import one_run_evidence
-from auditdp.mechanism import Array, PerCall
-from auditdp.randomness import stream
+from auditdp.mechanism.protocol import Array, PerCall
+from auditdp.numerics.randomness import stream
 from benchmarks.parts import ALPHA, Options, Part, Result, Results, Table, View, grouped, median, spread
 
 LEVELS = (0.5, 1.0, 2.0)

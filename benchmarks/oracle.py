@@ -14,10 +14,10 @@ import numpy as np
 from scipy.stats import binom
 
 from auditdp import FiniteLaw, LaplaceLaw, Pair
-from auditdp.binomial import lower_limit, upper_limit
-from auditdp.capabilities import capabilities
-from auditdp.evidence.losses import pair_loss
-from auditdp.mechanism import Array
+from auditdp.evidence.exact.losses import pair_loss
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import Array
+from auditdp.numerics.binomial import lower_limit, upper_limit
 from mechanisms.classic import SVT3, Rappor
 
 DRAWS = 20_000_000

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from auditdp import assert_private, check
-from auditdp.budgets import BUDGETS
 from auditdp.errors import AuditError, PrivacyViolation
+from auditdp.record.budgets import BUDGETS
+from auditdp.record.results import REFUTATIONS, AuditResult, Verdict
 from auditdp.report.numbers import number
-from auditdp.results import REFUTATIONS, AuditResult, Verdict
 from benchmarks.ordinary_case import Case
 from benchmarks.ordinary_correct import CORRECT
 from benchmarks.ordinary_noise import NOISE

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from auditdp.claims import Claim
+from auditdp.claims.statements import Claim
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Rng = np.random.Generator

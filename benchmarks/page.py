@@ -49,7 +49,7 @@ def page(sections: Sequence[Section]) -> str:
     environment.filters |= {"count": count, "duration": duration}
     stamps = [stamp for section in sections for stamp in section.stamps]
     bars = [(section, bar) for section in sections if section.view for bar in section.view.bars]
-    css = files("auditdp.report").joinpath("report.css").read_text(encoding="utf-8")
+    css = files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")
     return environment.get_template("bench.html.j2").render(
         sections=sections,
         bars=bars,

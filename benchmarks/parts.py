@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from auditdp.mechanism import Array, Mechanism, name_of
+from auditdp.mechanism.protocol import Array, Mechanism, name_of
 from auditdp.report.numbers import as_float
 
 ALPHA = 0.05

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from auditdp import Pair
-from auditdp.claims import Claim
-from auditdp.dominating import DominatingPair, Floats
-from auditdp.mechanism import Array
+from auditdp.claims.dominating import DominatingPair, Floats
+from auditdp.claims.statements import Claim
+from auditdp.mechanism.protocol import Array
 
 LABELS = 5
 PAIRS = tuple(Pair((k, 1), (k, 0), f"channel {k}") for k in range(4))

@@ -10,10 +10,10 @@ import time
 from functools import partial
 
 from auditdp import PureDP
-from auditdp.betting.experts import ViewExperts
+from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
-from auditdp.randomness import stream
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.numerics.randomness import stream
 from auditdp.report.numbers import number
 from benchmarks import figures
 from benchmarks.parts import (

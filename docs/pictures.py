@@ -14,17 +14,17 @@ from matplotlib.figure import Figure
 from scipy.stats import laplace
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.betting.forecasters import default_forecasters
-from auditdp.betting.forecasts import Law
+from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
-from auditdp.betting.nearest import nearest_regions
 from auditdp.betting.power import detectable_level
-from auditdp.dominating import DominatingPair, lines
-from auditdp.nightly.control import after_night, alarm_at, verdict_alpha
-from auditdp.randomness import stream
+from auditdp.betting.wealth.forecasts import Law
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.betting.wealth.nearest import nearest_regions
+from auditdp.claims.dominating import DominatingPair, lines
+from auditdp.history.nightly.control import after_night, alarm_at, verdict_alpha
+from auditdp.numerics.randomness import stream
 from auditdp.report.guessing import allowed
-from auditdp.report.svg import COLOURS
+from auditdp.report.html.svg import COLOURS
 from auditdp.testing import LaplaceMechanism
 
 ALPHA = 0.05

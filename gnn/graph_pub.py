@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.gcn import GCN, UNLABELLED
 from gnn.layers import propagation
 from gnn.reverse_learning import ReverseLearning

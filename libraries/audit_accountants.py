@@ -11,8 +11,8 @@ import numpy as np
 from diffprivlib import BudgetAccountant
 
 from auditdp import ApproxDP, Audit
-from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.dp_sgd import PLDLower, PLDUpper
+from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.dp_sgd.poisson import PLDLower, PLDUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from libraries.stated import of
 

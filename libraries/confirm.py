@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from auditdp.results import RunRecord, Verdict
+from auditdp.record.results import RunRecord, Verdict
 
 FOUND = 1
 """Exit code of ``auditdp confirm`` where the finding is found again."""

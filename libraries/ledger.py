@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from auditdp.details import AccountingDetails, GameDetails
-from auditdp.report.ledger_markdown import cell, table
+from auditdp.record.details import AccountingDetails, GameDetails
+from auditdp.record.results import Verdict, details
+from auditdp.report.markdown import cell, table
 from auditdp.report.numbers import bound, number
-from auditdp.results import Verdict, details
-from audits.ledger import merged
+from audits.ledger.command import merged
 from libraries.written import LEFT_OUT, WRITTEN
 
 SHOWN = (Verdict.VIOLATED, Verdict.CERTIFIED, Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.ERROR)

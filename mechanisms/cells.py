@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 
 Rng = np.random.Generator
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng, bernoulli_cells, distinct, pair_count, pairs_at
 from mechanisms.validation import bit_matrix, check_integer
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from mechanisms.graphs import DirectedGraph, Graph
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import PRECISION_BITS, ball, precision
+from auditdp.mechanism.laws import PRECISION_BITS, ball, precision
 from mechanisms.backend import Values
 
 GRID = 2**53

@@ -17,7 +17,7 @@ from flint import arb
 
 from auditdp.accountants.description import Description
 from auditdp.errors import AuditError, MissingExtraError
-from auditdp.laws import precision
+from auditdp.mechanism.laws import precision
 
 ROUNDED_UP = 1e-12
 """How far, relative to ε and to δ, an exact or upper accountant may lie above its closed form because it rounds up."""

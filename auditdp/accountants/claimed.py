@@ -34,11 +34,11 @@ from flint import arb
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.description import Description, around, within
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
-from auditdp.curve_claims import AccountedDP, RenyiDP, ZeroConcentratedDP
-from auditdp.laws import precision
-from auditdp.laws.balls import above, ball
-from auditdp.laws.gaussian import gaussian_delta
+from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
+from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above, ball
+from auditdp.mechanism.laws.gaussian import gaussian_delta
 
 
 def statements(claim: Claim) -> list[tuple[float, float]]:

@@ -22,11 +22,11 @@ from flint import arb
 from auditdp.accountants import claimed
 from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
 from auditdp.accountants.description import Description, narrowest, within
-from auditdp.claims import ApproxDP, Claim, PureDP
-from auditdp.curve_claims import AccountedDP
-from auditdp.laws import precision
-from auditdp.laws.balls import above, below
-from auditdp.results import Verdict
+from auditdp.claims.curves import AccountedDP
+from auditdp.claims.statements import ApproxDP, Claim, PureDP
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above, below
+from auditdp.record.results import Verdict
 
 TOLERANCE = 1e-9
 """Two numbers that agree to this relative difference do not contradict each other."""

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, Self
 
 from flint import arb
 
-from auditdp.laws.balls import ball
+from auditdp.mechanism.laws.balls import ball
 
 
 class Curve(Protocol):

@@ -20,9 +20,9 @@ from auditdp.accountants.base import (
     greatest,
 )
 from auditdp.accountants.description import Description, Part
-from auditdp.laws import precision
-from auditdp.laws.balls import above, ball
-from auditdp.laws.gaussian import gaussian_delta
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above, ball
+from auditdp.mechanism.laws.gaussian import gaussian_delta
 
 
 @dataclass(frozen=True)

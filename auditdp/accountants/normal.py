@@ -13,8 +13,8 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from auditdp.laws import precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.protocol import Array
 
 Enclosed = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Lower and upper bounds."""

@@ -12,7 +12,7 @@ import numpy as np
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 
 LOG_MOMENT_ERROR = 1e-12
 """What is added to (α−1) times the divergence of each use; dp-accounting ends its series at terms of e^−30 = 9e-14, and

@@ -30,13 +30,13 @@ from auditdp.accountants.base import (
     check_positive,
     epsilon_from,
 )
-from auditdp.accountants.composition import Composition
+from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import Description
+from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
 from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.poisson import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
-from auditdp.claims import ApproxDP
-from auditdp.laws import precision
-from auditdp.laws.balls import above, double_above
+from auditdp.claims.statements import ApproxDP
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above, double_above
 
 LEFT_OUT = 1e-18
 """How likely it is at most that a record is drawn more often than is summed up."""

@@ -33,11 +33,11 @@ from auditdp.accountants.base import (
     epsilon_from,
     settle,
 )
-from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition, at_most
+from auditdp.accountants.composition.equal import BasicComposition, Composition, OptimalComposition, at_most
 from auditdp.accountants.description import Description
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.laws import precision
-from auditdp.laws.balls import above, below, double_above
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above, below, double_above
 
 MOST_TRIED = 512
 """How many t the lower bound tries: all that may be optimal for k up to so many, evenly spread ones of them above."""
@@ -277,7 +277,8 @@ class TopKNonAdaptive(TopK):
     arXiv:1909.13830, Theorem 3.
 
     Note:
-        With few candidates a release may lose less than this; ``auditdp.laws.top_k`` has what it then loses exactly.
+        With few candidates a release may lose less than this; ``auditdp.mechanism.laws.top_k`` has what it then loses
+        exactly.
     """
 
     soundness: ClassVar[Soundness] = Soundness.LOWER

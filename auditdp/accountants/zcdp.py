@@ -11,8 +11,8 @@ from flint import arb
 
 from auditdp.accountants.base import Soundness, check_epsilon, check_positive, crossing, epsilon_from
 from auditdp.accountants.description import Description
-from auditdp.laws import precision
-from auditdp.laws.balls import above
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from auditdp.adjacency.rows import Rows
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief, identity_key
+from auditdp.mechanism.protocol import brief, identity_key
 
 __all__ = [
     "Adjacency",

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from hypothesis import strategies as st
 
-from auditdp.mechanism import brief, identity_key
+from auditdp.mechanism.protocol import brief, identity_key
 
 MAX_EXHAUSTIVE = 20_000
 """Pairs that an adjacency enumerates at most."""

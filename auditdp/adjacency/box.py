@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from auditdp.adjacency.base import Pair, different, places, sides
 from auditdp.adjacency.extremes import Domain, numbers
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 
 STEPS = 16
 """Generated values lie on a grid of this many steps, which has the ends and the middle of the range."""

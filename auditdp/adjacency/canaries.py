@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, places, sides
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 
 Included = NDArray[np.bool_]
 """Which canaries are in the data, shape (count,)."""

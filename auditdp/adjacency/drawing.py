@@ -20,7 +20,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
 from auditdp.adjacency.hypothesis_internals import drawn_by, undisturbed
 from auditdp.errors import AuditError
-from auditdp.mechanism import identity_key
+from auditdp.mechanism.protocol import identity_key
 
 Value = TypeVar("Value")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
 from auditdp.adjacency.flips import Flips
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 
 
 def _check_bits(name: str, which: str, data: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

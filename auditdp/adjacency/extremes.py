@@ -31,7 +31,7 @@ from auditdp.adjacency.hypothesis_internals import (
     part_of,
 )
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import identity_key
+from auditdp.mechanism.protocol import identity_key
 
 POWERS = (7, 8, 15, 16, 31, 32, 53, 63, 64)
 """Where integers of 8, 16, 32 and 64 bits end, with and without a sign, and where doubles stop to hold all integers."""

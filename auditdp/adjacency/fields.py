@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from auditdp.adjacency.base import Pair, different, sides
 from auditdp.adjacency.extremes import ends, values, with_extremes
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief, identity_key
+from auditdp.mechanism.protocol import brief, identity_key
 
 MOST_LISTED = 6
 SINGLE_VALUES = 16

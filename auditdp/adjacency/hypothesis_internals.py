@@ -1,7 +1,8 @@
 """All that is used of Hypothesis' private modules: what a strategy is made of, drawing by given choices, and quiet.
 
-Hypothesis promises none of it. No other module imports its private names, ``tests/unit/test_hypothesis_internals.py`` tests
-what is relied on, and pyproject.toml names the versions that may be installed: a later one is allowed once that test passes.
+Hypothesis promises none of it. No other module imports its private names,
+``tests/unit/adjacency/test_hypothesis_internals.py`` tests what is relied on, and pyproject.toml names the versions
+that may be installed: a later one is allowed once that test passes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.protocol import Array, brief
 
 Edges = list[tuple[int, int]]
 

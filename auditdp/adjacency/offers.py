@@ -15,7 +15,7 @@ from hypothesis.strategies import SearchStrategy
 
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 
 REQUIRED = ("name", "check", "pairs", "exhaustive")
 """What every adjacency has."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places, sides
 from auditdp.adjacency.extremes import Domain, at_limits
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 
 MOST_NAMED = 12
 """Values that the name spells out."""

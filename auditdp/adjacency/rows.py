@@ -18,7 +18,7 @@ from auditdp.adjacency.base import EVERY, Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.extremes import Domain, ends, values, with_extremes
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief, identity_key, is_table
+from auditdp.mechanism.protocol import brief, identity_key, is_table
 
 Change = Literal["add/remove", "replace"]
 Item = tuple[Any, Any]

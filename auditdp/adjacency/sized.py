@@ -11,7 +11,7 @@ from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.values import Neighbours
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 
 
 def records(pair: Pair) -> int:

@@ -14,7 +14,7 @@ from auditdp.adjacency.base import Pair, different, sides
 from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.extremes import at_limits, with_extremes
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief, identity_key
+from auditdp.mechanism.protocol import brief, identity_key
 
 CORNERS = 40
 """Corner cases that are taken of a strategy of pairs."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places, sides
 from auditdp.adjacency.extremes import Domain, numbers
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 
 Answers = NDArray[np.float64]
 MOST_EXACT = 2**52

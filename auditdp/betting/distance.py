@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.dominating import Floats
-from auditdp.mechanism import Array
+from auditdp.claims.dominating import Floats
+from auditdp.mechanism.protocol import Array
 
 KNOWN = 8.0
 """Outputs for which the usual deviation counts, beside the outputs themselves."""

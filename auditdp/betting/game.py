@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.betting.batch import Batch
-from auditdp.betting.forecasters import player
-from auditdp.betting.mixture import Wealth
+from auditdp.betting.forecasting.batch import Batch
+from auditdp.betting.forecasting.forecasters import player
 from auditdp.betting.policies import Following, PairStatistics, Policy
 from auditdp.betting.tables import Table
-from auditdp.calls import Calls
-from auditdp.calls.inputs import difference
-from auditdp.claims import Claim
-from auditdp.dominating import Floats
+from auditdp.betting.wealth.mixture import Wealth
+from auditdp.claims.dominating import Floats
+from auditdp.claims.statements import Claim
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import Mechanism, brief
-from auditdp.randomness import Streams
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.inputs import difference
+from auditdp.mechanism.protocol import Mechanism, brief
+from auditdp.numerics.randomness import Streams
 
 FIRST_BATCH = 4
 """Calls."""
@@ -50,7 +50,7 @@ class Game:
     than half as many calls as pairs have on average, they grow by a tenth of that, or it would stay behind for good.
 
     Args:
-        mechanism: The mechanism, or its ``Calls``; they must be independent (see ``auditdp.mechanism``).
+        mechanism: The mechanism, or its ``Calls``; they must be independent (see ``auditdp.mechanism.protocol``).
         claim: The claim to play against.
         pairs: The pairs to play, each already known to be adjacent.
         forecasters: Templates, bound or copied once per pair.

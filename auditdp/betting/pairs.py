@@ -30,19 +30,19 @@ from hypothesis.strategies import SearchStrategy
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.adjacency.offers import offers
-from auditdp.betting.batch import Batch
+from auditdp.adjacency.search import key, smallest
 from auditdp.betting.distance import Usual, distance, spread_of
-from auditdp.betting.estimators import ESTIMATORS
-from auditdp.betting.forecasters import Single
+from auditdp.betting.forecasting.batch import Batch
+from auditdp.betting.forecasting.estimators import ESTIMATORS
+from auditdp.betting.forecasting.forecasters import Single
+from auditdp.betting.forecasting.memory import Memory
+from auditdp.betting.forecasting.views import as_rows
 from auditdp.betting.game import Game
-from auditdp.betting.memory import Memory
-from auditdp.betting.views import as_rows
-from auditdp.dominating import Floats
+from auditdp.betting.watching import is_stopped
+from auditdp.claims.dominating import Floats
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism import Array
-from auditdp.randomness import Streams
-from auditdp.search import key, smallest
-from auditdp.watching import is_stopped
+from auditdp.mechanism.protocol import Array
+from auditdp.numerics.randomness import Streams
 
 Result = TypeVar("Result")
 

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from auditdp.betting.mixture import Wealth
 from auditdp.betting.tables import Table
-from auditdp.dominating import Floats
+from auditdp.betting.wealth.mixture import Wealth
+from auditdp.claims.dominating import Floats
 
 FAVOUR = 1.5
 """Factor of what the pair that was played most may earn: what forecasters know of one pair is lost on another."""

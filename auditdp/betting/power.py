@@ -16,14 +16,14 @@ import numpy as np
 from scipy.special import gammaincinv
 from scipy.stats import binom, norm
 
-from auditdp.betting.caps import log_cap
-from auditdp.betting.forecasts import Law
-from auditdp.betting.levels import level_grid
-from auditdp.betting.nearest import nearest_regions
-from auditdp.budgets import Fault
-from auditdp.claims import Claim
-from auditdp.dominating import DominatingPair, lines
+from auditdp.betting.wealth.caps import log_cap
+from auditdp.betting.wealth.forecasts import Law
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.betting.wealth.nearest import nearest_regions
+from auditdp.claims.dominating import DominatingPair, lines
+from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError
+from auditdp.record.budgets import Fault
 
 POWER = 0.9
 """What is called nine times in ten."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasters import Player, Single
-from auditdp.betting.memory import Memory
-from auditdp.dominating import Floats
+from auditdp.betting.forecasting.forecasters import Player, Single
+from auditdp.betting.forecasting.memory import Memory
+from auditdp.claims.dominating import Floats
 
 FIRST_RANKING = 20_000
 """Calls of a pair before its players are told for the first time who earns."""

@@ -1,10 +1,10 @@
 """Recorded outputs played as a game: every part of the outputs is bet on, and nothing is split off to learn from.
 
 The outputs of either input are handed out in random order, each at most once, to the input that a fair coin chooses. That
-is what a mechanism does which is run on demand, so the wealth of the game (``auditdp/betting/regions.py``) is a certificate
-here as there, for a delta and for the whole curve of Gaussian DP. The game ends when one of the two records is used up,
-which depends on the coins alone; and since a level counts as certified when its wealth has *ever* reached 1/alpha, ending
-early can only lose certificates.
+is what a mechanism does which is run on demand, so the wealth of the game (``auditdp/betting/wealth/regions.py``) is
+a certificate here as there, for a delta and for the whole curve of Gaussian DP. The game ends when one of the two
+records is used up, which depends on the coins alone; and since a level counts as certified when its wealth has *ever*
+reached 1/alpha, ending early can only lose certificates.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.experts import ViewExperts
+from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
+from auditdp.betting.wealth.levels import level_grid
 from auditdp.bounds.curves import OfClaim
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Answer, Question
-from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.errors import MechanismError
 
-SOURCE = "the bet against a whole privacy curve (Ville's inequality; auditdp/betting/regions.py)"
+SOURCE = "the bet against a whole privacy curve (Ville's inequality; auditdp/betting/wealth/regions.py)"
 UNCLAIMED = 1.0
 """The level that leaders bet against first where nothing is claimed."""
 KEPT_BACK = 4.0

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
-from auditdp.curve_claims import AccountedDP
-from auditdp.dominating import DominatingPair
+from auditdp.claims.curves import AccountedDP
+from auditdp.claims.dominating import DominatingPair
+from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError, did_you_mean
 
 Floats = NDArray[np.float64]
@@ -117,9 +117,9 @@ class Gaussian:
 class OfClaim:
     """The family of a claim of a whole curve: F is that of the dominating pair at each level.
 
-    F joins the points (P(A_k), Q(A_k)) of the k atoms that are surest, of which ``auditdp.dominating`` proves that no pair
-    which keeps the claim is above. Where a claim has some levels only, those of its family, any other stands for the next
-    one above, which allows more; above the highest everything is allowed.
+    F joins the points (P(A_k), Q(A_k)) of the k atoms that are surest, of which ``auditdp.claims.dominating`` proves
+    that no pair which keeps the claim is above. Where a claim has some levels only, those of its family, any other
+    stands for the next one above, which allows more; above the highest everything is allowed.
 
     Args:
         claim: The claim.

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, expit, logit
 from scipy.stats import binom
 
-from auditdp.binomial import lower_limit
 from auditdp.bounds.curves import Curve, OfClaim
 from auditdp.bounds.levels import highest_rejected, smallest_alpha
 from auditdp.bounds.result import Answer, Question
+from auditdp.numerics.binomial import lower_limit
 
 Floats = NDArray[np.float64]
 

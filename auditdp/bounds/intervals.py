@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.binomial import lower_limit, upper_limit
 from auditdp.bounds.curves import Curve
+from auditdp.numerics.binomial import lower_limit, upper_limit
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from auditdp.bounds.curves import Curve
 from auditdp.bounds.intervals import Counts, clopper_pearson
-from auditdp.threads import one_thread
+from auditdp.numerics.threads import one_thread
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]

@@ -36,11 +36,11 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, rel_entr
 from scipy.stats import binom
 
-from auditdp.binomial import lower_limit, upper_limit
 from auditdp.bounds.curves import Curve
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.levels import highest_chain
 from auditdp.bounds.result import Answer
+from auditdp.numerics.binomial import lower_limit, upper_limit
 
 Floats = NDArray[np.float64]
 

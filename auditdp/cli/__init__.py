@@ -15,20 +15,20 @@ from auditdp.errors import AuditError, StoppedError
 
 __all__ = ["main"]
 
-CALCULATORS = ("account", "bounds")
-"""Groups of one command of that name; they need none of the rooms that audit, and start without them."""
+CALCULATORS = {"account": "calculators.account", "bounds": "calculators.bounds"}
+"""Where commands are that need none of the rooms that audit, and start without them."""
 GROUPS = (
-    *CALCULATORS,
+    *CALCULATORS.values(),
     "baseline",
     "config",
     "confirm",
-    "init",
+    "init.command",
     "inspect",
     "merge",
     "mutate",
     "nightly",
     "replay",
-    "run",
+    "run.run",
     "selftest",
 )
 
@@ -40,7 +40,7 @@ def main() -> None:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
     calculator = command and command[0] in CALCULATORS
-    leave(_carried_out(command if calculator else GROUPS, in_project=not calculator))
+    leave(_carried_out([CALCULATORS[command[0]]] if calculator else GROUPS, in_project=not calculator))
 
 
 def _settle_streams() -> None:

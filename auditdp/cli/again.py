@@ -9,9 +9,9 @@ from auditdp.cli.common import settings
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from auditdp.results import AuditResult, RunRecord
+    from auditdp.record.results import AuditResult, RunRecord
     from auditdp.runner.plan import Task
-    from auditdp.runner.workers import Workers
+    from auditdp.runner.processes.workers import Workers
 
 
 def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:

@@ -13,7 +13,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.report.targets import write
 
 if TYPE_CHECKING:
-    from auditdp.baseline.entries import Accepted
+    from auditdp.history.baseline.entries import Accepted
 
 baseline_app = typer.Typer(no_args_is_help=True, help="What the audits are known to show, in a file that is reviewed.")
 app.add_typer(baseline_app, name="baseline")
@@ -36,11 +36,11 @@ def update(
 
     Findings have to be accepted one by one. Audits for which the run was not asked stay as they are.
     """
-    from auditdp.baseline.file import read_baseline, write_baseline
-    from auditdp.baseline.update import updated
     from auditdp.cli.judging import against_baseline
-    from auditdp.report.differences import differences_text
+    from auditdp.history.baseline.file import read_baseline, write_baseline
+    from auditdp.history.baseline.update import updated
     from auditdp.report.numbers import count
+    from auditdp.report.terminal.differences import differences_text
 
     path = _file(file, profile)
     record = read_run(source)
@@ -59,9 +59,9 @@ def update(
 @baseline_app.command(short_help="Compare a recorded run with the baseline.")
 def check(source: Source = None, file: File = None, profile: Profile = "") -> None:
     """Compare a recorded run, by default the last, with the baseline; exit code 6 where audits became weaker."""
-    from auditdp.baseline.file import read_baseline
     from auditdp.cli.judging import against_baseline, exit_code
-    from auditdp.report.differences import differences_text
+    from auditdp.history.baseline.file import read_baseline
+    from auditdp.report.terminal.differences import differences_text
 
     path = _file(file, profile)
     record = read_run(source)
@@ -74,7 +74,7 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
 @baseline_app.command(short_help="Say whether the baseline can be read.")
 def lint(file: File = None, profile: Profile = "") -> None:
     """Say whether the baseline can be read, without any run; for a hook before a commit."""
-    from auditdp.baseline.file import read_baseline
+    from auditdp.history.baseline.file import read_baseline
     from auditdp.report.numbers import count
 
     path = _file(file, profile)
@@ -88,8 +88,8 @@ def compare(
 ) -> None:
     """Compare two recorded runs as a run with a baseline: findings that are new, and audits that became weaker."""
     from auditdp.cli.judging import against_run, exit_code
-    from auditdp.report.changes import asked_otherwise
-    from auditdp.report.differences import differences_text
+    from auditdp.report.html.changes import asked_otherwise
+    from auditdp.report.terminal.differences import differences_text
 
     first, second = read_run(before), read_run(after)
     for sentence in asked_otherwise(first, second):
@@ -104,7 +104,7 @@ def _file(file: Path | None, profile: str) -> Path:
 
 
 def _accepted(ids: list[str], reason: str, expires: str) -> dict[str, Accepted]:
-    from auditdp.baseline.entries import Accepted
+    from auditdp.history.baseline.entries import Accepted
 
     if not ids and (reason or expires):
         raise ConfigurationError("--reason and --expires belong to a finding; give its id with --accept")

@@ -21,13 +21,13 @@ import typer
 from typer.core import TyperGroup
 
 from auditdp import __version__
-from auditdp.budgets import BUDGETS, FAULTS
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
+from auditdp.record.budgets import BUDGETS, FAULTS
 from auditdp.report.targets import JUDGED
 
 if TYPE_CHECKING:
     from auditdp.config import Configuration
-    from auditdp.results import AuditResult, RunRecord
+    from auditdp.record.results import AuditResult, RunRecord
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -176,8 +176,8 @@ def columns() -> int:
 
 def print_line(result: AuditResult) -> None:
     """Print one audit to standard output, in colour if that is a terminal that shows it."""
-    from auditdp.report import terminal
-    from auditdp.report.screen import coloured
+    from auditdp.report.terminal import run as terminal
+    from auditdp.report.terminal.screen import coloured
 
     typer.echo(terminal.line(result, colour=coloured(sys.stdout), width=columns()))
 

@@ -29,8 +29,8 @@ def confirm(
     has to be one that collection finds below the working folder.
     """
     from auditdp.cli.ending import interruptible
-    from auditdp.results import REFUTATIONS, Verdict
-    from auditdp.runner.workers import Workers
+    from auditdp.record.results import REFUTATIONS, Verdict
+    from auditdp.runner.processes.workers import Workers
 
     record = read_run(source)
     chosen = one_of(finding, record.results)

@@ -35,7 +35,7 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
     """Show what one audit declares: its claim, source, parameters, neighbours and controls."""
     from auditdp.cli.ending import interruptible
     from auditdp.runner.plan import discover, make_plan
-    from auditdp.runner.workers import Workers
+    from auditdp.runner.processes.workers import Workers
 
     with interruptible(), Workers(needed=()) as processes:
         target = given(identifier) if "::" in identifier else identifier
@@ -64,7 +64,7 @@ SECONDS = 60.0
 def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tuple[str, str]]]:
     from auditdp.cli.ending import interruptible
     from auditdp.runner.plan import discover
-    from auditdp.runner.workers import Workers
+    from auditdp.runner.processes.workers import Workers
 
     with interruptible(), Workers(needed=()) as processes:
         return discover(targets, keyword, collect=processes.collect)

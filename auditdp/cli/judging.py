@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences
-from auditdp.baseline.entries import Accepted, Entry, covered, entry_of
 from auditdp.cli.common import CRASHED, FOUND, INCONCLUSIVE, NOTHING, OK, REGRESSED
-from auditdp.results import Fate, RunRecord, Verdict
+from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences
+from auditdp.history.baseline.entries import Accepted, Entry, covered, entry_of
+from auditdp.record.results import Fate, RunRecord, Verdict
 
 
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:

@@ -25,11 +25,11 @@ def merge(
     Where a shard is lost, its audits are missing: the exit code is 3, and auditdp run --resume runs them.
     """
     from auditdp.cli.judging import code_of
-    from auditdp.report import terminal
     from auditdp.report.numbers import count
-    from auditdp.report.screen import coloured
+    from auditdp.report.terminal import run as terminal
+    from auditdp.report.terminal.screen import coloured
     from auditdp.runner.log import Log
-    from auditdp.runner.shards import merged
+    from auditdp.runner.machines.shards import merged
 
     record, problems = merged(logs)
     for problem in problems:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app, budget_option
-from auditdp.cli.run import run
+from auditdp.cli.run.run import run
 from auditdp.report.targets import FORMATS
 
 

@@ -29,8 +29,8 @@ from auditdp.errors import ConfigurationError
 from auditdp.report.targets import write
 
 if TYPE_CHECKING:
-    from auditdp.nightly.stream import Stream
-    from auditdp.results import RunRecord
+    from auditdp.history.nightly.stream import Stream
+    from auditdp.record.results import RunRecord
 
 WEEK = 7
 
@@ -62,10 +62,10 @@ def nightly(
     its game has won is carried over, so that faults too small for one night add up. The file has to be kept from night to
     night, committed or in the cache of CI; a night that is run twice from the same file gives the same outcome.
     """
-    from auditdp.cli.asked import Asked
-    from auditdp.cli.running import carry_out
-    from auditdp.nightly.control import verdict_alpha
-    from auditdp.nightly.stream import Stream, read_stream
+    from auditdp.cli.run.asked import Asked
+    from auditdp.cli.run.running import carry_out
+    from auditdp.history.nightly.control import verdict_alpha
+    from auditdp.history.nightly.stream import Stream, read_stream
     from auditdp.runner.record import read_log
 
     configuration = settings(profile)
@@ -126,8 +126,8 @@ def _sources(record: RunRecord) -> dict[str, str]:
     """Return a digest of what each audit is made of, with auditdp and the libraries; none where that cannot be told."""
     import hashlib
 
-    from auditdp.sources.audits import HARNESS, Traced, trace
-    from auditdp.sources.imports import Imports
+    from auditdp.runner.sources.audits import HARNESS, Traced, trace
+    from auditdp.runner.sources.imports import Imports
 
     root = Path.cwd().resolve()
     imports = Imports(root)
@@ -145,7 +145,7 @@ def _sources(record: RunRecord) -> dict[str, str]:
 
 def _reported(after: Stream, record: RunRecord) -> list[str]:
     """Print what capital reports, and within how many nights it would report more; return the ids that are reported."""
-    from auditdp.nightly.power import within
+    from auditdp.history.nightly.night_power import within
     from auditdp.report.numbers import count, e_value, number
     from auditdp.report.text import printable
 

@@ -31,7 +31,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.report.targets import FORMATS, JUDGED, known_format, refuse_what_is_not_ours, writable, write
 
 if TYPE_CHECKING:
-    from auditdp.results import AuditResult, Evidence
+    from auditdp.record.results import AuditResult, Evidence
 
 
 @app.command(short_help="Run one audit of a recorded run again, bit for bit.")
@@ -48,9 +48,9 @@ def replay(
     from somebody else.
     """
     from auditdp.cli.ending import interruptible
-    from auditdp.mechanism import OWN_RANDOMNESS
-    from auditdp.results import REFUTATIONS, Verdict
-    from auditdp.runner.workers import Workers
+    from auditdp.mechanism.protocol import OWN_RANDOMNESS
+    from auditdp.record.results import REFUTATIONS, Verdict
+    from auditdp.runner.processes.workers import Workers
 
     record = read_run(source)
     chosen = one_of(finding, record.results)
@@ -101,11 +101,11 @@ def report_command(
     ] = False,
 ) -> None:
     """Render the report of a recorded run; html has a folder beside it with a page for each audit."""
-    from auditdp.baseline.file import read_baseline
     from auditdp.cli.judging import against_baseline
+    from auditdp.history.baseline.file import read_baseline
     from auditdp.report.formats import render
     from auditdp.report.publishing import report_files
-    from auditdp.report.screen import coloured
+    from auditdp.report.terminal.screen import coloured
 
     output = output or ("terminal" if path is None else "html")
     known_format(output)
@@ -125,7 +125,7 @@ def report_command(
 
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:
     """Return whether two results are the same but for digits that differ between processors."""
-    from auditdp.rounding import SAME, same_number
+    from auditdp.numerics.rounding import SAME, same_number
 
     parts = [[(e.kind, e.verdict, e.calls) for e in result.evidence] for result in (one, other)]
     found: list[list[AuditResult | Evidence]] = [[result, *result.evidence] for result in (one, other)]

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from auditdp.accountants.base import Accountant, AccountantError
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
-from auditdp.claims import Claim
-from auditdp.details import AccountantAnswer, AccountingDetails
-from auditdp.results import Counterexample, Evidence, Verdict
-from auditdp.rounding import outwards
+from auditdp.claims.statements import Claim
+from auditdp.numerics.rounding import outwards
+from auditdp.record.details import AccountantAnswer, AccountingDetails
+from auditdp.record.results import Counterexample, Evidence, Verdict
 
 
 def accounting_evidence(

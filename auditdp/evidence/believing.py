@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from auditdp.calls import Calls
-from auditdp.calls.independence import LEAST_BUDGET, look
-from auditdp.details import GameDetails
-from auditdp.randomness import Streams
-from auditdp.results import Evidence, Verdict
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.independence import LEAST_BUDGET, look
+from auditdp.numerics.randomness import Streams
+from auditdp.record.details import GameDetails
+from auditdp.record.results import Evidence, Verdict
 
 ONE_OUTPUT = (
     "every call on an input gave the same output: a mechanism that drew its noise before all calls (when it was imported or "
@@ -24,7 +24,8 @@ UNLOOKED = "no noise is kept from the first call on, for which the mechanism was
 def believed(evidence: Evidence, calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int) -> Evidence:
     """Return evidence whose calls look independent; else evidence of that alone, which decides and bounds nothing.
 
-    A mechanism whose calls are independent passes but for a probability of a few 1e-6 (``auditdp.calls.independence``).
+    A mechanism whose calls are independent passes but for a probability of a few 1e-6
+    (``auditdp.mechanism.calls.independence``).
 
     Args:
         evidence: What was found.

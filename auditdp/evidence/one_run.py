@@ -25,22 +25,22 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency
 from auditdp.adjacency.canaries import Canaries
-from auditdp.betting.levels import is_bound
+from auditdp.betting.wealth.levels import is_bound
 from auditdp.bounds.curves import curve_of_claim
 from auditdp.bounds.entry import in_one_run
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Bound, Question
-from auditdp.calls import Calls
-from auditdp.calls.independence import REMEDY, SAME
-from auditdp.calls.leaves import Raised
-from auditdp.claims import Claim
-from auditdp.details import OneRunDetails
+from auditdp.claims.statements import Claim
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.believing import withdrawn
-from auditdp.mechanism import Mechanism
-from auditdp.randomness import Streams, prefixed
-from auditdp.results import SYMBOLS, Counterexample, Evidence, Verdict
-from auditdp.rounding import confidence, outwards
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.independence import REMEDY, SAME
+from auditdp.mechanism.calls.leaves import Raised
+from auditdp.mechanism.protocol import Mechanism
+from auditdp.numerics.randomness import Streams, prefixed
+from auditdp.numerics.rounding import confidence, outwards
+from auditdp.record.details import OneRunDetails
+from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
 
 def one_run_evidence(

@@ -1,8 +1,9 @@
 """What a mechanism of few inputs and few outputs loses, by counting its outputs: for broken twins that may keep a claim.
 
 An audit whose mechanism loses less than is claimed cannot refute a fault that only uses the slack up. Where all neighbours
-can be listed and outputs are few, counts bound the loss from above over all events of all pairs (``evidence/events.py``),
-and from below by the outputs that the first runs showed (Clopper & Pearson 1934, each limit with its share of the error).
+can be listed and outputs are few, counts bound the loss from above over all events of all pairs
+(``evidence/counting/events.py``), and from below by the outputs that the first runs showed (Clopper & Pearson 1934,
+each limit with its share of the error).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Adjacency, Pair
-from auditdp.binomial import lower_limit, upper_limit
-from auditdp.calls import Calls
-from auditdp.evidence.events import Counts, largest_losses, unseen
-from auditdp.evidence.tally import Tally
-from auditdp.mechanism import Mechanism, identity_key
-from auditdp.randomness import Streams
+from auditdp.evidence.counting.events import Counts, largest_losses, unseen
+from auditdp.evidence.counting.tally import Tally
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.protocol import Mechanism, identity_key
+from auditdp.numerics.binomial import lower_limit, upper_limit
+from auditdp.numerics.randomness import Streams
 
 FIRST_RUNS = 4096
 """Runs on every input that show which outputs the lower bound is about."""

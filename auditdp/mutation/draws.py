@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.mechanism import Array, as_mechanism
+from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.mutation.watch import Draw, Key, watched_call
 
 LOCATED = ("laplace", "normal", "gumbel", "logistic", "multivariate_normal")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array, as_mechanism, name_of
+from auditdp.mechanism.protocol import Array, as_mechanism, name_of
 from auditdp.mutation import draws, source
 from auditdp.mutation.reach import reached
 

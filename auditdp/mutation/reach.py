@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.mechanism import as_mechanism
+from auditdp.mechanism.protocol import as_mechanism
 
 
 def components(mechanism: Any) -> list[Any]:

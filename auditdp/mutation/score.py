@@ -28,21 +28,22 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.offers import offers
-from auditdp.calls import Calls
-from auditdp.capabilities import capabilities
-from auditdp.claims import ApproxDP, PureDP
-from auditdp.declaration import Audit
+from auditdp.adjacency.search import maximise
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import gather
+from auditdp.auditing.settings import Settings
+from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import AuditError, CollectionError, did_you_mean
-from auditdp.evidence.exact import has_exact_law
-from auditdp.judgement import Settings, gather
-from auditdp.mechanism import Array, as_mechanism
+from auditdp.evidence.exact.evidence import has_exact_law
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import forget
-from auditdp.results import REFUTATIONS, Evidence, Fate, MutantResult, Mutation, Verdict
-from auditdp.search import maximise
-from auditdp.verdict import beyond_its_law
+from auditdp.record.results import REFUTATIONS, Evidence, Fate, MutantResult, Mutation, Verdict
+from auditdp.record.verdict import beyond_its_law
 
 RUNS = 64
 """Runs with the same randomness that are compared on every input."""

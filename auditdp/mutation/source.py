@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.mechanism import Array, as_mechanism
+from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.mutation.reach import definitions, fresh
 
 SPENT = re.compile(r"(^|_)(eps|epsilon|delta|budget)_?\d*($|_)")

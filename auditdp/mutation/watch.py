@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.mechanism import PerCall, as_mechanism
+from auditdp.mechanism.protocol import PerCall, as_mechanism
 
 Position = tuple[int | None, int | None, int | None, int | None]
 Key = tuple[tuple[CodeType, Position], ...]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from auditdp.assertion import assert_private
-from auditdp.budgets import Budget
-from auditdp.claims import Claim
+from auditdp.auditing.assertion import assert_private
+from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError, PrivacyViolation, did_you_mean
+from auditdp.numerics.randomness import stream
 from auditdp.pytest_plugin import keep
 from auditdp.pytest_plugin.session import AuditSession
-from auditdp.randomness import stream
-from auditdp.results import RESULT, AuditResult
+from auditdp.record.budgets import Budget
+from auditdp.record.results import RESULT, AuditResult
 
 KNOWN = ("calls", "alpha")
 

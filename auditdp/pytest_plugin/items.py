@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from auditdp.pytest_plugin import audit_session, keep
-from auditdp.report import terminal
+from auditdp.record.results import RESULT, Verdict
 from auditdp.report.standing import undecided
-from auditdp.results import RESULT, Verdict
+from auditdp.report.terminal import run as terminal
 
 
 class AuditFile(pytest.File):

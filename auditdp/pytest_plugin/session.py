@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from auditdp.budgets import Budget
 from auditdp.config import load
 from auditdp.errors import AuditError
-from auditdp.report import terminal
+from auditdp.record.budgets import Budget
+from auditdp.record.results import RESULT, AuditResult, LedgerEntry, RunRecord
 from auditdp.report.publishing import report_files
 from auditdp.report.targets import target, write
-from auditdp.results import RESULT, AuditResult, LedgerEntry, RunRecord
+from auditdp.report.terminal import run as terminal
 from auditdp.runner.plan import Collected, Plan, Task, make_plan
+from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import header
-from auditdp.runner.workers import Workers
 
 
 class AuditSession:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from auditdp.baseline.differences import Difference
-from auditdp.report import github, html, junit, ledger, pull_request, sarif, terminal
+from auditdp.history.baseline.differences import Difference
+from auditdp.record.results import RunRecord
+from auditdp.report import ledger
+from auditdp.report.ci import github, junit, pull_request, sarif
+from auditdp.report.html import pages as html
 from auditdp.report.targets import known_format
-from auditdp.results import RunRecord
+from auditdp.report.terminal import run as terminal
 
 FORMATS: dict[str, Callable[[RunRecord], str]] = {
     "terminal": terminal.report,

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
-from auditdp.curve_claims import RenyiDP, ZeroConcentratedDP
-from auditdp.details import ExactDetails, GameDetails
+from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.record.details import ExactDetails, GameDetails
+from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
 from auditdp.report.numbers import as_float, bound, level, number, symbol
-from auditdp.results import AuditResult, ClaimRecord, Evidence, Verdict
 
 MOST_DIGITS = 9
 SELDOM = 0.005

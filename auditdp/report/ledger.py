@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from auditdp.details import json_number
-from auditdp.report.ledger_markdown import cell, code
+from auditdp.record.details import json_number
+from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
+from auditdp.report.markdown import cell, code
 from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable, run_meaning, unseen
 from auditdp.report.text import printable
-from auditdp.results import AuditResult, Published, RunRecord, Verdict
 
 SCHEMA = 2
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from auditdp.results import SYMBOLS, AuditResult, ClaimRecord
-from auditdp.rounding import outward, significant
+from auditdp.numerics.rounding import outward, significant
+from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord
 
 MISSING = "–"
 SNAP = 1e-9  # a bound this close to a short decimal is shown as that decimal, in either direction

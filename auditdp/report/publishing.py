@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from auditdp.baseline.differences import Difference
+from auditdp.history.baseline.differences import Difference
+from auditdp.record.results import RunRecord
 from auditdp.report.formats import render
-from auditdp.results import RunRecord
 
 FOLDER = "_audits"
 """What follows the name of an HTML report in that of the folder beside it, which holds a page for each audit."""
@@ -40,7 +40,7 @@ def report_files(
     """
     if name != "html":
         return {path: render(record, name, differences=differences)}
-    from auditdp.report import html
+    from auditdp.report.html import pages as html
 
     folder = path.stem + FOLDER
     previous = previous or _last(path.parent / folder / html.DATA)

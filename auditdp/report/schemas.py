@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from auditdp.details import KINDS
-from auditdp.results import SCHEMA, RunRecord
+from auditdp.record.details import KINDS
+from auditdp.record.results import SCHEMA, RunRecord
 
 PATH = Path(__file__).with_name(f"run-{SCHEMA}.schema.json")
 """The published schema of the version that this auditdp writes."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-from auditdp.details import CountingDetails, GameDetails
-from auditdp.report.numbers import at_most, count, level, number, symbol
-from auditdp.report.wording import CLEAN_RUN
-from auditdp.results import (
+from auditdp.numerics.rounding import confidence
+from auditdp.record.details import CountingDetails, GameDetails
+from auditdp.record.results import (
     DECLARABLE,
     REFUTATIONS,
     AuditResult,
@@ -21,8 +20,9 @@ from auditdp.results import (
     Verdict,
     details,
 )
-from auditdp.rounding import confidence
-from auditdp.verdict import MISCALIBRATION, REMEDY, of_claim
+from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
+from auditdp.report.numbers import at_most, count, level, number, symbol
+from auditdp.report.wording import CLEAN_RUN
 
 
 class Standing(StrEnum):

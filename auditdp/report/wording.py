@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from auditdp.results import Verdict
-from auditdp.verdict import MISCALIBRATION
+from auditdp.record.results import Verdict
+from auditdp.record.verdict import MISCALIBRATION
 
 SIGNS: dict[Verdict, str] = {
     Verdict.VIOLATED: "✕",

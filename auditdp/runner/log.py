@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from auditdp.errors import ConfigurationError, StoppedError
-from auditdp.results import RESULT, AuditResult, RunRecord
+from auditdp.record.results import RESULT, AuditResult, RunRecord
 from auditdp.runner.record import DEFAULT_LOG, Reading, now, scan_log
 
 

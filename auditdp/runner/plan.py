@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from auditdp.budgets import Budget
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.results import LedgerEntry
+from auditdp.record.budgets import Budget
+from auditdp.record.results import LedgerEntry
 
 PATTERN = "audit_*.py"
 

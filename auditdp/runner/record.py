@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from auditdp import __version__
 from auditdp.config import project_name
 from auditdp.errors import ConfigurationError
-from auditdp.results import RESULT, SCHEMA, AuditResult, RunRecord, Verdict
+from auditdp.record.results import RESULT, SCHEMA, AuditResult, RunRecord, Verdict
 from auditdp.runner.plan import Plan
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.laws import FiniteLaw, LaplaceLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw
+from auditdp.mechanism.protocol import Array
 
 
 @dataclass(frozen=True)

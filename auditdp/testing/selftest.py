@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from auditdp.adjacency import AnyValues
-from auditdp.claims import ApproxDP, Claim, GaussianDP, PureDP
-from auditdp.declaration import Audit
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
 from auditdp.errors import MechanismError
-from auditdp.judgement import Settings, run_audit
-from auditdp.mechanism import as_mechanism
+from auditdp.mechanism.protocol import as_mechanism
 from auditdp.testing.mechanisms import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response, SharedNoise
 
 CALLS = 50_000

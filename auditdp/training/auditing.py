@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from auditdp.adjacency.canaries import Canaries
-from auditdp.checking import Checked, carried_out
-from auditdp.claims import Claim
-from auditdp.declaration import Audit
-from auditdp.details import GameDetails
+from auditdp.auditing.checking import Checked, carried_out
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.settings import Settings
+from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError
-from auditdp.judgement import Settings
-from auditdp.mechanism import name_of
+from auditdp.mechanism.protocol import name_of
+from auditdp.record.details import GameDetails
 from auditdp.training.trainers import Attack, as_training, worlds_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class AuditedTraining(Checked):
         """
         if not self.history:
             raise ConfigurationError("an audit by canaries, or of an accountant's curve, has no history; use plot()")
-        from auditdp.report.notebook import plot_levels
+        from auditdp.report.html.notebook import plot_levels
 
         points = [*self.history, (max(self.result.calls, 1), self.history[-1][1])]
         return plot_levels(points, self.result.claim, "trainings", axes, stepwise=True)
@@ -78,7 +78,7 @@ def audit_training(
         train: ``train(data, rng)``, or ``train(data)`` where it draws from the global generators of Python, NumPy or torch,
             which are set before every training (see ``Training``). With ``canaries``, data is a bool array that says which
             are in, shape (canaries,). For ``worlds`` also a mechanism that trains many models at once,
-            ``train(data, size, *, rng)``, with its ``log_prob`` or ``score`` if it has one (see ``auditdp.mechanism``).
+            ``train(data, size, *, rng)``, with its ``log_prob`` or ``score`` if it has one (``auditdp.mechanism.protocol``).
         claim: What its accountant promises, such as ``ApproxDP(3.0, 1e-5)``, or better the whole curve (``AccountedDP``).
         worlds: Two inputs (data, neighbour), a list of pairs, or an adjacency. Whether a record is added or replaced has to
             be what the claim is about.

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from auditdp.adjacency import Pair, as_adjacency
+from auditdp.auditing.judging import claim_of_privacy
 from auditdp.bounds.answers import RUNS, played
 from auditdp.bounds.curves import EpsilonDelta, curve_of_claim
 from auditdp.bounds.inputs import FEWEST_OUTPUTS, Floats
 from auditdp.bounds.result import Question
-from auditdp.claims import Claim
-from auditdp.curve_claims import AccountedDP
+from auditdp.claims.curves import AccountedDP
+from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError, MechanismError
-from auditdp.judgement import claim_of_privacy
-from auditdp.mechanism import name_of
-from auditdp.randomness import stream
-from auditdp.results import ClaimRecord
+from auditdp.mechanism.protocol import name_of
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import ClaimRecord
 from auditdp.training.trainers import as_training, worlds_of
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class LevelByStep:
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the bounds against the steps, and the claim, on Matplotlib's own new axes unless some are given."""
-        from auditdp.report.notebook import plot_levels
+        from auditdp.report.html.notebook import plot_levels
 
         return plot_levels([*zip(self.steps, self.bounds, strict=True)], self.claim, "steps released", axes)
 

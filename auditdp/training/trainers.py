@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.calls.inputs import of_tensor
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Mechanism, name_of, takes_size
+from auditdp.mechanism.calls.inputs import of_tensor
+from auditdp.mechanism.protocol import Mechanism, name_of, takes_size
 
 Attack: TypeAlias = Callable[[Any], Any]
 """What somebody computes who sees what a training releases, and nothing else."""

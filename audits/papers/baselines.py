@@ -1,7 +1,7 @@
 """Statements of the papers that the five compare themselves with, or rest on."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 EDGES, NUMERIC = "audits/audit_edges.py::", "audits/audit_numeric.py::"
 TREE, RELEASE = "audits/audit_hierarchy_dendrogram.py::", "audits/audit_hierarchy_release.py::"

@@ -1,7 +1,7 @@
 """Statements of Zhu, Tan & Xiao (2023), CCS 2023 (arXiv:2309.03190): Blink."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 LINKS = "audits/audit_link_ldp.py::"
 TESTS = "tests/unit/audits/test_counterexamples_newer.py::"

@@ -1,6 +1,6 @@
 """Statements of Zheng, Li, Li & Wang (2025), NDSS 2026 (arXiv:2506.22727): CARIBOU."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Statement
+from audits.ledger.statements import Kind, Paper, Parameter, Statement
 
 HOPS = "audits/audit_message_passing.py::"
 CODE = "yuzhengcuhk/caribou-public at bc7bf38f, "

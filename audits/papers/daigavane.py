@@ -1,7 +1,7 @@
 """Statements on the published code of Daigavane et al. (2021, arXiv:2111.15521); its theorem is with the baselines."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 NODES = "audits/audit_node_level.py::"
 TESTS = "tests/unit/audits/test_counterexamples_newer.py::"

@@ -1,6 +1,6 @@
 """Statements of Chien et al. (2023), NeurIPS 2023 (arXiv:2307.06422): graph differential privacy (GDP) and DPDGC."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Statement
+from audits.ledger.statements import Kind, Paper, Parameter, Statement
 
 PASSING, NODES = "audits/audit_message_passing.py::", "audits/audit_node_level.py::"
 CODE = "thupchnsky/dp-gnn at 6ea28473, "

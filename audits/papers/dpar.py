@@ -1,7 +1,7 @@
 """Statements of Zhang et al. (2024), WWW 2024 (arXiv:2210.04442): DPAR."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 GRAPHS, DEPLOYED = "audits/audit_trainers_graphs.py::", "audits/audit_trainers_deployed.py::"
 EM, GM = "audits/audit_pagerank.py::", "audits/audit_pagerank_gaussian.py::"

@@ -1,7 +1,7 @@
 """Statements of Hidano & Murakami (2022), arXiv:2202.10209: degree-preserving randomised response."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 EDGES, DEGREES = "audits/audit_edges.py::", "audits/audit_edges_degrees.py::"
 TESTS = "tests/unit/audits/test_counterexamples_dprr.py::"

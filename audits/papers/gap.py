@@ -1,6 +1,6 @@
 """Statements on GAP's published code (Sajadmanesh et al. 2023, arXiv:2203.00949); its accounting is with the baselines."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Statement
+from audits.ledger.statements import Kind, Paper, Parameter, Statement
 
 GRAPHS, DEPLOYED = "audits/audit_trainers_graphs.py::", "audits/audit_trainers_deployed.py::"
 CODE = "sisaman/GAP, "

@@ -1,7 +1,7 @@
 """Statements of Xu et al. (2024), arXiv:2403.00030v2: GraphPub."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 PUB, TRAINED = "audits/audit_graph_pub.py::", "audits/audit_graph_pub_trained.py::"
 TESTS = "tests/unit/audits/test_counterexamples_graphpub.py::"

@@ -1,7 +1,7 @@
 """Statements of Tran et al. (2022), arXiv:2211.05766: heterogeneous randomised response for features and edges."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 FEATURES = "audits/audit_feature_rr.py::"
 TREE, RELEASE = "audits/audit_hierarchy_dendrogram.py::", "audits/audit_hierarchy_release.py::"

@@ -1,6 +1,6 @@
 """Statements of Xiang, Wang & Wang (2023), S&P 2024 (arXiv:2311.06888): HeterPoisson."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Statement
+from audits.ledger.statements import Kind, Paper, Parameter, Statement
 
 NODES = "audits/audit_node_level.py::"
 CODE = "zihangxiang/PNPiGNNs, "

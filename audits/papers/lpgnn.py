@@ -1,7 +1,7 @@
 """Statements of Sajadmanesh & Gatica-Perez (2021), arXiv:2006.05535: slides of a talk on the paper."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Settled, Statement
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 
 DEPLOYED = "audits/audit_trainers_deployed.py::"
 FEATURES, LABELS = "audits/audit_features.py::", "audits/audit_labels.py::"

@@ -1,6 +1,6 @@
 """Statements of Zhang et al. (2025), KDD 2025 (arXiv:2501.02354): PrivDPR."""
 
-from auditdp.report.ledger_statements import Kind, Paper, Parameter, Statement
+from audits.ledger.statements import Kind, Paper, Parameter, Statement
 
 NODES = "audits/audit_node_level.py::"
 CODE = "sunnerzs/PrivDPR at 5ee37165, PrivDPR.py"

@@ -18,15 +18,15 @@ from scipy.special import comb
 
 from auditdp import AccountedDP, Audit
 from auditdp.accountants.base import Accountant
-from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary
+from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.description import within
-from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
-from auditdp.accountants.fixed_size import FixedSizeLower, FixedSizeRDP, FixedSizeUpper
+from auditdp.accountants.dp_sgd.fixed_size import FixedSizeLower, FixedSizeRDP, FixedSizeUpper
+from auditdp.accountants.dp_sgd.node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
+from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.heterogeneous import HeterogeneousComposition
-from auditdp.accountants.node_level import NodeLevelLower, NodeLevelRDP, NodeLevelUpper
-from auditdp.accountants.quoted import AdvancedComposition, KairouzCorollary
-from auditdp.accountants.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import (
     TopKAdvanced,
@@ -38,7 +38,7 @@ from auditdp.accountants.top_k import (
     TopKZCDP,
 )
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.laws import precision
+from auditdp.mechanism.laws import precision
 from benchmarks.verdicts.case import Case, claim_near
 from benchmarks.verdicts.quadrature import Concentrated, CurveOf, Mixture, Nothing, Permuted
 from benchmarks.verdicts.truth import (

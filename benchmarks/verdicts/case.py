@@ -11,12 +11,13 @@ import numpy as np
 from flint import arb
 
 from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.claims import Claim
-from auditdp.details import CountingDetails
-from auditdp.judgement import Settings, run_audit
-from auditdp.laws import precision
-from auditdp.randomness import stream
-from auditdp.results import AuditResult, Evidence, Verdict
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.claims.statements import Claim
+from auditdp.mechanism.laws import precision
+from auditdp.numerics.randomness import stream
+from auditdp.record.details import CountingDetails
+from auditdp.record.results import AuditResult, Evidence, Verdict
 from benchmarks.verdicts.truth import BITS, Truth, holds, level
 
 Rng = np.random.Generator

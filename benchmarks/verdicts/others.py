@@ -26,10 +26,11 @@ from auditdp import (
     VarianceAtMost,
     Verdict,
 )
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
 from auditdp.bounds import from_counts, from_guesses, from_outputs, from_scores
 from auditdp.bounds.curves import EpsilonDelta, Gaussian
-from auditdp.judgement import Settings, run_audit
-from auditdp.laws import precision
+from auditdp.mechanism.laws import precision
 from benchmarks.false_alarms_one_run import TIGHT
 from benchmarks.verdicts.case import Case, Rng, claim_near
 from benchmarks.verdicts.truth import BITS, FLOATS, GaussianPair, LaplacePair, Truth

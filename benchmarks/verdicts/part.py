@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from auditdp.results import AuditResult
+from auditdp.record.results import AuditResult
 from benchmarks.parts import Bar, Options, Part, Result, Results, Table, View
 from benchmarks.verdicts.accountants import accounting
 from benchmarks.verdicts.case import ALPHA, NEVER, Case

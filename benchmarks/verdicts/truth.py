@@ -19,8 +19,8 @@ from flint import arb
 from scipy.special import logsumexp, ndtri
 
 from auditdp import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.claims import Claim
-from auditdp.laws import precision
+from auditdp.claims.statements import Claim
+from auditdp.mechanism.laws import precision
 
 BITS = 340
 FLOATS = 1e-7

@@ -17,7 +17,7 @@ from flint import arb
 import auditdp
 from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, RenyiDP, Verdict, ZeroConcentratedDP
 from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.laws import precision
+from auditdp.mechanism.laws import precision
 from auditdp.training import audit_training
 from benchmarks.verdicts.case import Case, Rng, claim_near
 from benchmarks.verdicts.truth import BITS, GaussianPair, LaplacePair

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.attacks.outcome import AttackOutcome, outcome
 from gnn.attacks.pairs import all_pairs, are_edges
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.attacks.outcome import AttackOutcome, outcome
 
 Score = Literal["label", "largest", "entropy", "modified entropy"]

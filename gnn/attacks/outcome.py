@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import pair_count, pairs_at
 from mechanisms.validation import check_integer
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.ensembles.draws import keys_of
 from gnn.ensembles.fit import fit_ensemble
 from gnn.ensembles.graphs import node_loss

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.ensembles.worlds import World
 from gnn.validation import DataError
 

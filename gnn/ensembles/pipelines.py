@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from auditdp.adjacency import Pair
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.ensembles.draws import keys_of
 from gnn.ensembles.fit import fit_ensemble
 from gnn.ensembles.released import Released

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from auditdp.adjacency import Pair
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.ensembles.ascent import CPU, noiseless_sum
 from gnn.ensembles.draws import keys_of
 from gnn.ensembles.fit import Trainings, fit_ensemble, trajectories

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from auditdp.adjacency import Pair
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.models import DecoupledPageRank
 from gnn.training.private import PrivateSettings, sample
 

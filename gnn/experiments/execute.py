@@ -24,7 +24,7 @@ from gnn.experiments.grid import GridCell
 from gnn.experiments.record import CellRecord, Recorder, environment, read, record_path, revision
 
 DATA_VARIABLE = "AUDITDP_DATA"
-"""The variable that names the data folder, as for audits; ``auditdp.declaration`` takes a second to import."""
+"""The variable that names the data folder, as for audits; ``auditdp.auditing.declaration`` takes a second to import."""
 
 
 def data_folder() -> Path:

@@ -99,7 +99,7 @@ def html(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Ex
         unrecorded=unrecorded,
         root_seed=root_seed,
         test_columns=TEST_COLUMNS,
-        css=Markup(files("auditdp.report").joinpath("report.css").read_text(encoding="utf-8")),
+        css=Markup(files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")),
     )
 
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from auditdp.report.canvas import Point, drawing, log_ticks, new_axes
+from auditdp.report.html.canvas import Point, drawing, log_ticks, new_axes
+from auditdp.report.html.svg import COLOURS
 from auditdp.report.numbers import number
-from auditdp.report.svg import COLOURS
 from gnn.experiments.experiment import FORM, REPAIRED, Parameters, Plot, Value
 from gnn.experiments.grid import plain
 from gnn.experiments.summary import Row, Summary

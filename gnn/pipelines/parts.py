@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
-from auditdp.accountants.node_level import NodeLevelUpper
+from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
 from auditdp.accountants.solve import solve
 from gnn.sparse import is_sparse, rows
 from gnn.training import Record, noise_for

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from auditdp.accountants.dp_sgd import PLDUpper
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.accountants.solve import Solution, solve
 from auditdp.errors import ConfigurationError
 from gnn.randomness import deterministic, device_of, seeded
@@ -104,10 +104,12 @@ class PrivateSettings:
             delta: In (0, 1).
 
         Raises:
-            ConfigurationError: If the batches are not Poisson; ``auditdp.accountants.fixed_size`` is for those.
+            ConfigurationError: If the batches are not Poisson; ``auditdp.accountants.dp_sgd.fixed_size`` is for those.
         """
         if self.rate is None:
-            raise ConfigurationError("epsilon: batches of fixed size are accounted by auditdp.accountants.fixed_size")
+            raise ConfigurationError(
+                "epsilon: batches of fixed size are accounted by auditdp.accountants.dp_sgd.fixed_size"
+            )
         if self.noise_multiplier == 0:
             return math.inf
         return PLDUpper(self.noise_multiplier, self.rate, self.steps).epsilon_at(delta)

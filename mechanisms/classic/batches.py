@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.protocol import Array, brief
 from mechanisms.cells import Rng
 from mechanisms.classic.noise import answers
 from mechanisms.validation import check_integer, check_positive

@@ -24,7 +24,7 @@ from typing import Any
 
 from flint import arb, arb_poly
 
-from auditdp.laws import ball, precision
+from auditdp.mechanism.laws import ball, precision
 
 Answer = float | Fraction
 """A number that is exact; floats are told apart and put in order many times faster than fractions."""

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from auditdp.laws import FiniteLaw, ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, ball, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.noise import answers
 from mechanisms.validation import check_positive

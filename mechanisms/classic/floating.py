@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.noise import answers
 from mechanisms.validation import check_positive

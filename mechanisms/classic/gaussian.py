@@ -12,10 +12,10 @@ import numpy as np
 from flint import arb
 from scipy.optimize import brentq
 
-from auditdp.claims import GaussianDP
+from auditdp.claims.statements import GaussianDP
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, ball, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.noise import answers
 from mechanisms.validation import check_positive

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.noise import answers
 from mechanisms.validation import check_integer, check_positive

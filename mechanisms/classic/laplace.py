@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from auditdp.laws import LaplaceLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import LaplaceLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.noise import answers, laplace_noise
 from mechanisms.rounding import laplace_scale

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.protocol import Array, brief
 from mechanisms.cells import Rng
 
 

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from flint import arb, arb_poly
 
-from auditdp.laws import FiniteLaw, ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, ball, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.crossing_law import Crossing
 from mechanisms.classic.noise import answers, laplace_noise

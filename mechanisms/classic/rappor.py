@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils import murmurhash3_32
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.noise import answers
 from mechanisms.rounding import GRID

@@ -20,8 +20,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.crossing_law import Crossing
 from mechanisms.classic.noise import answers, laplace_noise

@@ -12,8 +12,8 @@ from flint import arb
 
 from auditdp.adjacency import Pair
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, precision
-from auditdp.mechanism import Array, name_of
+from auditdp.mechanism.laws import FiniteLaw, precision
+from auditdp.mechanism.protocol import Array, name_of
 from mechanisms.cells import Rng
 from mechanisms.edges.dprr_law import RowLaw, row_law
 from mechanisms.edges.sparse import thinned_lists, user_ids

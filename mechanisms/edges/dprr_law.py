@@ -24,8 +24,8 @@ from flint import acb, arb, ctx
 from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
-from auditdp.laws import ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import ball, precision
+from auditdp.mechanism.protocol import Array
 
 ORDER = 20  # Gauss-Legendre nodes on a panel
 CHUNK = 2**21  # numbers held at once while integrating many classes

@@ -10,8 +10,8 @@ from flint import arb
 from scipy.special import gammaln
 
 from auditdp.adjacency import Pair
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.dprr import DPRR
 from mechanisms.validation import bit_list

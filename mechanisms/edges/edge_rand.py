@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.randomised_response import RandomisedResponse
 from mechanisms.edges.sparse import flipped_pairs

@@ -13,8 +13,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, ball, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.rounding import GRID, laplace_scale
 from mechanisms.validation import bit_matrix, check_integer, check_positive, rows_of

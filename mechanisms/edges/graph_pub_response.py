@@ -12,8 +12,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.graph_pub import checked_scores, noisy_degree_law
 from mechanisms.rounding import GRID, laplace_scale

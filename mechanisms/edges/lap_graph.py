@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from auditdp.laws import LaplaceLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import LaplaceLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng, pair_count
 from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, SplitBudget, rounded_total
 from mechanisms.edges.sparse import largest_pairs

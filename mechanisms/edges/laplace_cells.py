@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.laws import FiniteLaw, LaplaceLaw
-from auditdp.mechanism import Array, name_of
+from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw
+from auditdp.mechanism.protocol import Array, name_of
 from mechanisms.cells import Rng
 from mechanisms.edges.largest_law import check_cells, largest_law, rounded_total_law
 from mechanisms.rounding import laplace_scale, portion, remaining

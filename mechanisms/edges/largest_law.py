@@ -25,8 +25,8 @@ from typing import Any
 from flint import acb, arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, ball, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.validation import all_bits
 
 MAX_CELLS = 10

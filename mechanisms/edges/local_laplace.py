@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import LaplaceLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import LaplaceLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng, pair_count
 from mechanisms.edges.laplace_cells import LaplaceMessage, LargestCells, SplitBudget, rounded_total
 from mechanisms.edges.sparse import largest_pairs, largest_rows, user_ids

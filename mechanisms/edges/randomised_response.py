@@ -11,8 +11,8 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.sparse import flipped_rows, user_ids
 from mechanisms.edges.users import PerUser

@@ -12,8 +12,8 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, ball, precision
-from auditdp.mechanism import Array, name_of
+from auditdp.mechanism.laws import FiniteLaw, ball, precision
+from auditdp.mechanism.protocol import Array, name_of
 from mechanisms.cells import Rng
 from mechanisms.edges.sparse import user_ids
 from mechanisms.graphs import DirectedGraph, Graph

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import brief
+from auditdp.mechanism.protocol import brief
 from mechanisms.backend import Rng, Values, backend_of
 
 

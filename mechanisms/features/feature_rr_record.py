@@ -8,8 +8,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Rng, Values, backend_of
 from mechanisms.features.extractor import LinearExtractor
 from mechanisms.features.feature_rr import FeatureRR, bin_law, bins_of, product_law, released_bins

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Rng, Values, backend_of
 from mechanisms.features.multi_bit import MAX_OUTCOMES, MultiBit
 from mechanisms.validation import check_integer

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import Envelope, FiniteLaw
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.laws import Envelope, FiniteLaw
+from auditdp.mechanism.protocol import Array, brief
 from mechanisms.backend import Rng, Values, backend_of
 from mechanisms.rounding import keep_probability, on_grid, portion
 from mechanisms.validation import check_integer, check_positive

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Rng
 from mechanisms.features.min_max import MinMaxScaled
 

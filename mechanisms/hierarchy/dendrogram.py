@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.hierarchy.likelihood import gain, term
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.hierarchy.chain import exact_draw, run_chain
 from mechanisms.hierarchy.dendrogram import Dendrogram, Edge, Layer, Nested, balanced, children_of, uniform

@@ -23,8 +23,8 @@ import numpy as np
 from flint import arb, arb_mat
 
 from auditdp.errors import MechanismError
-from auditdp.laws import ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import ball, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.hierarchy.dendrogram import Dendrogram, Edge, Layer, Nested
 from mechanisms.hierarchy.likelihood import exact_term, gain, term

@@ -28,7 +28,7 @@ from typing import Any
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import ball, precision
+from auditdp.mechanism.laws import ball, precision
 
 EQUATIONS = ("19", "15")
 

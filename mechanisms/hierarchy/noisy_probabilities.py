@@ -25,7 +25,7 @@ from typing import Any
 from flint import acb, arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import ball, precision
+from auditdp.mechanism.laws import ball, precision
 from mechanisms.hierarchy.dendrogram import Dendrogram
 from mechanisms.validation import check_positive
 

@@ -11,8 +11,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, LaplaceLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng, bernoulli_cells
 from mechanisms.edges.laplace_cells import LaplaceMessage
 from mechanisms.graphs import Graph

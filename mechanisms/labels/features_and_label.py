@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Rng, Values
 from mechanisms.features.multi_bit import MultiBit
 from mechanisms.labels.label_rr import LabelRR

@@ -11,8 +11,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, precision
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.laws import FiniteLaw, precision
+from auditdp.mechanism.protocol import Array, brief
 from mechanisms.backend import Rng, Values, backend_of
 from mechanisms.rounding import GRID
 from mechanisms.validation import check_integer, check_positive

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, GaussianLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, GaussianLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.validation import bit_matrix, check_integer, check_positive
 

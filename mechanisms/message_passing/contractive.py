@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import GaussianLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import GaussianLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.validation import check_integer, check_positive
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from auditdp.errors import MechanismError
-from auditdp.laws import GaussianLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import GaussianLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.validation import bit_list, check_integer, check_positive
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import binom
 
-from auditdp.accountants.node_level import NodeLevel, NodeLevelLower
-from auditdp.mechanism import Array
+from auditdp.accountants.dp_sgd.node_level import NodeLevel, NodeLevelLower
+from auditdp.mechanism.protocol import Array
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, LaplaceLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.validation import check_integer, check_positive
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from auditdp.laws import FiniteLaw, GaussianLaw, ball, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, GaussianLaw, ball, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.validation import check_positive
 

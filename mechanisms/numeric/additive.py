@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from auditdp.laws import Envelope, GaussianLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import Envelope, GaussianLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Backend, Rng, Values, backend_of
 from mechanisms.classic import Gaussian
 from mechanisms.numeric.scalar import HIGH, LOW, Scalar, inside, record, records

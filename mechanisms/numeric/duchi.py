@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.laws import Envelope, FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import Envelope, FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Backend, Values
 from mechanisms.numeric.scalar import Scalar, extremes, record
 from mechanisms.rounding import keep_probability

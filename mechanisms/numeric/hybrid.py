@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from auditdp.laws import Envelope, StepLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import Envelope, StepLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Backend, Values
 from mechanisms.numeric.duchi import Duchi
 from mechanisms.numeric.piecewise import Piecewise

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from flint import arb
 
-from auditdp.laws import Envelope, StepLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import Envelope, StepLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Backend, Values
 from mechanisms.numeric.scalar import HIGH, LOW, Scalar, record
 from mechanisms.rounding import GRID, multiple, places

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.errors import MechanismError
-from auditdp.laws import Envelope
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.laws import Envelope
+from auditdp.mechanism.protocol import Array, brief
 from mechanisms.backend import Backend, Rng, Values, backend_of
 from mechanisms.validation import check_positive
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from auditdp.laws import Envelope, FiniteLaw, precision
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import Envelope, FiniteLaw, precision
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Backend, Values
 from mechanisms.numeric.scalar import Scalar, extremes, record
 from mechanisms.rounding import GRID, floor, multiple, on_grid, places

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import Envelope, FiniteLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import Envelope, FiniteLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.backend import Rng, Values, backend_of
 from mechanisms.numeric.scalar import Scalar, check_budget, inside, record, records
 from mechanisms.rounding import portion

@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw, LaplaceLaw, ball, precision
-from auditdp.laws.top_k import plackett_luce, unordered_top_k
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw, ball, precision
+from auditdp.mechanism.laws.top_k import plackett_luce, unordered_top_k
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.laplace_cells import LaplaceMessage
 from mechanisms.pagerank.rows import NOBODY, PublicRows, Rows

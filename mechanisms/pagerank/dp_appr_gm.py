@@ -45,8 +45,8 @@ import numpy as np
 from scipy import stats
 
 from auditdp.errors import MechanismError
-from auditdp.laws import GaussianLaw
-from auditdp.mechanism import Array
+from auditdp.mechanism.laws import GaussianLaw
+from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.gaussian import Gaussian
 from mechanisms.pagerank.rows import PublicRows

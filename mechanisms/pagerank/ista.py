@@ -37,7 +37,7 @@ import numpy as np
 from scipy import sparse
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.protocol import Array, brief
 from mechanisms.graphs import Graph
 from mechanisms.validation import check_positive
 

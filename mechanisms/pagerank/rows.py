@@ -14,8 +14,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from auditdp.errors import MechanismError
-from auditdp.laws import FiniteLaw
-from auditdp.mechanism import Array, brief
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.mechanism.protocol import Array, brief
 from mechanisms.cells import Rng
 from mechanisms.pagerank.ista import ALPHA, RHO, TOLERANCE, Walk, ista
 from mechanisms.validation import check_integer

@@ -27,11 +27,11 @@ def preload() -> None:
     import statsmodels.stats.weightstats  # noqa: F401
     import threadpoolctl  # noqa: F401
 
-    import auditdp.runner.host
-    import auditdp.runner.jobs  # noqa: F401 - what processes of audit files and audits need
-    from auditdp.cli import account, inspect, replay, run, running, selftest  # noqa: F401
+    import auditdp.runner.processes.host
+    import auditdp.runner.processes.jobs  # noqa: F401 - what processes of audit files and audits need
+    from auditdp.cli.run import run, running  # noqa: F401
+    from auditdp.record.results import RunRecord
     from auditdp.report.formats import render
-    from auditdp.results import RunRecord
 
     render(RunRecord(0, "complete", {}, {}, "", "", [], []), "html")
 
@@ -67,7 +67,7 @@ def become(request: dict) -> None:
 
 def fork_the_fork_server() -> None:
     """What ``multiprocessing.forkserver.ensure_running`` does, with a fork in the place of a new interpreter."""
-    from auditdp.runner import nursery
+    from auditdp.runner.processes import forkserver as nursery
 
     server = forkserver._forkserver
     if server._forkserver_address is not None:

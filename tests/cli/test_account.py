@@ -10,18 +10,18 @@ from xml.etree import ElementTree
 import pytest
 
 from auditdp.accountants.base import Soundness
-from auditdp.accountants.composition import OptimalComposition
-from auditdp.accountants.dp_sgd import PLDUpper
-from auditdp.accountants.fixed_size import FixedSizeUpper
+from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.composition.unequal import HeterogeneousComposition
+from auditdp.accountants.dp_sgd.fixed_size import FixedSizeUpper
+from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import GaussianCurve
-from auditdp.accountants.heterogeneous import HeterogeneousComposition
-from auditdp.accountants.node_level import NodeLevelUpper
-from auditdp.accountants.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.cli import _carried_out
-from auditdp.cli.account import Sampling, dp_sgd
+from auditdp.cli.calculators.account import Sampling, dp_sgd
 
 NO_OPACUS = importlib.util.find_spec("opacus") is None
 KEYS = {
@@ -217,14 +217,14 @@ def patched(project, patch, *arguments):
 
 
 FAILING = """
-from auditdp.accountants.dp_sgd import RDP
+from auditdp.accountants.dp_sgd.poisson import RDP
 def fails(self, level):
     raise RuntimeError("no such series")
 RDP.epsilon_at = RDP.delta_at = fails
 """
 ENDING = """
 import os
-from auditdp.accountants.opacus_sgd import Opacus
+from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
 Opacus.delta_at = lambda self, epsilon: os._exit(99)
 """
 TRAINING = ["dp-sgd", "--sampling-rate", ".01", "--steps", "10"]

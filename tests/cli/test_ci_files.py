@@ -108,7 +108,7 @@ def shell(project, script, **variables):
 
 @pytest.mark.parametrize(
     ("path", "schema"),
-    [("action.yml", ACTION), ("auditdp/scaffold/github.yml", WORKFLOW), (".pre-commit-hooks.yaml", HOOKS)],
+    [("action.yml", ACTION), ("auditdp/cli/init/github.yml", WORKFLOW), (".pre-commit-hooks.yaml", HOOKS)],
 )
 def test_they_are_what_the_service_expects(path, schema):
     jsonschema.validate(parsed(path), schema)
@@ -144,10 +144,10 @@ def test_the_action_passes_a_repository_and_fails_a_broken_mechanism(repository)
 
 
 def test_the_workflow_passes_a_repository_by_day_and_by_night(repository):
-    steps = parsed("auditdp/scaffold/github.yml")["jobs"]["audits"]["steps"]
+    steps = parsed("auditdp/cli/init/github.yml")["jobs"]["audits"]["steps"]
     script = {step.get("name"): step.get("run", "") for step in steps}
     assert (repository.root / ".github/workflows/privacy.yml").read_text() == (
-        ROOT / "auditdp/scaffold/github.yml"
+        ROOT / "auditdp/cli/init/github.yml"
     ).read_text()
     fine = shell(repository, script["audit"])
     assert fine.returncode == 0, fine.stderr
@@ -157,7 +157,7 @@ def test_the_workflow_passes_a_repository_by_day_and_by_night(repository):
 
 
 def test_the_job_for_gitlab(repository):
-    job = parsed("auditdp/scaffold/gitlab.yml")["privacy-audits"]
+    job = parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]
     script = "\n".join(line for line in job["script"] if "pip install" not in line)
     repository.write("mine.py", FINE.format(0.4))
     assert shell(repository, script).returncode == 1

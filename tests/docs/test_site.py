@@ -15,7 +15,7 @@ import yaml
 from PIL import Image
 
 from auditdp.errors import ConfigurationError
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
 from docs import assembling, browser, commands, peers, pictures, report_picture, screenshots
 from docs.assembling import PAGES, ROOT
 from docs.blocks import RUN, Command, blocks, play, rewritten, untimed

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from auditdp.report.ledger_markdown import cell, table
+from auditdp.report.markdown import cell, table
 from tests.cli.conftest import SCRIPT, environment, fork_server, project, shared_project  # noqa: F401 - fixtures
 
 PAGE = Path(__file__).resolve().parents[2] / "reports" / "faults.md"

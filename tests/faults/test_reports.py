@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.report import html
-from auditdp.results import RunRecord
+from auditdp.record.results import RunRecord
+from auditdp.report.html import pages as html
 from tests.faults.conftest import WORKERS
 
 pytestmark = pytest.mark.faults
@@ -124,7 +124,14 @@ def test_a_part_does_not_become_the_ledger(hostile, see, tmp_path):
     record = json.loads(texts["json"]) | {"status": "interrupted"}
     record["results"] = record["results"][:1]
     (tmp_path / "part.json").write_text(json.dumps(record))
-    command = [sys.executable, "-m", "audits.ledger", str(tmp_path / "part.json"), "-o", str(tmp_path / "reports")]
+    command = [
+        sys.executable,
+        "-m",
+        "audits.ledger.command",
+        str(tmp_path / "part.json"),
+        "-o",
+        str(tmp_path / "reports"),
+    ]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
     written = (tmp_path / "reports").exists()
     see("the ledger of an interrupted run", "not written", "written" if written else "not written", workers=workers)

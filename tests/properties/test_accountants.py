@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from auditdp.accountants.base import ROUNDED_UP, Soundness
-from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary, corollary_budget
+from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.heterogeneous import HeterogeneousComposition
-from auditdp.accountants.quoted import AdvancedComposition, KairouzCorollary, corollary_budget
 from auditdp.accountants.top_k import (
     TopKAdvanced,
     TopKBoundedRange,
@@ -23,8 +23,8 @@ from auditdp.accountants.top_k import (
     TopKZCDP,
 )
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.laws import precision
-from auditdp.laws.top_k import plackett_luce, unordered_top_k
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.top_k import plackett_luce, unordered_top_k
 
 each = st.floats(-4, 2).map(lambda x: 10**x)
 own = st.just(0.0) | st.floats(-15, -2).map(lambda x: 10**x)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.baseline.entries import Accepted, Entry, rounded_down
-from auditdp.baseline.file import read_baseline, write_baseline
-from auditdp.results import Verdict
+from auditdp.history.baseline.entries import Accepted, Entry, rounded_down
+from auditdp.history.baseline.file import read_baseline, write_baseline
+from auditdp.record.results import Verdict
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 SHORT = st.floats(0.01, 99).map(lambda value: float(f"{value:.2g}"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import ClaimError
 
 levels = st.floats(1e-3, 30.0)

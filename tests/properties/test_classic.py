@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
-from auditdp.capabilities import capabilities
-from auditdp.evidence.losses import finite_loss, laplace_loss
+from auditdp.evidence.exact.losses import finite_loss, laplace_loss
+from auditdp.mechanism.capabilities import capabilities
 from mechanisms.classic import (
     SVT1,
     SVT2,

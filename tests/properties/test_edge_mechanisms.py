@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from auditdp.adjacency import EdgeLDP
-from auditdp.laws import precision
+from auditdp.mechanism.laws import precision
 from mechanisms.cells import arc_cells, arcs_at, distinct_cells, pair_cells, pair_count, pairs_at
 from mechanisms.edges import (
     DPRR,

@@ -10,12 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from auditdp.adjacency import AnyValues
-from auditdp.claims import ApproxDP, PureDP
+from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact import exact_evidence
-from auditdp.evidence.losses import delta_curve, finite_loss
-from auditdp.laws import FiniteLaw
-from auditdp.results import Verdict
+from auditdp.evidence.exact.evidence import exact_evidence
+from auditdp.evidence.exact.losses import delta_curve, finite_loss
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.record.results import Verdict
 
 SIZE = 4
 levels = st.floats(0.05, 6.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
 from benchmarks import false_alarms_exact
 from benchmarks.false_alarms_exact import FALSE_ALARMS, true_epsilon
 

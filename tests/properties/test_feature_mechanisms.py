@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import envelope_losses, finite_loss
-from auditdp.laws import precision
+from auditdp.evidence.exact.losses import envelope_losses, finite_loss
+from auditdp.mechanism.laws import precision
 from mechanisms.backend import backend_of
 from mechanisms.edges.graph_pub import GraphPub, counts
 from mechanisms.edges.graph_pub_response import GraphPubResponse, publishing_rates

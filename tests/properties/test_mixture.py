@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from auditdp.betting import levels as levels_module
-from auditdp.betting import mixture as module
-from auditdp.betting.forecasts import Forecasts, Law
-from auditdp.betting.levels import level_grid
-from auditdp.betting.mixture import Wealth
-from auditdp.betting.plans import Planner
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.betting.wealth import levels as levels_module
+from auditdp.betting.wealth import mixture as module
+from auditdp.betting.wealth.forecasts import Forecasts, Law
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.betting.wealth.mixture import Wealth
+from auditdp.betting.wealth.plans import Planner
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 
 levels = st.floats(1e-3, 30.0)
 deltas = st.floats(0.0, 0.9)
@@ -209,7 +209,7 @@ def test_a_leader_who_peeks_is_found_out():
 
 def test_a_price_that_is_a_thousandth_too_small_is_found_out(monkeypatch):
     """Guards the guard: the bets of a true claim are fair to less than that."""
-    from auditdp.betting.regions import Region
+    from auditdp.betting.wealth.regions import Region
 
     claim, price = ApproxDP(0.2, 0.4), Region.price
     monkeypatch.setattr(Region, "price", lambda self, pair: price(self, pair) - 1e-3)

@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import finite_loss, pair_loss
-from auditdp.laws import FiniteLaw
+from auditdp.evidence.exact.losses import finite_loss, pair_loss
+from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.numeric import (
     Duchi,
     GaussianFeatures,

@@ -5,7 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.search import maximise, smallest
+from auditdp.adjacency.search import maximise, smallest
 
 TOP = 10**6
 around = settings(max_examples=25)

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp.adjacency import EdgeLDP
-from auditdp.evidence.sensitivity import sensitivity_evidence
-from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 
 around = settings(max_examples=25)
 

@@ -8,7 +8,7 @@ until LEAST_EXPECTED are expected in each. What the law rules out fails whatever
 import numpy as np
 from scipy import stats
 
-from auditdp.laws import row_keys
+from auditdp.mechanism.laws import row_keys
 
 ALPHA = 1e-6
 LEAST_EXPECTED = 20

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from auditdp.bounds import from_outputs, from_scores, scan
 from auditdp.bounds.curves import EpsilonDelta
 from auditdp.bounds.guesses import curve_refuted, one_run_p_value
-from auditdp.randomness import stream
+from auditdp.numerics.randomness import stream
 from benchmarks.false_alarms_bounds import ALPHA, FALSE_ALARMS
 
 REPEATS = 2_000

@@ -16,12 +16,12 @@ from scipy.stats import laplace, norm
 from sklearn.linear_model import LogisticRegression
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import Classifier, LikelihoodRatio, Scored
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import Classifier, LikelihoodRatio, Scored
+from auditdp.betting.forecasting.schedule import Schedule
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
-from auditdp.betting.schedule import Schedule
-from auditdp.randomness import stream
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.numerics.randomness import stream
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
 ALPHA = 0.05

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from auditdp.evidence import means
-from auditdp.randomness import stream
+from auditdp.evidence.estimation import means
+from auditdp.numerics.randomness import stream
 from benchmarks.false_alarms_estimation import DRAWS, RANGES
 
 pytestmark = pytest.mark.statistical

@@ -6,7 +6,7 @@ More alarms than are allowed have probability below 1e-6 for a test of size alph
 import numpy as np
 import pytest
 
-from auditdp.randomness import stream
+from auditdp.numerics.randomness import stream
 from benchmarks.alarms import ALPHA, NULLS, Overconfident, cases, view
 from benchmarks.alarms import _game as play
 

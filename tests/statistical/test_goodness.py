@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditdp.laws import FiniteLaw
+from auditdp.mechanism.laws import FiniteLaw
 from tests.statistical.goodness import ALPHA, check, chi_square_p, follows
 
 pytestmark = pytest.mark.statistical

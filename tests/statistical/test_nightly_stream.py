@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from auditdp.betting.forecasts import Law
-from auditdp.betting.nearest import nearest_regions
 from auditdp.betting.power import growth, growths
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
-from auditdp.dominating import DominatingPair, lines
-from auditdp.nightly.control import after_night, alarm_at, nights_to_report, verdict_alpha
-from auditdp.nightly.power import within
-from auditdp.nightly.stream import Account, Stream
-from auditdp.results import AuditResult, ClaimRecord, Evidence, Verdict
+from auditdp.betting.wealth.forecasts import Law
+from auditdp.betting.wealth.nearest import nearest_regions
+from auditdp.claims.dominating import DominatingPair, lines
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.history.nightly.control import after_night, alarm_at, nights_to_report, verdict_alpha
+from auditdp.history.nightly.night_power import within
+from auditdp.history.nightly.stream import Account, Stream
+from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
 
 NIGHTS, AUDITS, ALPHA, CALLS = 1_000, 50, 0.05, 5_000
 CLAIMED = 1.0

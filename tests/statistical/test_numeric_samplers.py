@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditdp.laws import FiniteLaw
+from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.backend import backend_of
 from mechanisms.numeric import (
     Duchi,

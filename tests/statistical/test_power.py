@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, Pair, PureDP, Verdict
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.judgement import Settings, run_audit
-from auditdp.randomness import stream
+from auditdp.numerics.randomness import stream
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
 ALPHA = 0.05

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from auditdp import Pair, PureDP
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import LikelihoodRatio
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.evidence.losses import finite_loss
-from auditdp.mechanism import as_mechanism
-from auditdp.randomness import stream
+from auditdp.evidence.exact.losses import finite_loss
+from auditdp.mechanism.protocol import as_mechanism
+from auditdp.numerics.randomness import stream
 from benchmarks.alarms import Overconfident
 from mechanisms.pagerank import DPApprEM, GivenRows
 

@@ -18,13 +18,14 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp import AnyValues, ApproxDP, Audit, GaussianDP, PureDP, Rows, Unbiased
-from auditdp.baseline.differences import FINDINGS, REGRESSIONS, Kind, differences, drift
-from auditdp.baseline.entries import Entry, entry_of
-from auditdp.evidence.counting import FIRST_RUNS, _losses
-from auditdp.evidence.events import told_apart
-from auditdp.judgement import Settings, run_audit
-from auditdp.judgement.gathering import COUNTING_ALPHA
-from auditdp.results import RunRecord, Verdict
+from auditdp.auditing.gathering import COUNTING_ALPHA
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.evidence.counting.events import told_apart
+from auditdp.evidence.counting.evidence import FIRST_RUNS, _losses
+from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Kind, differences, drift
+from auditdp.history.baseline.entries import Entry, entry_of
+from auditdp.record.results import RunRecord, Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from benchmarks.false_alarms_counting import LAWS, PAIR, response
 

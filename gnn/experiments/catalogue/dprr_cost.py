@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.experiments.execute import data_folder
 from gnn.experiments.experiment import FORM, REPAIRED, Experiment, Factor, Guarantee, Metric, Metrics, Parameters, Plot
 from gnn.experiments.published import dprr

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from auditdp.randomness import stream
+from auditdp.numerics.randomness import stream
 from gnn.experiments.execute import data_folder
 from gnn.experiments.experiment import FORM, REPAIRED, Experiment, Factor, Guarantee, Metric, Metrics, Parameters, Plot
 from gnn.experiments.published import Published, graph_pub

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from auditdp.randomness import stream
+from auditdp.numerics.randomness import stream
 from gnn.experiments.execute import data_folder
 from gnn.experiments.experiment import (
     FORM,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data
 
-    from auditdp.mechanism import Array
+    from auditdp.mechanism.protocol import Array
     from gnn.datasets.splits import Split
     from gnn.pipelines.hetero_rr import DividedGraph
     from mechanisms.features import LinearExtractor

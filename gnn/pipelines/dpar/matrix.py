@@ -10,7 +10,7 @@ from scipy import sparse
 from torch_geometric.data import Data
 
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.pipelines.dpar.budget import Budget
 from gnn.pipelines.dpar.parameters import DPARParameters
 from mechanisms.cells import Rng

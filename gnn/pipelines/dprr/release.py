@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.validation import check_choice, check_count, check_positive
 from mechanisms.cells import Rng, pair_count
 from mechanisms.edges import DPRR, Customised, LocalLaplace, LocalLaplaceRow, NonPrivPart, RandomisedResponse

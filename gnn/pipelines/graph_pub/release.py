@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.validation import check_choice, check_positive
 from mechanisms.cells import Rng
 from mechanisms.edges import DPRR, EdgeRand, GraphPub, GraphPubResponse, LapGraph

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.randomness import seeded
 from gnn.sparse import is_sparse
 from gnn.validation import DataError, check_choice, check_count, check_number

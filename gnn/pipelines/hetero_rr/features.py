@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from auditdp.mechanism import Array
+from auditdp.mechanism.protocol import Array
 from gnn.pipelines.hetero_rr.extractor import embedded
 from gnn.validation import check_choice, check_count, check_positive
 from mechanisms.backend import backend_of

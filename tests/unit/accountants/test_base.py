@@ -19,11 +19,11 @@ from auditdp.accountants.base import (
     least,
     settle,
 )
-from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary
+from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.heterogeneous import HeterogeneousComposition
-from auditdp.accountants.quoted import AdvancedComposition, KairouzCorollary
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled
 from auditdp.accountants.top_k import (
     TopKAdvanced,
@@ -36,10 +36,10 @@ from auditdp.accountants.top_k import (
     bounded_range,
 )
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.claims import ApproxDP
+from auditdp.claims.statements import ApproxDP
 from auditdp.errors import AuditError
-from auditdp.laws.balls import as_written, double_above
-from auditdp.results import Verdict
+from auditdp.mechanism.laws.balls import as_written, double_above
+from auditdp.record.results import Verdict
 
 ALL = [
     OptimalComposition(0.1, 1e-9, 20),

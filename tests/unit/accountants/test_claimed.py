@@ -8,20 +8,21 @@ import pytest
 from auditdp import Audit
 from auditdp.accountants.base import Soundness
 from auditdp.accountants.claimed import bounds
-from auditdp.accountants.composition import BasicComposition, Composition, OptimalComposition
+from auditdp.accountants.composition.equal import BasicComposition, Composition, OptimalComposition
+from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.cross_check import cross_check
-from auditdp.accountants.dp_sgd import RDP, PLDLower, PLDUpper
-from auditdp.accountants.fixed_size import FixedSizeLower, FixedSizeUpper
+from auditdp.accountants.dp_sgd.fixed_size import FixedSizeLower, FixedSizeUpper
+from auditdp.accountants.dp_sgd.node_level import NodeLevelLower, NodeLevelUpper
+from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
-from auditdp.accountants.heterogeneous import HeterogeneousComposition
-from auditdp.accountants.node_level import NodeLevelLower, NodeLevelUpper
-from auditdp.accountants.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.subsampling import PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import TopKNonAdaptive, TopKOptimalComposition, TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.claims import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.judgement import Settings, run_audit
-from auditdp.results import Verdict
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.claims.statements import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from auditdp.record.results import Verdict
 
 CERTIFIED, VIOLATED, OPEN = Verdict.CERTIFIED, Verdict.VIOLATED, Verdict.NOT_REFUTED
 OFF = (1e-6, 1e-3, 0.3)

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from auditdp.accountants.base import AccountantError, Soundness
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.claims import GaussianDP
+from auditdp.claims.statements import GaussianDP
 
 
 @pytest.mark.parametrize("sigma", [1e-2, 0.3, 1.0, 5.0, 1e3])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.accountants.normal import at_most, gaussian_cells, log_at_most, upper_tail
-from auditdp.laws import precision
+from auditdp.mechanism.laws import precision
 
 GRID = np.concatenate([np.linspace(0, 37, 4001), np.arange(0, 37, 1 / 256), np.nextafter(np.arange(1, 37) / 256, 0)])
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.composition import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
 from auditdp.accountants.solve import _DECADE, _decimal, solve
 from auditdp.accountants.zcdp import ZCDP

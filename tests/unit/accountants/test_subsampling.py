@@ -18,9 +18,9 @@ from auditdp.accountants.subsampling import (
     naive_claim,
     unamplified,
 )
-from auditdp.claims import ApproxDP
-from auditdp.laws.balls import as_written
-from auditdp.results import Verdict
+from auditdp.claims.statements import ApproxDP
+from auditdp.mechanism.laws.balls import as_written
+from auditdp.record.results import Verdict
 
 EPSILONS = st.floats(1e-4, 50)
 RATES = st.floats(1e-4, 1)

@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.quoted import KairouzCorollary
+from auditdp.accountants.composition.quoted import KairouzCorollary
 from auditdp.accountants.top_k import (
     TopKAdvanced,
     TopKBoundedRange,
@@ -19,8 +19,8 @@ from auditdp.accountants.top_k import (
     TopKZCDP,
     bounded_range,
 )
-from auditdp.laws import precision
-from auditdp.laws.top_k import plackett_luce, unordered_top_k
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.top_k import plackett_luce, unordered_top_k
 
 UPPER = (TopKPure, TopKAdvanced, TopKDurfeeRogers, TopKBoundedRange, TopKZCDP, TopKOptimalComposition)
 

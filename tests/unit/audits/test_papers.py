@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.collection import collect
-from auditdp.report.ledger_statements import Kind, check
-from auditdp.results import Verdict
+from auditdp.auditing.collection import collect
+from auditdp.record.results import Verdict
+from audits.ledger.statements import Kind, check
 from audits.papers import PAPERS
 
 ROOT = Path(__file__).resolve().parents[3]

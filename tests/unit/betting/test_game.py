@@ -12,22 +12,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from auditdp.adjacency import AnyValues, Neighbours, Pair
-from auditdp.betting.batch import Batch
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import LikelihoodRatio, Single, default_forecasters
+from auditdp.betting.forecasting.batch import Batch
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Single, default_forecasters
+from auditdp.betting.forecasting.schedule import LATE_THINNING, Schedule
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, Game
-from auditdp.betting.levels import level_grid
-from auditdp.betting.mixture import Wealth
 from auditdp.betting.policies import NEGLECT, RoundRobin
-from auditdp.betting.schedule import LATE_THINNING, Schedule
-from auditdp.calls import MOST_PROBED, PROBES
-from auditdp.calls.independence import SHARE
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.betting.wealth.mixture import Wealth
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
-from auditdp.evidence.game import play_game
-from auditdp.mechanism import as_mechanism
-from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.evidence.game.evidence import play_game
+from auditdp.mechanism.calls import MOST_PROBED, PROBES
+from auditdp.mechanism.calls.independence import SHARE
+from auditdp.mechanism.protocol import as_mechanism
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
 PAIR = Pair(1, 0)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import AnyValues, Neighbours, Pair, QueryAnswers
-from auditdp.betting.forecasters import Single, default_forecasters
+from auditdp.betting.forecasting.forecasters import Single, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.calls.recording import MOST_BYTES
-from auditdp.claims import GaussianDP, PureDP
+from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, AuditError, ConfigurationError, MechanismError
-from auditdp.evidence.confirming import play_again
-from auditdp.evidence.game import play_game
-from auditdp.mechanism import as_mechanism, unseeded
-from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.evidence.game.confirming import play_again
+from auditdp.evidence.game.evidence import play_game
+from auditdp.mechanism.calls.recording import MOST_BYTES
+from auditdp.mechanism.protocol import as_mechanism, unseeded
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 from benchmarks.false_alarms_game import Alternating, Drifting, Remembering, Smoothing, chain, shared_half
 
@@ -95,8 +95,8 @@ def test_dependent_calls_are_no_violation(make, claim):
 def test_a_finding_that_single_calls_do_not_confirm_decides_nothing(monkeypatch):
     """Where the tests of independence see nothing: the verdict rests on calls that were made one by one."""
     for check in ("check_seeded", "check_batch"):
-        monkeypatch.setattr(f"auditdp.calls.independence.{check}", lambda *args, **options: None)
-    monkeypatch.setattr("auditdp.evidence.game.believed", lambda found, *args: found)
+        monkeypatch.setattr(f"auditdp.mechanism.calls.independence.{check}", lambda *args, **options: None)
+    monkeypatch.setattr("auditdp.evidence.game.evidence.believed", lambda found, *args: found)
     found = play(shared_half, GaussianDP(1.0))
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "made one by one, did not confirm it" in found.statement
@@ -185,7 +185,7 @@ def test_the_outputs_of_such_a_finding_are_kept_and_give_the_same_bets_again():
 
 
 def test_too_many_outputs_are_not_kept_and_said_to_be(monkeypatch):
-    monkeypatch.setattr("auditdp.calls.recording.MOST_BYTES", 64)
+    monkeypatch.setattr("auditdp.mechanism.calls.recording.MOST_BYTES", 64)
     assert MOST_BYTES > 64
     confirmation = play(library(0.3)).details.confirmation
     assert confirmation.outputs["kept"] == 0

@@ -6,16 +6,17 @@ from hypothesis import strategies as st
 
 from auditdp import Audit
 from auditdp.adjacency import AnyValues, Box, EdgeLDP, Fields, Neighbours, Pair, QueryAnswers, Records, Rows
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
 from auditdp.betting import pairs as module
-from auditdp.betting.forecasters import default_forecasters
+from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import FEWEST_CALLS, MOST_PROPOSED, can_search, propose, smaller
-from auditdp.claims import PureDP
+from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError
-from auditdp.evidence.game import play_game
-from auditdp.judgement import Settings, run_audit
-from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.evidence.game.evidence import play_game
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 
 LEAKING = 20
@@ -341,8 +342,8 @@ def test_what_comes_after_a_finding_does_not_take_it_away(monkeypatch):
     def fails(*args, **options):
         raise RuntimeError("no more")
 
-    monkeypatch.setattr("auditdp.evidence.game.confirm_smaller", fails)
-    monkeypatch.setattr("auditdp.judgement.gathering.sensitivity_evidence", fails)
+    monkeypatch.setattr("auditdp.evidence.game.evidence.confirm_smaller", fails)
+    monkeypatch.setattr("auditdp.auditing.gathering.sensitivity_evidence", fails)
     result = run_audit(Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()), Settings(0.05, 2_000, 1))
     assert result.verdict is Verdict.VIOLATED
     assert any("the look for a smaller pair ended with RuntimeError" in found.statement for found in result.evidence)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.levels import level_grid
 from auditdp.betting.power import HIGHEST_LEVEL, POWER, detectable_level, detectable_rarely
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
-from auditdp.randomness import stream
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.numerics.randomness import stream
 from auditdp.testing import GaussianMechanism, Response
 
 GAMES = 150

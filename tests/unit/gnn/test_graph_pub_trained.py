@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from auditdp.calls import Calls
-from auditdp.calls.independence import check_batch
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import finite_loss
+from auditdp.evidence.exact.losses import finite_loss
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.independence import check_batch
 from mechanisms.edges.graph_pub import GraphPub, linear_scores, score_matrix
 
 torch = pytest.importorskip("torch")

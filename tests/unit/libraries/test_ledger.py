@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from auditdp.results import AuditResult, ClaimRecord, Evidence, LedgerEntry, Published, RunRecord, Verdict
+from auditdp.record.results import AuditResult, ClaimRecord, Evidence, LedgerEntry, Published, RunRecord, Verdict
 from libraries import confirm, ledger
 from libraries.written import WRITTEN
 

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from auditdp.adjacency import EdgeLDP, Pair
 from auditdp.errors import MechanismError
-from auditdp.laws import ball, precision
+from auditdp.mechanism.laws import ball, precision
 from audits.audit_edges_degrees import KURTOSIS
 from mechanisms.edges import DPRR, NoisyDegree, RandomisedResponse
 

@@ -9,8 +9,8 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import envelope_losses, finite_loss
-from auditdp.laws import precision
+from auditdp.evidence.exact.losses import envelope_losses, finite_loss
+from auditdp.mechanism.laws import precision
 from mechanisms.backend import backend_of
 from mechanisms.features import ExtractedFeatureRR, FeatureRR, LinearExtractor, RecordFeatureRR, safe_budget, worst_loss
 from mechanisms.features.feature_rr import LEAST_BUDGET, bin_law, bins_of

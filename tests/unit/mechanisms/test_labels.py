@@ -8,8 +8,8 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import finite_loss
-from auditdp.laws import ball, precision
+from auditdp.evidence.exact.losses import finite_loss
+from auditdp.mechanism.laws import ball, precision
 from mechanisms.features import MultiBit
 from mechanisms.labels import FeaturesAndLabel, LabelRR
 from mechanisms.labels.label_rr import LEAST_EPSILON, MOST_CLASSES

@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from auditdp.errors import MechanismError
-from auditdp.laws import precision, row_keys
+from auditdp.mechanism.laws import precision, row_keys
 from mechanisms.edges import LapGraph, LocalLaplaceGraph, LocalLaplaceRow
 from mechanisms.edges.largest_law import laplace_sum_tail, rounded_total_law, top_probability
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import brentq
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import envelope_losses, finite_loss
-from auditdp.laws import FiniteLaw
+from auditdp.evidence.exact.losses import envelope_losses, finite_loss
+from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.features import (
     Everybody,
     MinMaxScaled,

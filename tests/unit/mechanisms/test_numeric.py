@@ -13,9 +13,9 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import envelope_losses
-from auditdp.laws import FiniteLaw, precision
-from auditdp.laws.gaussian import gaussian_delta
+from auditdp.evidence.exact.losses import envelope_losses
+from auditdp.mechanism.laws import FiniteLaw, precision
+from auditdp.mechanism.laws.gaussian import gaussian_delta
 from mechanisms.backend import backend_of
 from mechanisms.numeric import (
     Duchi,

@@ -8,8 +8,8 @@ from flint import arb
 
 from auditdp import NodeDP, Pair, QueryAnswers
 from auditdp.errors import MechanismError
-from auditdp.evidence.losses import finite_loss, laplace_loss
-from auditdp.laws import precision
+from auditdp.evidence.exact.losses import finite_loss, laplace_loss
+from auditdp.mechanism.laws import precision
 from mechanisms.graphs import Graph
 from mechanisms.pagerank import (
     DPApprEM,

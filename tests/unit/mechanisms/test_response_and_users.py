@@ -8,7 +8,7 @@ import pytest
 
 from auditdp.adjacency import EdgeDP, EdgeLDP, Pair, Relationship
 from auditdp.errors import MechanismError
-from auditdp.laws import precision
+from auditdp.mechanism.laws import precision
 from mechanisms.edges import (
     DPRR,
     Customised,

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from auditdp.errors import ConfigurationError
+from auditdp.record.results import RunRecord
 from auditdp.report.formats import FORMATS, render
-from auditdp.results import RunRecord
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -46,7 +46,7 @@ def test_drawing_loads_no_global_plotting_state():
     code = (
         "import sys\n"
         "from auditdp.report.formats import render\n"
-        "from auditdp.results import AuditResult, Evidence, RunRecord, Verdict\n"
+        "from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict\n"
         "game = Evidence('game', Verdict.NOT_REFUTED, '', details={'wealth_path': [[0, 0.0], [9, 1.0]]})\n"
         "result = AuditResult('a', Verdict.NOT_REFUTED, '', evidence=[game])\n"
         "render(RunRecord(7, 'complete', {}, {}, '', '', [], [result]), 'html')\n"

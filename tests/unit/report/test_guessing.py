@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from auditdp.claims import ApproxDP, GaussianDP, PureDP
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.record.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
 from auditdp.report.guessing import allowed, guessing, statements
-from auditdp.results import AuditResult, ClaimRecord, Counterexample, Evidence, Verdict
 
 
 def extreme_pair(epsilon, delta):

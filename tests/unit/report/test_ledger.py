@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from auditdp.record.results import Published, Verdict
 from auditdp.report.formats import render
 from auditdp.report.ledger import ledger
-from auditdp.results import Published, Verdict
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from auditdp.record.results import ClaimRecord
 from auditdp.report import numbers
-from auditdp.results import ClaimRecord
 
 ONE = ClaimRecord("PureDP", "1-DP", "edge", epsilon=1.0)
 HALF_GAUSSIAN = ClaimRecord("GaussianDP", "0.5-GDP", "value", parameter="mu", mu=0.5)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.publishing import report_files
-from auditdp.report.screen import coloured
-from auditdp.results import RunRecord, Verdict
+from auditdp.report.terminal.screen import coloured
 
 
 def written(record, path, **options):

@@ -5,8 +5,8 @@ import json
 import jsonschema
 import pytest
 
+from auditdp.record.results import SCHEMA
 from auditdp.report.schemas import PATH, run_schema
-from auditdp.results import SCHEMA
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(PATH.read_text(encoding="utf-8")))
 

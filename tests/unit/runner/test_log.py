@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.results import SCHEMA, AuditResult, LedgerEntry, RunRecord, Verdict
+from auditdp.record.results import SCHEMA, AuditResult, LedgerEntry, RunRecord, Verdict
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.record import read_log, scan_log
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.results import (
+from auditdp.record.results import (
     AuditResult,
     ClaimRecord,
     ControlResult,

@@ -7,7 +7,7 @@ import pytest
 
 from auditdp import GaussianDP, Pair, PureDP
 from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
-from auditdp.results import Verdict
+from auditdp.record.results import Verdict
 from auditdp.training import Training, audit_training, level_by_step
 
 WORLDS = (np.array([1.0, 0.2]), np.array([0.2]))

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from auditdp import GaussianDP  # noqa: E402
-from auditdp.results import Verdict  # noqa: E402
+from auditdp.record.results import Verdict  # noqa: E402
 from auditdp.training import Training, audit_training  # noqa: E402
 
 WORLDS = (torch.tensor([[1.0, 1.0], [0.2, -0.3]]), torch.tensor([[0.2, -0.3]]))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from auditdp import GaussianDP, Pair
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import Scored
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import Scored
 from auditdp.betting.game import Game
-from auditdp.randomness import stream
+from auditdp.numerics.randomness import stream
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")

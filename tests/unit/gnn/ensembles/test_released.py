@@ -8,14 +8,14 @@ import pytest
 from scipy.stats import norm
 
 from auditdp import AccountedDP, GaussianDP, NodeDP, Pair
-from auditdp.accountants.dp_sgd import PLDUpper
-from auditdp.betting.experts import ViewExperts
-from auditdp.betting.forecasters import LikelihoodRatio, Scored
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.game import Game
 from auditdp.errors import ConfigurationError
-from auditdp.evidence.sensitivity import sensitivity_evidence
-from auditdp.randomness import stream
-from auditdp.results import Verdict
+from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")

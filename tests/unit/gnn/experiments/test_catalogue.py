@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from auditdp import declaration
+from auditdp.auditing import declaration
 from auditdp.errors import ConfigurationError
 from gnn.experiments import execute
 from gnn.experiments.catalogue import Catalogue, catalogue

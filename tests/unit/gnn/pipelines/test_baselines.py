@@ -8,9 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
-from auditdp.accountants.dp_sgd import PLDUpper  # noqa: E402 - needs torch
+from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper, gap_aggregation  # noqa: E402
+from auditdp.accountants.dp_sgd.poisson import PLDUpper  # noqa: E402 - needs torch
 from auditdp.accountants.gaussian import GaussianCurve  # noqa: E402
-from auditdp.accountants.node_level import NodeLevelUpper, gap_aggregation  # noqa: E402
 from auditdp.errors import ConfigurationError  # noqa: E402
 from gnn.models import GraphSAGE  # noqa: E402
 from gnn.pipelines.degrees import bounded_out_degree  # noqa: E402

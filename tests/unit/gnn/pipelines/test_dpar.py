@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
-from auditdp.accountants.dp_sgd import PLDUpper  # noqa: E402 - needs torch
+from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper  # noqa: E402
+from auditdp.accountants.dp_sgd.poisson import PLDUpper  # noqa: E402 - needs torch
 from auditdp.accountants.gaussian import GaussianCurve  # noqa: E402
-from auditdp.accountants.node_level import NodeLevelUpper  # noqa: E402
 from auditdp.accountants.subsampling import FixedSizeSubsampled, amplified  # noqa: E402
 from auditdp.errors import ConfigurationError, MechanismError  # noqa: E402
 from gnn.pipelines.dpar import (  # noqa: E402

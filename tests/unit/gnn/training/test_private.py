@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from auditdp.accountants.base import AccountantError
-from auditdp.accountants.dp_sgd import PLDUpper
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.errors import ConfigurationError
 
 torch = pytest.importorskip("torch")
@@ -364,7 +364,7 @@ def private(model=None, examples=None, targets=None, **changed):
         (lambda: replace(QUIET, gradients="functorc"), ConfigurationError, "did you mean 'functorch'"),
         (lambda: replace(QUIET, chunk=0), ConfigurationError, "chunk"),
         (lambda: replace(QUIET, optimiser="rmsprop"), ConfigurationError, "no optimiser 'rmsprop'"),
-        (lambda: replace(QUIET, rate=None).epsilon(1e-5), ConfigurationError, "auditdp.accountants.fixed_size"),
+        (lambda: replace(QUIET, rate=None).epsilon(1e-5), ConfigurationError, "auditdp.accountants.dp_sgd.fixed_size"),
         (lambda: PageRankRows(DATA.x, torch.zeros(3, 2).long(), torch.zeros(3)), DataError, "one shape"),
         (lambda: ego_graphs(DATA, torch.arange(3), hops=0), ConfigurationError, "hops, an integer >= 1"),
     ],

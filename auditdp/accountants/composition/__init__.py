@@ -1,0 +1,1 @@
+"""Composition of equal and of unequal mechanisms, and the theorems that papers quote."""

@@ -1,0 +1,238 @@
+"""Composition of equal mechanisms: the optimum, and the theorems that are quoted in its place.
+
+All of them are about the k-fold adaptive composition of mechanisms each of which is (ε, δ)-DP, whatever else it is. In all
+closed forms a double stands for the exact rational that it is; they are evaluated in ball arithmetic and rounded up.
+The ends of a curve, kε and the parts' own δ, are compared with what somebody wrote, and so are those of decimals
+(``double_above``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import ClassVar
+
+from flint import arb
+
+from auditdp.accountants.base import (
+    AccountantError,
+    Soundness,
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_positive,
+    epsilon_from,
+    greatest,
+    settle,
+)
+from auditdp.accountants.description import Description, Part
+from auditdp.mechanism.laws import precision
+from auditdp.mechanism.laws.balls import above, double_above
+
+MOST_FACTORS = 64
+"""How many equal factors are multiplied as fractions."""
+
+
+@dataclass(frozen=True)
+class Composition(Description):
+    """The parameters of every k-fold composition of equal mechanisms.
+
+    Args:
+        epsilon: ε of each mechanism in nats, finite and > 0.
+        delta: δ of each mechanism, in [0, 1].
+        count: k, how many there are.
+
+    Raises:
+        AccountantError: If a parameter is outside its range.
+    """
+
+    epsilon: float
+    delta: float
+    count: int
+    adjacency: ClassVar[str] = "as for the parts"
+    sampling: ClassVar[str] = "none"
+
+    def __post_init__(self) -> None:
+        check_positive(type(self).__name__, epsilon=self.epsilon)
+        check_delta(type(self).__name__, self.delta)
+        check_count(type(self).__name__, count=self.count)
+
+    @property
+    def describes(self) -> Composition:
+        """All compositions of so many such parts."""
+        return self.parameters_as(Composition)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return f"any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
+
+    @property
+    def zcdp(self) -> Fraction | None:
+        """ρ = kε²/2 of parts with δ = 0 (Bun & Steinke 2016, arXiv:1605.02065, Proposition 1.4 and Lemma 1.7)."""
+        return None if self.delta else self.count * Fraction(self.epsilon) ** 2 / 2
+
+    def concentrated(self, order: float | None) -> tuple[arb, arb]:
+        """Return what k randomised responses have; ∞ where a part may reveal its input."""
+        return responses([(self.epsilon, self.count)], order) if not self.delta else (arb.pos_inf(), arb.pos_inf())
+
+    @property
+    def part(self) -> Part:
+        """One of the parts."""
+        return Part(self.count, OptimalComposition(self.epsilon, self.delta, 1))
+
+    def includes(self, other: Description) -> bool:
+        """Return whether the other class is a composition of no more parts, each of which is (ε, δ)-DP."""
+        part = other.part
+        return part is not None and part.count <= self.count and part.curve.delta_at(self.epsilon) <= self.delta
+
+    @property
+    def largest_loss(self) -> float:
+        """k·ε, rounded up: beyond it only the parts' own δ remains."""
+        return double_above(lambda read: self.count * read(self.epsilon))
+
+    @property
+    def own_delta(self) -> float:
+        """1 − (1−δ)^k, rounded up, below which no ε suffices."""
+        if self.count > MOST_FACTORS:
+            return min(1.0, above(settle(self.any_failure)))
+        return double_above(lambda read: 1 - (1 - read(self.delta)) ** self.count)
+
+    def any_failure(self) -> arb:
+        """Return 1 − (1−δ)^k: how likely any of the parts reveals its input."""
+        return -(self.count * (-arb(self.delta)).log1p()).expm1() if self.delta < 1 else arb(1)
+
+
+@dataclass(frozen=True)
+class OptimalComposition(Composition):
+    """The exact curve of k adaptive (ε, δ)-DP mechanisms, the worst that there are.
+
+    Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input with probability δ and is randomised
+    response with ε otherwise. If nothing is revealed, l of the k answers speak against the input with probability
+    C(k,l) E^(k−l)/(1+E)^k, E = e^ε, with privacy loss (k−2l)ε. Hence δ(ε_g) = 1 − (1−δ)^k (1 − D), with L the largest l of
+    a loss above ε_g and
+
+        D = Σ_{l<=L} C(k,l) (E^(k−l) − e^(ε_g) E^l)/(1+E)^k = P(Bin(k, 1/(1+E)) <= L) − e^(ε_g) P(Bin(k, E/(1+E)) <= L),
+
+    two incomplete beta functions, computed with as many bits as their difference needs.
+
+    Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", arXiv:1311.0776v4,
+    Theorem 3.3.
+
+    Note:
+        The theorem states the curve at ε_g = (k−2i)ε; between them it follows from the same extreme pair.
+
+    >>> round(OptimalComposition(0.1, 0.0, 20).epsilon_at(1e-6), 2)
+    1.79
+    """
+
+    soundness: ClassVar[Soundness] = Soundness.EXACT
+    source: ClassVar[str] = "Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.3"
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up."""
+        check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss:
+            return self.own_delta
+        return min(1.0, above(settle(lambda: self._delta(epsilon))))
+
+    def _delta(self, epsilon: float) -> arb:
+        """1 − (1−δ)^k (1 − D) below kε, in terms that are >= 0."""
+        own = self.any_failure()
+        most_against = ceil((self.count - Fraction(epsilon) / Fraction(self.epsilon)) / 2) - 1
+        return own + (1 - own) * self._excess(arb(epsilon), most_against)
+
+    def _excess(self, epsilon: arb, most_against: int) -> arb:
+        """D, given L; 0 for L < 0."""
+        if most_against < 0:
+            return arb(0)
+        against = 1 / (1 + arb(self.epsilon).exp())
+        likely, unlikely = (at_most(self.count, most_against, p) for p in (against, 1 - against))
+        return likely - epsilon.exp() * unlikely
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest ε for δ, rounded up; ``inf`` below 1 − (1−δ)^k."""
+        return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
+
+    @classmethod
+    def largest_epsilon(cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0) -> float:
+        """Return the largest ε per mechanism with which k of them, each with ``delta_each``, are (epsilon, delta)-DP.
+
+        Raises:
+            AccountantError: If the parts' own δ exceed ``delta`` already.
+        """
+        check_positive("largest_epsilon", epsilon=epsilon, delta=delta)
+        found = greatest(lambda each: cls(each, delta_each, count).delta_at(epsilon), delta)
+        if not found:
+            raise AccountantError(
+                f"largest_epsilon: {count} mechanisms with delta={delta_each!r} each exceed delta={delta!r} whatever "
+                "their epsilon; use a smaller delta_each"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class BasicComposition(Composition):
+    """(kε, kδ)-DP, and the curve of the worst pair that is: δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
+
+    Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem 3.16; the curve below
+    kε is that of the (kε, kδ)-DP pair that every other one is a post-processing of (Kairouz, Oh & Viswanath 2015).
+    """
+
+    soundness: ClassVar[Soundness] = Soundness.UPPER
+    source: ClassVar[str] = "Dwork & Roth (2014), Theorem 3.16"
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up, at most 1."""
+        check_epsilon(self.name, epsilon)
+        if epsilon >= self.largest_loss:
+            return min(1.0, double_above(lambda read: self.count * read(self.delta)))
+        with precision():
+            own = (arb(self.delta) * self.count).min(arb(1))
+            revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon))
+            return min(1.0, above(own + (1 - own) * revealed))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest ε for δ, rounded up; ``inf`` below kδ."""
+        return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
+
+
+def randomised_response(most: arb, epsilon: arb) -> arb:
+    """Return (e^a − e^ε)/(1 + e^a), the curve of randomised response with loss a, for ε <= a."""
+    return (1 - (epsilon - most).exp()) / (1 + (-most).exp())
+
+
+def responses(parts: Iterable[tuple[float, int]], order: float | None) -> tuple[arb, arb]:
+    """Return the largest D_α/α of adaptive ε-DP mechanisms, each ε so many times: that of randomised responses.
+
+    A Rényi divergence falls under post-processing and adds up over independent parts, and no adaptive composition has more
+    than the sum of the parts' largest. For one response it is ln((e^{αε} + e^{(1−α)ε})/(1 + e^ε))/(α−1), and at most
+    αε·tanh(ε/2), the divergence of order 1: the loss is ±ε with mean ε·tanh(ε/2), so that Kearns & Saul (1998, "Large
+    Deviation Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises
+    with α, and so the supremum of D_α/α is D_1.
+
+    Args:
+        parts: ε, and how many parts have it.
+        order: α > 1, or None for the supremum.
+    """
+    with precision():
+        total = arb(0)
+        for each, count in parts:
+            epsilon = arb(each)
+            if order is None:
+                total += count * epsilon * (epsilon / 2).tanh()
+            else:
+                alpha = arb(order)
+                moment = ((alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()) / (1 + epsilon.exp())
+                total += count * moment.log() / ((alpha - 1) * alpha)
+        return total, total
+
+
+def at_most(count: int, most: int, probability: arb) -> arb:
+    """Return P(Bin(count, probability) <= most) for 0 <= most < count, from whichever tail is the shorter one."""
+    more, fewer = arb(most + 1), arb(count - most)
+    if most + 1 > count * probability:
+        return 1 - probability.beta_lower(more, fewer, regularized=True)
+    return (1 - probability).beta_lower(fewer, more, regularized=True)

@@ -1,0 +1,259 @@
+"""Node-level accounting: one node of a graph is in the gradients of many.
+
+In a graph whose nodes have at most K out-neighbours, what a node sends reaches at most N_T = 1 + K + … + K^r nodes in r
+layers. Adding or removing it can change the gradients of all of these, each by up to 2C. A batch of m nodes, drawn without
+replacement from N, has ρ of them, ρ hypergeometric with (N, N_T, m). Accounting for records takes ρ <= 1 and the
+sensitivity C: the wrong neighbours.
+
+What is *not* certified here: that the graph's out-degrees are bounded by a sampler that a node's change does not spread
+through, that the gradients are per node and clipped, and that K and N are public.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp
+
+from auditdp.accountants.base import (
+    Accountant,
+    AccountantError,
+    Soundness,
+    check_count,
+    check_delta,
+    check_positive,
+)
+from auditdp.accountants.description import Description
+from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
+from auditdp.accountants.dp_sgd.sampled_gaussian import DEVIATIONS
+from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
+from auditdp.accountants.normal import gaussian_cells
+from auditdp.accountants.renyi import RenyiCurve
+from auditdp.claims.statements import ApproxDP
+from auditdp.mechanism.protocol import Array
+
+ADD_OR_REMOVE_NODE = "add or remove one node"
+ORDERS = np.concatenate([1 + np.arange(1, 100) / 10, np.arange(11.0, 64.0), 2.0 ** np.arange(6, 11)])
+
+
+def reached_nodes(out_degree: int, layers: int) -> int:
+    """Return N_T = (K^(r+1) − 1)/(K − 1), how many nodes one node reaches in r layers, itself included.
+
+    Source: Daigavane, Madan, Sinha, Thakurta, Aggarwal & Jain (2021), "Node-Level Differentially Private Graph Neural
+    Networks", arXiv:2111.15521.
+
+    Note:
+        Replacing a node by one with other edges changes what both reach: up to 2 N_T − 1 gradients.
+
+    >>> reached_nodes(4, 2)
+    21
+    """
+    check_count("reached_nodes", out_degree=out_degree, layers=layers)
+    return sum(out_degree**hop for hop in range(layers + 1))
+
+
+@dataclass(frozen=True)
+class NodeLevel(Description):
+    """DP-SGD over the nodes of a graph.
+
+    Args:
+        noise: σ/C: standard deviation of the noise on the sum of clipped gradients, over the clipping norm. (Not over the
+            sensitivity 2 N_T C, as some papers give it.)
+        nodes: N, how many nodes are trained on.
+        reached: N_T, how many gradients one node can change; ``reached_nodes`` for a bounded out-degree.
+        batch: m, nodes in a batch, drawn without replacement for each step afresh.
+        steps: How many batches.
+
+    Raises:
+        AccountantError: If a parameter is outside its range.
+    """
+
+    noise: float
+    nodes: int
+    reached: int
+    batch: int
+    steps: int
+    adjacency: ClassVar[str] = ADD_OR_REMOVE_NODE
+    sampling: ClassVar[str] = "fixed size without replacement"
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        check_positive(kind, noise=self.noise)
+        check_count(kind, nodes=self.nodes, reached=self.reached, batch=self.batch, steps=self.steps)
+        for name in ("reached", "batch"):
+            if getattr(self, name) > self.nodes:
+                raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
+
+    @property
+    def describes(self) -> NodeLevel:
+        """DP-SGD with these batches, of which a node reaches so many."""
+        return self.parameters_as(NodeLevel)
+
+    @property
+    def text(self) -> str:
+        """The class in a few words."""
+        return (
+            f"DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.nodes:,} nodes, {self.reached:,} reached, with "
+            f"noise {self.noise:.6g}C"
+        )
+
+    def wider(self) -> tuple[GaussianNoise]:
+        """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
+        return (GaussianNoise(self.noise, 2.0 * min(self.reached, self.batch), self.steps),)
+
+    @property
+    def uses(self) -> int:
+        """One for each step."""
+        return self.steps
+
+    @cached_property
+    def affected(self) -> tuple[Array, Array]:
+        """How many gradients of a batch can change, and the probability of each number, off by u at most."""
+        counts = np.arange(max(0, self.reached + self.batch - self.nodes), min(self.reached, self.batch) + 1)
+        ways, total = [], math.comb(self.nodes, self.batch)
+        others = self.nodes - self.reached
+        first = int(counts[0])
+        way = math.comb(self.reached, first) * math.comb(others, self.batch - first)
+        for k in counts.tolist():
+            ways.append(way)
+            way = way * (self.reached - k) * (self.batch - k) // ((k + 1) * (others - self.batch + k + 1))
+        return counts, np.array([_quotient(way, total) for way in ways])
+
+
+@dataclass(frozen=True)
+class NodeLevelRDP(NodeLevel, RenyiCurve):
+    """The paper's bound: a step's divergence is at most that of the pair that reveals ρ, N(0, σ²) against N(2ρC, σ²).
+
+    exp((α−1) D_α) is jointly convex, so that exp((α−1) D_α) <= E_ρ exp(α(α−1) 2ρ²C²/σ²).
+    """
+
+    source: ClassVar[str] = "Daigavane et al. (2021), arXiv:2111.15521, Theorem 1 (r layers)"
+
+    def divergences(self) -> tuple[Array, Array]:
+        """Return orders and the bound on the divergence of a step for each."""
+        counts, weights = self.affected
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)
+        exponents = ORDERS[:, None] * (ORDERS[:, None] - 1) * 2 * (counts / self.noise) ** 2
+        return ORDERS, logsumexp(log_weights + exponents, axis=1) / (ORDERS - 1)
+
+
+@dataclass(frozen=True)
+class NodeLevelUpper(NodeLevel, GridCurve):
+    """The curve of the same pair that reveals ρ, E_ρ δ_Gauss(ε; 2ρC/σ), composed without a detour by Rényi divergences."""
+
+    soundness: ClassVar[Soundness] = Soundness.UPPER
+    source: ClassVar[str] = "the pair that reveals ρ (Daigavane et al. 2021, arXiv:2111.15521), by connecting the dots"
+
+    def losses(self) -> list[OnGrid]:
+        """Return the loss whose curve is that of the pair, which is the same in both orders."""
+        counts, weights = self.affected
+        mu = 2 * counts / self.noise
+        seen = (mu > 0) & (weights > 1e-20)
+        # The most that one ρ can lose, at nine standard deviations, as far as its probability allows it to matter.
+        reach = np.maximum(0.0, np.sqrt(np.maximum(0.0, 2 * (46 + np.log(weights[seen])))))
+        high = float(np.max(mu[seen] ** 2 / 2 + mu[seen] * reach))
+        deviation = math.sqrt(float(np.dot(weights, mu**2)))
+        interval = min(max(deviation / 100, high / 1e5), high / 1e4)
+        last = math.ceil(high / interval)
+        ends = np.arange(-last, last + 1) * interval
+        first, second = np.zeros(len(ends) + 1), np.zeros(len(ends) + 1)
+        for each, weight in zip(mu[seen], weights[seen], strict=True):
+            edges = ends / each + each / 2
+            first += weight * gaussian_cells(edges, each, 1.0)[1]
+            second += weight * gaussian_cells(edges, 0.0, 1.0)[0]
+        revealing_nothing = float(weights[mu == 0].sum())
+        first[last] += revealing_nothing
+        second[last] += revealing_nothing
+        first[-1] += float(weights[~seen & (mu > 0)].sum())
+        # Weights and sums of so many terms are off by u each; the loss of an edge x is μx − μ²/2.
+        off = (len(mu) + 4) * 2.0**-52
+        rounding = 2.0**-49 * (high + interval + float(np.max(mu[seen], initial=0.0)) ** 2)
+        return [from_above(first * (1 + off), second * (1 - off), -last, interval, rounding=rounding)]
+
+
+@dataclass(frozen=True)
+class NodeLevelLower(NodeLevel, GridCurve):
+    """An attained pair: all ρ gradients change from −C to C at once, and nothing tells ρ.
+
+    The outputs are Σ_ρ w_ρ N(2ρC, σ²) against N(0, σ²) in each step, composed in both orders.
+    """
+
+    soundness: ClassVar[Soundness] = Soundness.LOWER
+    source: ClassVar[str] = "the attained mixture of Gaussians"
+
+    def losses(self) -> list[OnGrid]:
+        """Return the loss of a step in both orders."""
+        counts, weights = self.affected
+        means = 2.0 * counts
+        seen = weights > 1e-20
+        reach = DEVIATIONS * self.noise
+        edges = np.linspace(-reach, float(means[seen].max()) + reach, 100_001)
+        low, high = np.zeros(len(edges) + 1), np.full(len(edges) + 1, float(weights[~seen].sum()))
+        for weight, mean in zip(weights[seen], means[seen], strict=True):
+            cell_low, cell_high = gaussian_cells(edges, float(mean), self.noise)
+            low, high = low + weight * cell_low, high + weight * cell_high
+        off = (len(means) + 4) * 2.0**-52
+        low, high = low * (1 - off), high * (1 + off)
+        other_low, other_high = gaussian_cells(edges, 0.0, self.noise)
+        deviation = math.sqrt(float(np.dot(weights, (means / self.noise) ** 2)))
+        return [from_below(low, other_high, deviation / 100), from_below(other_low, high, deviation / 100)]
+
+
+def _quotient(part: int, whole: int) -> float:
+    """The double nearest to a ratio of integers of any size."""
+    return float(Fraction(part, whole)) if part else 0.0
+
+
+def node_level_accountants(noise: float, nodes: int, reached: int, batch: int, steps: int) -> list[Accountant]:
+    """Return every node-level accountant of such a training."""
+    return [kind(noise, nodes, reached, batch, steps) for kind in (NodeLevelUpper, NodeLevelLower, NodeLevelRDP)]
+
+
+def gap_aggregation(noise: float, out_degree: int, hops: int) -> GaussianCurve:
+    """Return the curve of GAP's private aggregations under node-level DP, composed exactly.
+
+    A hop adds N(0, noise²) to sums of rows of norm 1 over sampled neighbours, of which a node is in at most D: its removal
+    changes the matrix of the *other* nodes' sums by at most √D in Frobenius norm. hops of them are √(hops·D)/noise-Gaussian
+    DP, where the paper has (α, hops·D·α/(2 noise²))-RDP, the same mechanism through Rényi divergences. For one edge, D = 1.
+
+    Source: Sajadmanesh, Shamsabadi, Bellet & Gatica-Perez (2023), "GAP", arXiv:2203.00949; Dong, Roth & Su (2022),
+    arXiv:1905.02383v3, Corollary 3.3.
+
+    Note:
+        The row of the node itself is a sum over up to N nodes and is not covered: it has to be left out of the comparison,
+        as the paper does, or clipped.
+    """
+    check_positive("gap_aggregation", noise=noise)
+    check_count("gap_aggregation", out_degree=out_degree, hops=hops)
+    return GaussianCurve(noise, math.sqrt(out_degree), hops)
+
+
+def moments_claim(noise_multiplier: float, rate: float, steps: int, delta: float, *, constant: float) -> ApproxDP:
+    """Return the claim of (ε, δ)-DP with ε = c₂ q √(T ln(1/δ))/σ, for a c₂ that somebody chose.
+
+    Abadi et al. (2016), "Deep Learning with Differential Privacy", arXiv:1607.00133v2, Theorem 1, say that *there are* c₁
+    and c₂ such that σ >= c₂ q √(T ln(1/δ))/ε suffices for ε < c₁q²T, and do not say which. Zhang et al. (2024), "DPAR",
+    arXiv:2210.04442v3, Theorem 2, say the same with a factor τ of sensitivity. A statement without its constants can be
+    neither refuted nor certified; what can be judged is the ε that was reported for a σ, or a c₂ that was chosen, as here.
+
+    Args:
+        noise_multiplier: σ, relative to the sensitivity (of DPAR's sum of clipped gradients: τC).
+        rate: q.
+        steps: T.
+        delta: δ, in (0, 1).
+        constant: c₂.
+
+    Raises:
+        AccountantError: If a parameter is outside its range.
+    """
+    check_positive("moments_claim", noise_multiplier=noise_multiplier, rate=rate, delta=delta, constant=constant)
+    check_delta("moments_claim", delta)
+    check_count("moments_claim", steps=steps)
+    epsilon = constant * rate * math.sqrt(-steps * math.log(delta)) / noise_multiplier
+    return ApproxDP(epsilon, delta, source=f"moments accountant with c₂ = {constant:g}")

@@ -1,0 +1,115 @@
+"""``assert_private``: one audit as an assertion in an ordinary test."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.claims.estimates import Promise
+from auditdp.claims.statements import Claim
+from auditdp.errors import ConfigurationError, MiscalibrationWarning, PrivacyViolation
+from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
+from auditdp.record.budgets import Fault
+from auditdp.record.results import AuditResult, Counterexample, Verdict
+from auditdp.record.verdict import MISCALIBRATION, REMEDY
+
+
+def assert_private(
+    mechanism: Any,
+    claim: Claim | Promise | Callable[[int], Claim],
+    pairs: Any = None,
+    *,
+    inputs: Mapping[str, Sequence[Any]] | None = None,
+    calls: int = 20_000,
+    find: str = "",
+    alpha: float = 1e-6,
+    seed: int = 0,
+    forecasters: Sequence[Any] | None = None,
+) -> AuditResult:
+    """Raise if the claim is refuted; for a test in one's own suite.
+
+    Passing means that this budget saw no violation, never that the mechanism is private; the result that is returned
+    says how large a violation would have been seen. A sensitivity that is declared too small (``query`` and ``sensitivity``,
+    see ``auditdp.mechanism.protocol``) refutes the argument for the claim and not the claim, which noise with slack
+    may keep: then there is a warning, and the verdict of the result is MISCALIBRATED.
+
+    Args:
+        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
+        claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
+            ``Audit``); or a promise about an estimate.
+        pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
+        inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
+        calls: Calls of the mechanism to spend.
+        find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
+            ``auditdp.record.budgets.Fault``): it decides how many calls the game has, instead of ``calls``.
+        alpha: Probability that a private mechanism fails the test: its flake rate.
+        seed: Root seed; with a fixed one the test is deterministic.
+        forecasters: Forecasters for the game; chosen automatically unless given.
+
+    Returns:
+        The result of the audit.
+
+    Raises:
+        PrivacyViolation: If the claim is refuted; an AssertionError whose message holds the counterexample, and whose
+            ``result`` is what would else be returned.
+        AuditError: If the inputs or the mechanism cannot be used.
+
+    Warns:
+        MiscalibrationWarning: If the noise is calibrated to less than two neighbours need, and the claim is not refuted.
+
+    >>> import numpy as np
+    >>> from auditdp import PureDP, assert_private
+    >>> noisy = lambda x, size, *, rng: x + rng.laplace(scale=1.0, size=size)
+    >>> assert_private(noisy, PureDP(1.0), [(0.0, 1.0)], calls=2000).verdict.value
+    'NOT_REFUTED'
+    """
+    __tracebackhide__ = True  # a failing test shows the line of the assertion, and none of this function
+    if not calls >= 1:
+        raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
+    fault = Fault.read(find) if find else None
+    settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
+    built = Audit(mechanism, claim, pairs, inputs=inputs, forecasters=forecasters)
+    result = run_audit(built, settings)
+    if result.verdict is Verdict.VIOLATED:
+        assert result.counterexample is not None  # a violation always has one
+        raise PrivacyViolation(_spell_out(mechanism, result, result.counterexample, settings), result)
+    if result.verdict is Verdict.MISCALIBRATED:
+        assert result.counterexample is not None  # and so has a refuted calibration
+        warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=2)
+    return result
+
+
+def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexample, settings: Settings) -> str:
+    from auditdp.report.guessing import guessing
+
+    assert result.claim is not None  # run_audit always states the claim
+    unseeded = "" if is_seeded(mechanism) else f" ({OWN_RANDOMNESS})"
+    given = f"seed={settings.root_seed}, calls={settings.calls}, alpha={result.alpha:g}"
+    given += f", find={str(settings.find)!r}" if settings.find else ""
+    lines = [
+        f"{result.mechanism} is not {result.claim.text}",
+        *[f"  {sentence}" for sentence in [guessing(result)] if sentence],
+        f"  neighbours: {result.claim.adjacency}",
+        f"  pair: {counterexample.pair}",
+        *([f"  output: {counterexample.output}"] if counterexample.output else []),
+        f"  why: {counterexample.explanation}",
+        f"  found: {result.summary}",
+        *[f"  notice: {text}" for text in result.notices],
+        f"  reproduce: assert_private(…, {given}){unseeded}",
+    ]
+    return "\n".join(lines)
+
+
+def _warning(result: AuditResult, counterexample: Counterexample) -> str:
+    return "\n".join(
+        [
+            f"the noise of {result.mechanism} is calibrated to less than two neighbours need",
+            f"  pair: {counterexample.pair}",
+            f"  why: {counterexample.explanation}",
+            f"  {MISCALIBRATION} {REMEDY}",
+        ]
+    )

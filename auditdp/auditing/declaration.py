@@ -1,0 +1,381 @@
+"""How an audit is declared: ``Audit``, the ``@audit`` decorator, and where an audit finds its data."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import os
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from auditdp.accountants.base import Accountant
+from auditdp.accountants.description import Description
+from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.adjacency.sized import of_size, records
+from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
+from auditdp.claims.statements import Claim
+from auditdp.config import DATA_VARIABLE
+from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
+from auditdp.mechanism.protocol import brief
+from auditdp.record.details import KINDS
+from auditdp.record.results import DECLARABLE
+
+CHOICES = tuple(kind for kind in KINDS if kind != "estimation")
+"""Kinds of evidence about a privacy claim, as they are gathered."""
+DEFAULT_KINDS = ("exact", "accounting", "game", "counting", "sensitivity")
+"""Those that are gathered where they apply, unless an audit names its own."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One mechanism with its claim, its neighbours, and the twins that prove the audit has teeth.
+
+    Args:
+        mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see ``auditdp.mechanism.protocol``. None where a
+            formula is audited and accountants are all the evidence; ``pairs`` are then not needed.
+        claim: A privacy claim (``PureDP``, ``ApproxDP``, ``GaussianDP``), or a promise about an estimate (``Unbiased``,
+            ``VarianceAtMost``). A claim that depends on the number n of records is a function of it, such as
+            ``lambda n: ApproxDP(1.0, 1 / n**2)``: n is len(data) of the smaller input of a pair, the same one in all pairs
+            that are listed, and no pair of another size is looked at. (Where δ falls with n, that is the weaker of the two
+            claims that a row added or removed makes, so what refutes it refutes the other.)
+        pairs: For a privacy claim: an adjacency such as ``EdgeLDP(nodes=8)``, or pairs (data, neighbour).
+        inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
+        accountants: Accountants of the mechanism's parameters, such as ``poisson_accountants(1.0, 0.01, 1000)``: they judge
+            the claim about the model, and no control, which has other parameters.
+        about: What the claim is about, in an accountant's terms: an accountant, or its ``describes``. A formula is about
+            the narrowest class that its accountants describe, unless this names another. A mechanism is one of a class,
+            and may be a better one than its worst, so accountants refute a claim about it only where this is given: it
+            says that the worst pair of what is described is one of the mechanism's.
+        controls: Mechanisms that break the claim on purpose. Each kind of evidence must refute each of them with the
+            budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
+            and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes; where
+            it is all the evidence, a control whose calibration it refutes counts as refuted.
+        play: Pairs for the game where they are not those that the adjacency lists.
+        evidence: Kinds of evidence to gather, of 'exact', 'accounting', 'game', 'one_run', 'counting', 'sensitivity' and
+            'support'; all that apply unless named, except 'support', which looks at the last bits of floating-point outputs
+            and refutes nearly every textbook implementation, and 'one_run', for a training with many canaries
+            (``pairs=Canaries(1000)``; ``calls`` trainings, one unless named). With 'sensitivity' alone, what is audited is
+            the declared sensitivity, and reports say so.
+        forecasters: Forecasters for the game; chosen automatically unless named.
+        calls: Calls of the game, instead of the budget's. The quick budget gives no game more than its own number; where
+            an audit does not end as it declares for want of the others, reports call it undecided, and no finding.
+        exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
+            or searches; False looks at the played ones only.
+        figure: ``figure(rng) -> dict`` with a scatter plot for the report.
+        equivalent_mutants: Why mutants of the mechanism keep the claim, by name, id or shell pattern, for ``auditdp
+            mutate``. Ids, in the JSON report, number a function's own variables, which may be renamed: '*: _1 + _2 → _1'.
+        cost: For the ledger of claims: what a repair costs against what it repairs, in variance or accuracy, with figures.
+        decides: For the ledger of claims: what would decide a claim that this audit can neither refute nor certify.
+
+    Raises:
+        CollectionError: If the arguments do not fit together.
+        AdjacencyError: If the pairs cannot be read.
+    """
+
+    mechanism: Any
+    claim: Claim | Promise | Callable[[int], Claim]
+    pairs: Any = None
+    inputs: Mapping[str, Sequence[Any]] | None = None
+    accountants: Sequence[Accountant] = ()
+    about: Description | None = None
+    controls: Sequence[Any] = ()
+    play: Sequence[Pair] | None = None
+    evidence: Sequence[str] | None = None
+    forecasters: Sequence[Any] | None = None
+    calls: int | None = None
+    exhaustive: bool = True
+    figure: Callable[[np.random.Generator], dict[str, Any]] | None = None
+    equivalent_mutants: Mapping[str, str] = field(default_factory=dict)
+    cost: str = ""
+    decides: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.claim, type):
+            raise CollectionError(f"expected a claim such as PureDP(1.0), got the class {self.claim.__name__}")
+        if callable(self.claim):
+            claim, pairs = _of_one_size(self.claim, self.pairs, self.play)
+            object.__setattr__(self, "claim", claim)
+            object.__setattr__(self, "pairs", pairs)
+        if self.is_promise and not self.inputs:
+            raise CollectionError(f"an audit of {self.claim} needs inputs={{class: [data, ...]}}, got {self.inputs!r}")
+        if self.inputs and not self.is_promise:
+            raise CollectionError(
+                f"an audit of {self.claim} needs pairs=, and no inputs=, which promises about an estimate have"
+            )
+        if not self.is_promise and not hasattr(self.claim, "level"):
+            raise CollectionError(f"expected a claim such as PureDP(1.0), got claim={self.claim!r}")
+        if self.about is not None and not self.accountants:
+            raise CollectionError(f"about={self.about!r} says what accountants are asked about, and there are none")
+        if self.is_formula and (self.is_promise or self.controls):
+            raise CollectionError(
+                f"an audit of {self.claim} by accountants alone needs a claim of privacy and has no controls"
+            )
+        if not self.is_promise and self.pairs is None and not self.is_formula:
+            raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
+        if self.pairs is not None:
+            as_adjacency(self.pairs)  # refused here, at the line of the audit, and not when it runs
+        for kind in self.evidence or ():
+            if kind not in CHOICES:
+                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, CHOICES)}")
+        if self.calls is not None and self.calls < 1:
+            raise CollectionError(f"expected calls >= 1, got calls={self.calls!r}")
+
+    @property
+    def is_formula(self) -> bool:
+        """Whether there is no mechanism, only the accountants of its parameters."""
+        return self.mechanism is None and bool(self.accountants)
+
+    @property
+    def is_sensitivity(self) -> bool:
+        """Whether all that is audited is the sensitivity that the noise is calibrated to, and not the claim itself."""
+        return not self.is_promise and tuple(self.evidence or ()) == ("sensitivity",)
+
+    @property
+    def asked(self) -> Sequence[str]:
+        """The kinds of evidence that are asked for, of a claim of privacy; not all of them may apply."""
+        return self.evidence if self.evidence is not None else DEFAULT_KINDS
+
+    @property
+    def is_promise(self) -> bool:
+        """Whether the claim is about an estimate and not about privacy."""
+        return isinstance(self.claim, Unbiased | VarianceAtMost)
+
+
+def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair] | None) -> tuple[Claim, Adjacency]:
+    """Return what a claim that depends on the number of records says of some pairs, and those that are of their size.
+
+    Raises:
+        CollectionError: If they have several sizes, or there is no such claim.
+        AdjacencyError: If there are no pairs of inputs with records.
+    """
+    if pairs is None:
+        raise CollectionError(f"a claim for each number of records needs pairs=, got pairs=None and claim={claim!r}")
+    adjacency = as_adjacency(pairs)
+    sizes = sorted({records(pair) for pair in [*adjacency.pairs(), *(play or ())]})
+    if len(sizes) != 1:
+        raise CollectionError(
+            f"the claim depends on the number of records, and the smaller inputs of the pairs have {brief(sizes)}: give "
+            "pairs of one size, such as Rows(..., 'replace', least=n, most=n) or Rows(..., 'add/remove', least=n, "
+            "most=n + 1), and an audit for each size"
+        )
+    (size,) = sizes
+    try:
+        settled = claim(size)
+    except AuditError:
+        raise
+    except Exception as error:
+        raise CollectionError(f"claim({size}), for {size} records, raised {type(error).__name__}: {error}") from error
+    return settled, of_size(adjacency, size)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An audit factory with what its decorator says; ``build`` makes the audit for given parameters.
+
+    Attributes:
+        wrong: What is wrong with the declaration, and in which line; empty where nothing is. Such an audit is collected like
+            any other, and ``build`` refuses it, so that the other audits of its file are run.
+    """
+
+    factory: Callable[..., Audit]
+    source: str = ""
+    expect: str = "holds"
+    timeout: float | None = None
+    row: str = ""
+    reading: str = ""
+    repairs: str = ""
+    smallest: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    wrong: str = ""
+    id: str = ""
+    path: str = ""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The factory's parameters and their defaults."""
+        return {name: p.default for name, p in inspect.signature(self.factory).parameters.items()}
+
+    @property
+    def description(self) -> str:
+        """The factory's docstring."""
+        return inspect.getdoc(self.factory) or ""
+
+    def read(self, overrides: Mapping[str, str]) -> dict[str, Any]:
+        """Return the parameters, with those that are overridden read in the type of their default.
+
+        Raises:
+            ConfigurationError: If an override cannot be read as that type.
+        """
+        if self.wrong:
+            return {}
+        given = {name: text for name, text in overrides.items() if name in self.parameters}
+        return self.parameters | {name: _read(name, text, self.parameters[name]) for name, text in given.items()}
+
+    def sizes(self, overrides: Mapping[str, str]) -> list[dict[str, str]]:
+        """Return the overrides of every size that is tried for the smallest violation, ascending; one where none is."""
+        tried = [{name: str(size)} for name, sizes in self.smallest.items() if name not in overrides for size in sizes]
+        return [dict(overrides) | size for size in tried] or [dict(overrides)]
+
+    def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
+        """Return the audit and its parameters, with command-line overrides read in the type of each default.
+
+        Raises:
+            ConfigurationError: If an override cannot be read as that type.
+            CollectionError: If the declaration is wrong, or the factory does not return an Audit or raises an error of the
+                harness; with the line.
+            Skip: If the factory cannot run here.
+        """
+        if self.wrong:
+            raise CollectionError(self.wrong)
+        parameters = self.read(overrides)
+        try:
+            built = self.factory(**parameters)
+        except AuditError as error:
+            line = line_in(error, self.path)
+            raise CollectionError(f"line {line}: {error}" if line else str(error)) from error
+        if not isinstance(built, Audit):
+            raise CollectionError(f"{_place(self.factory)}returned {type(built).__name__}, expected an Audit")
+        return built, parameters
+
+
+@overload
+def audit(factory: Callable[..., Audit], /) -> Declared: ...
+
+
+@overload
+def audit(
+    *,
+    source: str = ...,
+    expect: str = ...,
+    timeout: float | None = ...,
+    row: str = ...,
+    reading: str = ...,
+    repairs: str = ...,
+    smallest: Mapping[str, Sequence[int]] | None = ...,
+) -> Callable[[Callable[..., Any]], Declared]: ...
+
+
+def audit(*factory: Any, **options: Any) -> Any:
+    """Declare an audit: a factory whose parameters all have defaults and which returns an ``Audit``.
+
+    ``@audit`` alone is ``@audit()``. A mistake, such as an unknown option, a parameter without a default or sizes that do
+    not ascend, costs this audit alone: it is collected, and is an ERROR that names the line.
+
+    Args:
+        factory: The factory, where the decorator is written without parentheses.
+        options: Of these:
+
+            source: Where the claim is stated: paper, theorem, version.
+            expect: 'holds'; 'violation' for a published claim that is known to be false; or 'miscalibration' for a published
+                sensitivity that is known to be too small, whether or not the claim that rests on it holds. Finding what is
+                declared is then success.
+            timeout: Seconds after which it is stopped, unless the command line says otherwise.
+            row: The published mechanism under which the ledger of claims lists it; not listed unless given.
+            reading: For the ledger: which reading is audited, such as 'as stated' or 'as deployed'.
+            repairs: Name of the audit, in the same file, whose violated claim this one repairs.
+            smallest: One parameter and the sizes to try, such as ``{"nodes": range(2, 7)}``, smallest first: the audit ends
+                with the first size that refutes the claim, or the calibration unless a violation is declared, and each size
+                has its share of α.
+
+    Raises:
+        CollectionError: If what is decorated is not callable.
+    """
+    if len(factory) == 1 and callable(factory[0]) and not options:
+        return _declared(factory[0], (), {})
+    return lambda decorated: _declared(decorated, factory, options)
+
+
+TEXTS = ("source", "expect", "row", "reading", "repairs")
+OPTIONS = (*TEXTS, "timeout", "smallest")
+
+
+def _declared(factory: Any, positional: Sequence[Any], options: Mapping[str, Any]) -> Declared:
+    if not callable(factory):
+        raise CollectionError(f"@audit: expected a function that returns an Audit, got {factory!r}")
+    if wrong := _wrong(factory, positional, options):
+        return Declared(factory, wrong=f"{_place(factory)}{wrong}")
+    sizes = {name: list(tried) for name, tried in (options.get("smallest") or {}).items()}
+    return Declared(factory, **{**options, "smallest": sizes})
+
+
+def _wrong(factory: Callable[..., Audit], positional: Sequence[Any], options: Mapping[str, Any]) -> str:
+    """Return the first thing that is wrong with a declaration, or an empty text."""
+    if positional:
+        return f"@audit takes its options by name, such as @audit(source=...), got {', '.join(map(repr, positional))}"
+    for name, value in options.items():
+        if name not in OPTIONS:
+            return f"@audit has no option {name}={value!r}; {did_you_mean(name, OPTIONS)}"
+        if name in TEXTS and not isinstance(value, str):
+            return f"@audit: expected a text, got {name}={value!r}"
+    expect, timeout, smallest = options.get("expect", "holds"), options.get("timeout"), options.get("smallest") or {}
+    if expect != "holds" and expect not in DECLARABLE:
+        return f"expected expect='holds', {' or '.join(map(repr, DECLARABLE))}, got {expect!r}"
+    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
+        return f"expected timeout, a finite number of seconds > 0, got {timeout!r}"
+    parameters = inspect.signature(factory).parameters
+    for name, parameter in parameters.items():
+        if parameter.default is inspect.Parameter.empty:
+            return f"parameter {name!r} needs a default"
+    if not isinstance(smallest, Mapping) or len(smallest) > 1 or not all(map(_ascending, smallest.values())):
+        return f"expected smallest={{parameter: ascending sizes}}, got {smallest!r}"
+    if unknown := smallest.keys() - parameters.keys():
+        return f"expected smallest={{parameter: ascending sizes}}, and there is no parameter {', '.join(map(repr, unknown))}"
+    return ""
+
+
+def _ascending(sizes: Any) -> bool:
+    if not isinstance(sizes, Sequence) or not all(isinstance(size, int | float) for size in sizes):
+        return False
+    return len(sizes) > 0 and all(a < b for a, b in pairwise(sizes))
+
+
+def _place(factory: Any) -> str:
+    """Return the line in which a factory, or its decorator, begins."""
+    code = getattr(factory, "__code__", None)
+    return f"line {code.co_firstlineno}: " if code is not None else ""
+
+
+def line_in(error: BaseException, filename: str) -> int | None:
+    """Return the line of a file from which an error came, the innermost one, or None where it came from elsewhere."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+    if isinstance(error, SyntaxError) and error.lineno and error.filename in (None, filename):
+        lines.append(error.lineno)
+    return lines[-1] if lines else None
+
+
+def _read(name: str, text: str, default: Any) -> Any:
+    kind = type(default)
+    try:
+        if kind is bool:
+            return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
+        if kind in (int, float, str):
+            return kind(text)
+        value = ast.literal_eval(text)
+        if not isinstance(value, kind):
+            raise ValueError(text)
+        return value
+    except (KeyError, ValueError, SyntaxError):
+        raise ConfigurationError(
+            f"-P {name}={text}: expected a value of type {kind.__name__}, like {default!r}"
+        ) from None
+
+
+def data_file(name: str) -> Path:
+    """Return a file of the data folder that ``--data`` or ``AUDITDP_DATA`` names.
+
+    Raises:
+        Skip: If no folder is given or it has no such file; the audit is then SKIPPED with this reason.
+    """
+    folder = os.environ.get(DATA_VARIABLE, "")
+    if not folder:
+        raise Skip(f"needs {name}; give its folder with --data or {DATA_VARIABLE}")
+    path = Path(folder) / name
+    if not path.is_file():
+        raise Skip(f"needs {name}, which is not in {folder}")
+    return path

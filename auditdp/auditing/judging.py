@@ -1,0 +1,164 @@
+"""The audit of a mechanism and of its controls: from all the evidence to one result."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from auditdp.accountants.description import Description, narrowest
+from auditdp.adjacency import as_adjacency
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.gathering import gather, kept_if_refuted
+from auditdp.auditing.settings import Settings
+from auditdp.claims.curves import AccountedDP, RenyiDP
+from auditdp.claims.estimates import Unbiased, VarianceAtMost
+from auditdp.claims.statements import Claim
+from auditdp.errors import CollectionError
+from auditdp.evidence.game.confirming import play_again
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import as_mechanism, brief, name_of
+from auditdp.numerics.rounding import SAME, same_number
+from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, with_figure
+from auditdp.record.verdict import bounds, conclude, leading
+
+
+def run_audit(built: Audit, settings: Settings) -> AuditResult:
+    """Gather all evidence for one audit, run its controls, and draw the verdict.
+
+    Numerical libraries run single-threaded inside, so that no sum depends on the number of threads.
+
+    Raises:
+        AuditError: If the audit cannot be carried out; the runner turns this into ERROR.
+    """
+    with threadpool_limits(limits=1):
+        return _run_audit(built, settings)
+
+
+def _run_audit(built: Audit, settings: Settings) -> AuditResult:
+    started, cpu = time.perf_counter(), time.process_time()
+    evidence = gather(built, built.mechanism, settings, "mechanism")
+    controls: list[ControlResult] = []
+    with kept_if_refuted(evidence):
+        if built.figure is not None:
+            figure = built.figure(settings.streams("figure")("figure", 0))
+            try:
+                evidence[-1] = with_figure(evidence[-1], figure)
+            except (TypeError, ValueError) as error:
+                raise CollectionError(
+                    f"figure: expected a dict with a scatter plot, got {brief(figure)}: {error}"
+                ) from None
+        controls += [_control(built, twin, settings, k) for k, twin in enumerate(built.controls)]
+    verdict, summary = conclude(evidence, controls)
+    lead = leading(evidence)
+    lower, upper = bounds(evidence, verdict)
+    return AuditResult(
+        id=settings.key,
+        verdict=verdict,
+        summary=summary,
+        mechanism=_described(built).text if built.is_formula else name_of(built.mechanism),
+        claim=_claim_record(built),
+        evidence=evidence,
+        epsilon_lower=lower,
+        epsilon_upper=upper,
+        log_e_value=lead.log_e_value,
+        alpha=settings.alpha,
+        calls=sum(e.calls for e in evidence),
+        controls=controls,
+        counterexample=lead.counterexample if verdict in REFUTATIONS else None,
+        asked=list(built.asked),
+        cpu_seconds=time.process_time() - cpu,
+        seconds=time.perf_counter() - started,
+        lacking=0 if built.is_promise or built.is_formula or settings.further else settings.lacking(built.calls),
+    )
+
+
+def _control(built: Audit, twin: Any, settings: Settings, number: int) -> ControlResult:
+    """Audit a broken twin as the mechanism was audited; each kind of evidence must refute it, or it has survived.
+
+    Evidence of sensitivity or of the support is blind to the size of the noise, so it has to refute a control only where
+    nothing else was gathered; there a refuted calibration is enough.
+    """
+    evidence = gather(built, twin, settings, f"control {number}", control=True, bounded=False)
+    judging = [e for e in evidence if e.kind not in ("sensitivity", "support")] or evidence
+    blind = [e for e in judging if e.verdict not in REFUTATIONS]
+    verdict = blind[0].verdict if blind else leading(judging).verdict
+    return ControlResult(
+        name=name_of(twin),
+        verdict=verdict,
+        statement="; ".join(f"{e.kind}: {e.statement}" for e in blind or evidence),
+        calls=sum(e.calls for e in evidence),
+        epsilon_lower=bounds(evidence, verdict)[0],
+        blind=[e.kind for e in blind],
+    )
+
+
+def _described(built: Audit) -> Description:
+    """What a formula is about: what is said, or the narrowest class that is described."""
+    said = built.about.describes if built.about is not None else narrowest([a.describes for a in built.accountants])
+    return said or built.accountants[0].describes
+
+
+def _claim_record(built: Audit) -> ClaimRecord:
+    claim = built.claim
+    assert not callable(claim)  # settled when the audit was made
+    if isinstance(claim, Unbiased | VarianceAtMost):
+        classes = len(built.inputs or {})
+        level = claim.margin if isinstance(claim, Unbiased) else claim.bound
+        among = f"{classes} classes of inputs"
+        return ClaimRecord(claim.kind, str(claim), among, source=claim.source, parameter="", level=level)
+    if built.is_sensitivity:
+        able = capabilities(built.mechanism)
+        return ClaimRecord(
+            "Sensitivity",
+            f"{able.norm.name} sensitivity {able.sensitivity:.6g}",
+            as_adjacency(built.pairs).name,
+            source=claim.source,
+            parameter="sensitivity",
+            level=able.sensitivity,
+        )
+    described = _described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name
+    return claim_of_privacy(claim, described)
+
+
+def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:
+    """Return a claim of privacy as records have it, with what its neighbours are called."""
+    return ClaimRecord(
+        kind=type(claim).__name__,
+        text=str(claim),
+        adjacency=adjacency,
+        source=claim.source,
+        parameter=claim.parameter,
+        epsilon=claim.level if claim.parameter == "epsilon" else None,
+        delta=claim.delta,
+        mu=claim.level if claim.parameter == "mu" else None,
+        rho=claim.level if claim.parameter == "rho" else None,
+        curve=list(claim.tangents()) if isinstance(claim, AccountedDP | RenyiDP) else [],
+    )
+
+
+def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> list[str]:
+    """Play the findings of a result again on their recorded outputs, and return what comes of it, a line for each.
+
+    Outputs are recorded where the mechanism draws its randomness from elsewhere: a re-run then repeats the test, and not the
+    numbers.
+    """
+    said = []
+    for confirmation in result.recorded:
+        wealth = play_again(
+            as_mechanism(built.mechanism),
+            built.claim,  # type: ignore[arg-type]  # only claims of privacy are played
+            as_adjacency(built.pairs),
+            confirmation,
+            streams=settings.streams("mechanism"),
+            forecasters=built.forecasters,
+            pairs=built.play,
+        )
+        then = confirmation.log_e_value
+        same = "as then" if same_number(wealth, then, near=SAME) else f"DIFFERENT: then {then:.6g}"
+        said.append(
+            f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
+            f"recorded outputs of the finding on {confirmation.pair} the bets earn {wealth:.6g} nats, {same}"
+        )
+    return said

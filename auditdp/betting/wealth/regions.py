@@ -1,0 +1,120 @@
+"""The bet against any claim, and the theorem that it rests on.
+
+A claim is given by its dominating pair (p₀, q₀), laws on some z (`auditdp/claims/dominating.py`). A *region* is a set
+R of pairs of factors (e₀, e₁), chosen from earlier batches. On every call the bettor picks one of them by whatever is
+known before the coin is, and the wealth is multiplied by e_b/S(R), where b is the coin and
+
+    S(R) = Σ_z max over (e₀, e₁) in R of  ½ p₀(z) e₀ + ½ q₀(z) e₁
+
+is the *price* of the region.
+
+*Theorem.* If the claim is true, the expected product of n such factors is at most 1, even if the bettor sees all n
+outputs before any bet is placed. *Proof.* By Blackwell's theorem the two laws of the output y are p₀ and q₀ sent
+through one channel: the coin b is thrown, z is drawn from p₀ or q₀, and y is drawn given z alone. So given all z and
+all y, the coins are independent and P(b = 1 | z, y) = q₀(z)/(p₀(z) + q₀(z)). With m(z) = ½ p₀(z) + ½ q₀(z), the law of
+z, the expected factor of one call given all z and y is [½ p₀(z) e₀ + ½ q₀(z) e₁]/(m(z) S(R)), at most the maximum over
+R, and the product over the calls has no larger expectation than the product of these maxima. These depend on the z
+alone, which are independent, and Σ_z m(z) max[...]/(m(z) S(R)) = 1. ∎
+
+So wealth is a non-negative supermartingale from batch to batch, for every region and every forecaster, and by Ville's
+inequality it ever reaches 1/α with probability at most α. Nothing in it depends on the kind of the claim. A dominating pair
+that allows more than the claim has a larger price; rounding is paid for by raising it (`ROUNDING`).
+
+*Which region.* Among all laws of (y, b) that the claim allows let (P₀, Q₀) be the one that the forecast's law (P, Q)
+has the smallest Kullback–Leibler divergence from. The factors (P/P₀, Q/Q₀) have price 1, and their growth, that
+divergence, is the largest of all bets (Grünwald, de Heide & Koolen 2024, "Safe Testing", arXiv:1906.07801; Larsson,
+Ramdas & Ruf 2025, "The numeraire e-variable and reverse information projection", arXiv:2402.18810). No sequential test
+of level α needs fewer than about ln(1/α)/growth calls. `nearest.py` finds that law; a bet that is only near it pays
+with its price, and stays valid.
+
+*Which bet of the region.* For log-odds l, the pair that maximises (1-r) ln e₀ + r ln e₁ with r = e^l/(1+e^l).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from auditdp.claims.dominating import DominatingPair, Floats
+
+ROUNDING = 1e-11
+"""Relative; far above what sums of some hundred doubles can be wrong by."""
+DIGITS = 8
+"""Of the log-odds at which one bet gives way to the next."""
+
+
+class Region:
+    """Finitely many pairs of factors, of which the log-odds of a forecast choose one.
+
+    Args:
+        factors: e₀ and e₁ of each, positive, shape (n, 2). Those that no log-odds choose are left out.
+
+    Attributes:
+        logs: ln e₀ and ln e₁ of those that are left, from the best under coin 0 to the best under coin 1, shape (2, m).
+        thresholds: Log-odds at which the next one becomes the best, shape (m-1,), increasing.
+    """
+
+    def __init__(self, factors: Floats) -> None:
+        logs = np.log(factors[np.lexsort((factors[:, 0], factors[:, 1]))])
+        chain, thresholds = _hull(logs)
+        self.logs = logs[chain].T
+        # Forecasts of exactly 0 are frequent: what they choose does not hang on the last digits of a solver.
+        self.thresholds = np.round(thresholds, DIGITS)
+
+    def price(self, pair: DominatingPair) -> float:
+        """Return ln S(R) against a dominating pair, rounded up."""
+        return float(self.prices([pair])[0])
+
+    def prices(self, pairs: Sequence[DominatingPair]) -> Floats:
+        """Return ln S(R) against each of some dominating pairs, rounded up, shape (pairs,)."""
+        odds, p, q = (np.concatenate([getattr(pair, part) for pair in pairs]) for part in ("log_odds", "p", "q"))
+        e0, e1 = self._linear[0][:, np.searchsorted(self._linear[1], odds)]
+        first = np.cumsum([0, *(len(pair.p) for pair in pairs[:-1])])
+        return np.asarray(np.log(np.add.reduceat(p * e0 + q * e1, first) / 2) + ROUNDING)
+
+    @cached_property
+    def _linear(self) -> tuple[Floats, Floats]:
+        """The factors that are the best of an atom of some ln q₀/p₀, shape (2, k), and where the next one becomes it.
+
+        A chain of ``logs`` has all of them: where p e₀ + q e₁ <= c, the logarithms lie in a convex set.
+        """
+        factors = np.exp(self.logs.T)
+        chain, thresholds = _hull(factors)
+        return factors[chain].T, thresholds
+
+    def choose(self, log_odds: Floats) -> Floats:
+        """Return ln e₀ and ln e₁ of the bet for each of some log-odds, shape (2, n)."""
+        return np.asarray(self.logs[:, np.searchsorted(self.thresholds, log_odds)])
+
+    def mixed(self, fraction: float) -> Region:
+        """Return the region in which all but a fraction of the wealth is kept: e becomes 1 - fraction + fraction e."""
+        return Region(1 - fraction + fraction * np.exp(self.logs.T))
+
+
+def _hull(points: Floats) -> tuple[list[int], Floats]:
+    """Return which points (x, y) maximise (1 - r) x + r y for some r, and the log-odds of r at which the next one does.
+
+    Args:
+        points: Sorted by y, then by x, shape (n, 2).
+    """
+    chain: list[int] = []
+    odds: list[float] = []
+    rows = points.tolist()
+    for k, (x, y) in enumerate(rows):
+        while chain:
+            lost, gained = rows[chain[-1]][0] - x, y - rows[chain[-1]][1]
+            # -inf where the one before is no better in x, and inf where this one is no better in y.
+            level = -math.inf if lost <= 0 else math.log(lost / gained) if gained > 0 else math.inf
+            if odds[-1] < level:
+                break
+            chain.pop()
+            odds.pop()
+        if not chain:
+            chain, odds = [k], [-math.inf]
+        elif level < math.inf:
+            chain.append(k)
+            odds.append(level)
+    return chain, np.array(odds[1:])

@@ -1,0 +1,223 @@
+"""What is promised: one frozen dataclass per notion of differential privacy.
+
+Every claim answers the same five questions, so that no auditor needs to know which notion it is auditing:
+
+- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian DP), and ``at(level)``, the same
+  claim with another number;
+- ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at that epsilon;
+- ``posterior_cap()``, how sure anybody may be of a fair coin that chose between two neighbours;
+- ``statements()``, the (epsilon, delta) statements that it consists of, which the game is played against;
+- ``tangents()``, a few of them, for evidence that looks at one at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP, check_positive
+from auditdp.errors import ClaimError
+
+STEP = 0.05
+"""Standard deviations of the privacy loss between two statements of a Gaussian curve."""
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """Pure epsilon-differential privacy: P(A) <= e^epsilon Q(A) for every event A and both orders of the neighbours.
+
+    Args:
+        epsilon: The claimed epsilon, in nats; finite and not negative. 0 is the claim that outputs say nothing of the input.
+        source: Where the claim is stated: paper, theorem, version.
+
+    Raises:
+        ClaimError: If epsilon is not a finite number >= 0.
+
+    >>> PureDP(math.log(3)).posterior_cap()
+    0.75
+    """
+
+    epsilon: float
+    source: str = field(default="", kw_only=True)
+    delta: ClassVar[float] = 0.0
+    parameter: ClassVar[str] = "epsilon"
+    alternative: ClassVar[str] = "randomised response, where every output leaks as much"
+
+    def __post_init__(self) -> None:
+        check_positive("PureDP", "epsilon", self.epsilon, or_zero=True)
+
+    @property
+    def level(self) -> float:
+        """The claimed epsilon."""
+        return float(self.epsilon)
+
+    def at(self, level: float) -> Self:
+        """Return the same claim with another epsilon."""
+        return replace(self, epsilon=level)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return (e^eps0 - e^epsilon)₊/(1 + e^eps0): the curve of randomised response, which no eps0-DP pair exceeds.
+
+        Source: Kairouz, Oh & Viswanath (2015), "The Composition Theorem for Differential Privacy", proof of Theorem 3.3:
+        every eps0-DP pair is a post-processing of randomised response with eps0.
+        """
+        if epsilon >= self.epsilon:
+            return 0.0
+        return -math.expm1(epsilon - self.epsilon) / (1 + math.exp(-self.epsilon))
+
+    def posterior_cap(self) -> float:
+        """Return e^epsilon/(1 + e^epsilon), the largest posterior probability of either side of a fair coin."""
+        return 1 / (1 + math.exp(-self.epsilon))
+
+    def statements(self) -> NDArray[np.float64]:
+        """Return the claim itself as its only (epsilon, delta) statement, shape (1, 2)."""
+        return np.array([[self.level, self.delta]])
+
+    def tangents(self) -> tuple[tuple[float, float], ...]:
+        """Return the claim itself as its only (epsilon, delta) statement."""
+        return ((self.level, 0.0),)
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:.6g}-DP"
+
+
+@dataclass(frozen=True)
+class ApproxDP:
+    """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for every event A, in both orders.
+
+    Args:
+        epsilon: The claimed epsilon, in nats; finite and not negative. With 0, delta bounds the total variation distance.
+        delta: The claimed delta, in [0, 1). With delta = 0 this is ``PureDP``.
+        source: Where the claim is stated: paper, theorem, version.
+
+    Raises:
+        ClaimError: If epsilon is not a finite number >= 0 or delta is not in [0, 1).
+    """
+
+    epsilon: float
+    delta: float
+    source: str = field(default="", kw_only=True)
+    parameter: ClassVar[str] = "epsilon"
+    alternative: ClassVar[str] = "the leakiest mechanism with this δ"
+
+    def __post_init__(self) -> None:
+        check_positive("ApproxDP", "epsilon", self.epsilon, or_zero=True)
+        if not isinstance(self.delta, int | float | np.floating | np.integer) or not 0 <= self.delta <= 1:
+            raise ClaimError(f"ApproxDP: expected delta in [0, 1], got delta={self.delta!r}")
+        if self.delta == 1:
+            raise ClaimError(
+                "ApproxDP: every mechanism is (epsilon, 1)-DP, so there is nothing to audit; state delta < 1"
+            )
+
+    @property
+    def level(self) -> float:
+        """The claimed epsilon."""
+        return float(self.epsilon)
+
+    def at(self, level: float) -> Self:
+        """Return the same claim with another epsilon and the same delta."""
+        return replace(self, epsilon=level)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the largest delta that an (eps0, delta0)-DP pair can have at epsilon.
+
+        The extreme pair reveals the input with probability delta0 and is randomised response with eps0 otherwise
+        (Kairouz, Oh & Viswanath 2015, proof of Theorem 3.3), so its curve is delta0 + (1 - delta0) times that of ``PureDP``.
+        """
+        return float(self.delta + (1 - self.delta) * PureDP(self.epsilon).delta_at(epsilon))
+
+    def posterior_cap(self) -> float:
+        """Return the cap on the posterior: 1 as soon as delta > 0, since the input may then be revealed."""
+        return PureDP(self.epsilon).posterior_cap() if self.delta == 0 else 1.0
+
+    def statements(self) -> NDArray[np.float64]:
+        """Return the claim itself as its only (epsilon, delta) statement, shape (1, 2)."""
+        return np.array([[self.level, self.delta]])
+
+    def tangents(self) -> tuple[tuple[float, float], ...]:
+        """Return the claim itself as its only (epsilon, delta) statement."""
+        return ((self.level, float(self.delta)),)
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:.6g}, {self.delta:.3g})-DP"
+
+
+@dataclass(frozen=True)
+class GaussianDP:
+    """mu-Gaussian differential privacy: telling neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
+
+    A refutation refutes the whole curve, not any single (epsilon, delta) statement derived from it.
+
+    Args:
+        mu: The claimed mu (sensitivity over noise standard deviation for one Gaussian release); finite and positive.
+        source: Where the claim is stated: paper, theorem, version.
+
+    Raises:
+        ClaimError: If mu is not a positive finite number.
+    """
+
+    mu: float
+    source: str = field(default="", kw_only=True)
+    delta: ClassVar[float | None] = None
+    parameter: ClassVar[str] = "mu"
+    alternative: ClassVar[str] = "the Gaussian mechanism"
+
+    def __post_init__(self) -> None:
+        check_positive("GaussianDP", "mu", self.mu)
+
+    @property
+    def level(self) -> float:
+        """The claimed mu."""
+        return float(self.mu)
+
+    def at(self, level: float) -> Self:
+        """Return the same claim with another mu."""
+        return replace(self, mu=level)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return Φ(-epsilon/mu + mu/2) - e^epsilon Φ(-epsilon/mu - mu/2).
+
+        Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13 (arXiv:1905.02383v3).
+        """
+        return float(self._delta(np.array(epsilon)))
+
+    def posterior_cap(self) -> float:
+        """Return 1: a Gaussian output may reveal its input with any certainty, however rarely."""
+        return 1.0
+
+    def statements(self) -> NDArray[np.float64]:
+        """Return statements (epsilon, delta) so close to each other that next to nothing of the curve is lost.
+
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); from 0 up to six standard deviations beyond its mean, steps of a
+        twentieth of one (``STEP``) cost less than .1 % of mu.
+        """
+        mu = self.mu
+        epsilons = np.append(np.arange(0, mu / 2 + 3, STEP), np.arange(mu / 2 + 3, mu / 2 + 6.01, 4 * STEP)) * mu
+        return np.stack([epsilons, self._delta(epsilons)], axis=1)
+
+    def _delta(self, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the curve at some epsilons."""
+        from scipy.special import log_ndtr  # slow to load: only where it is needed
+
+        upper = log_ndtr(-epsilons / self.mu + self.mu / 2)
+        lower = epsilons + log_ndtr(-epsilons / self.mu - self.mu / 2)
+        return np.asarray(np.exp(upper) * -np.expm1(np.fmin(0.0, lower - upper)))
+
+    def tangents(self) -> tuple[tuple[float, float], ...]:
+        """Return a few of the statements (epsilon, delta_at(epsilon)), for evidence that looks at one at a time.
+
+        Under N(mu, 1) the privacy loss is N(mu²/2, mu²); the statements sit where that loss lies, from its mean up to
+        three standard deviations, and at epsilon = 0 (total variation).
+        """
+        epsilons = [0.0] + [self.mu**2 / 2 + k * self.mu for k in (0.0, 0.5, 1.0, 2.0, 3.0)]
+        return tuple((epsilon, self.delta_at(epsilon)) for epsilon in epsilons)
+
+    def __str__(self) -> str:
+        return f"{self.mu:.6g}-GDP"
+
+
+Claim = PureDP | ApproxDP | GaussianDP | AccountedDP | ZeroConcentratedDP | RenyiDP

@@ -1,0 +1,1 @@
+"""Commands that compute without running a mechanism: ``account`` and ``bounds``."""

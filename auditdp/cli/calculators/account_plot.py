@@ -1,0 +1,124 @@
+"""The privacy curves of all accountants of a mechanism in one figure."""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from auditdp.accountants.base import Accountant, Soundness
+from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
+from auditdp.cli.calculators.account_answer import kind
+from auditdp.errors import ConfigurationError
+from auditdp.report.html.canvas import Point, drawing, log_ticks, new_axes
+from auditdp.report.html.svg import COLOURS
+from auditdp.report.numbers import number
+from auditdp.report.targets import write
+
+LEAST_DELTA = 1e-10
+DECADES = [10.0**-exponent for exponent in range(1, 11)]
+POINTS = 80
+SIZE = (640, 400)
+LINES = {
+    Soundness.EXACT: ("solid", 2.4),
+    Soundness.UPPER: ("solid", 1.4),
+    Soundness.LOWER: ((0, (5, 3)), 1.4),
+    Soundness.UNPROVED: ((0, (1, 2)), 1.6),
+    Soundness.APPROXIMATION: ((0, (1, 2)), 1.6),
+}
+"""Dashes and width: what lies on or above the truth is drawn through, what lies below it is dashed, the rest dotted."""
+
+
+def draw(accountants: Sequence[Accountant], path: Path, *, heading: str, sentence: str) -> None:
+    """Write δ(ε) of every accountant to an SVG, PNG or HTML file, with δ on a logarithmic axis.
+
+    Raises:
+        ConfigurationError: If no accountant has a curve, or the file cannot be written.
+    """
+    curves = privacy_curves(accountants)
+    if not curves:
+        raise ConfigurationError(f"--plot {path}: no accountant has a δ between {LEAST_DELTA:g} and 1 to be drawn")
+    with drawing():
+        figure = _figure(accountants, curves)
+        if path.suffix == ".png":
+            try:
+                figure.savefig(path, dpi=200)
+            except OSError as error:
+                raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error
+            return
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    svg = stream.getvalue()
+    write(path, svg if path.suffix == ".svg" else _page(svg[svg.index("<svg") :], heading, sentence))
+
+
+def privacy_curves(accountants: Sequence[Accountant]) -> dict[str, list[Point]]:
+    """Return the points (ε, δ) of every accountant that has any, up to where the smallest upper bound has come down."""
+    reached = [_reach(a) for a in accountants if a.soundness.is_proof]
+    right = 1.25 * min((epsilon for epsilon in reached if 0 < epsilon < math.inf), default=1.0)
+    found = {accountant.name: list(_points(accountant, right)) for accountant in accountants}
+    return {name: points for name, points in found.items() if len(points) > 1}
+
+
+def _reach(accountant: Accountant) -> float:
+    """The ε of the least δ that is drawn, or of just above what the curve never falls below; ∞ where it fails."""
+    try:
+        return accountant.epsilon_at(max(LEAST_DELTA, min(1.0, 1.001 * accountant.delta_at(math.inf))))
+    except Exception:  # the table says so
+        return math.inf
+
+
+def _points(accountant: Accountant, right: float) -> Iterator[Point]:
+    """Points of a curve in the figure. Opacus has to search for δ, and so is asked for the ε of each decade instead."""
+    searches = isinstance(accountant, Opacus)
+    for asked in DECADES if searches else np.linspace(0.0, right, POINTS).tolist():
+        try:
+            point = (accountant.epsilon_at(asked), asked) if searches else (asked, accountant.delta_at(asked))
+        except Exception:  # no answer here, or none at all, which the table says
+            continue
+        if 0 <= point[0] <= right and LEAST_DELTA <= point[1] <= 1:
+            yield point
+
+
+def _figure(accountants: Sequence[Accountant], curves: dict[str, list[Point]]) -> Figure:
+    width, height = SIZE
+    drawn = [accountant for accountant in accountants if accountant.name in curves]
+    figure, axes = new_axes(width, height + 17 * len(drawn), left=70, top=14 + 17 * len(drawn))
+    deltas = [delta for points in curves.values() for _, delta in points]
+    axes.set_yscale("log")
+    axes.set_xlim(0.0, max(epsilon for points in curves.values() for epsilon, _ in points))
+    axes.set_ylim(min(deltas) / 1.5, max(deltas) * 1.5)
+    log_ticks(axes, "y", min(deltas), max(deltas), number)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.set_xlabel("ε")
+    axes.set_ylabel("δ(ε)")
+    roles = ("not-refuted", "certified", "violated", "inconclusive", "error", "equivalent", "skipped")
+    for index, accountant in enumerate(drawn):
+        dashes, thickness = LINES[accountant.soundness]
+        axes.plot(
+            *zip(*curves[accountant.name], strict=True),
+            color=COLOURS[roles[index % len(roles)]],
+            # Points far apart are not joined: a chord of an upper bound's curve may lie below the curve.
+            **({"linestyle": "none", "marker": "o"} if isinstance(accountant, Opacus) else {"linestyle": dashes}),
+            markersize=4,
+            linewidth=thickness,
+            label=f"{kind(accountant.name)} ({accountant.soundness})",
+        )
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, labelspacing=0.3)
+    return figure
+
+
+def _page(svg: str, heading: str, sentence: str) -> str:
+    title, said = html.escape(heading), html.escape(sentence)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
+        f'<body style="font-family: sans-serif; max-width: 50em"><h1 style="font-size: 1.2em">{title}</h1>\n'
+        f"<p>{said}</p>\n{svg}</body></html>\n"
+    )

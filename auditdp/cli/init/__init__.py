@@ -1,0 +1,1 @@
+"""``auditdp init``: first files for somebody's own repository."""

@@ -1,0 +1,1 @@
+"""``auditdp run``: its options, its course and what it prints."""

@@ -1,0 +1,301 @@
+"""What ``auditdp run`` does, from its options to its exit code."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import typer
+
+from auditdp.cli.common import (
+    CRASHED,
+    INTERRUPTED,
+    NOTHING,
+    columns,
+    print_report,
+    say,
+    settings,
+)
+from auditdp.cli.ending import OutputError, interruptible, on_output
+from auditdp.cli.judging import against_baseline, code_of, exit_code
+from auditdp.cli.run.asked import Asked
+from auditdp.cli.run.choosing import changed_targets
+from auditdp.cli.run.continuing import Continuation, continuation
+from auditdp.cli.run.showing import Shown
+from auditdp.errors import ConfigurationError, StoppedError
+from auditdp.history.baseline.differences import Difference
+from auditdp.history.baseline.file import read_baseline
+from auditdp.record.budgets import Budget
+from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.report.formats import render
+from auditdp.report.publishing import report_files
+from auditdp.report.standing import run_meaning
+from auditdp.report.targets import known_format, write
+from auditdp.report.terminal import run as terminal
+from auditdp.report.terminal.differences import differences_text
+from auditdp.report.terminal.screen import coloured
+from auditdp.runner.log import Log, RecordingError
+from auditdp.runner.machines.shards import Shard
+from auditdp.runner.plan import Plan, Task, make_plan
+from auditdp.runner.processes.workers import Workers
+from auditdp.runner.record import header, now, read_log, resumable
+
+if TYPE_CHECKING:
+    from auditdp.runner.machines.cluster import Cluster
+
+
+def carry_out(asked: Asked) -> None:
+    """Collect, run, record and report what was asked, and end with the run's exit code."""
+    configuration = settings(asked.profile)
+    asked = asked.completed(configuration)
+    baseline = Path(configuration.baseline)
+    known = read_baseline(baseline) if asked.check else None  # one that cannot be read is refused before anything runs
+    going_on = continuation(asked) if asked.continued else None
+    asked = going_on.asked if going_on is not None else asked
+    part = asked.part
+    last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
+    taken = {}
+    if last is not None and asked.resume and not asked.last_failed:
+        asked = asked.resumed(last)
+        taken = {name: last.arguments[name] for name in ("changed_since", "left_out") if name in last.arguments}
+    reports, count, overrides = asked.reports, asked.count, asked.overrides
+    known_format(asked.output)
+    seed = asked.seed if asked.seed is not None else configuration.seed
+    if part is not None and seed is None:
+        raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
+    root_seed = seed if seed is not None else secrets.randbelow(2**32)
+    targets = asked.targets(configuration, last)
+    if asked.last_failed and not targets:
+        say(f"nothing in {asked.log_path} had to be looked at")
+        raise typer.Exit(NOTHING)
+
+    def heard(path: Path, text: str) -> None:
+        say(f"{path} printed while it was imported:\n{text.rstrip()}")
+
+    with interruptible(), ExitStack() as open_:
+        cluster = open_.enter_context(_cluster(asked.cluster)) if asked.cluster else None
+        with Workers(
+            overrides=overrides, limit=asked.import_limit, memory=asked.memory, count=count, heard=heard
+        ) as processes:
+            left_out: tuple[str, ...] = ()
+            if asked.since:
+                targets, left_out = changed_targets(targets, asked.keyword, asked.since, processes.collect)
+            plan = make_plan(
+                targets,
+                root_seed=root_seed,
+                collect=processes.collect,
+                keyword=asked.keyword,
+                overrides=overrides,
+                alpha=asked.alpha if asked.alpha is not None else configuration.alpha,
+                budget=asked.budget or configuration.budget,
+                timeout=asked.timeout,
+                default_timeout=configuration.timeout or None,
+                data=asked.data_folder(configuration),
+                mutants=asked.mutants,
+            )
+            if going_on is not None:
+                plan = going_on.of(plan)
+            if not plan.tasks and not plan.failures:
+                where = ", ".join(targets) + (f" that match -k {asked.keyword!r}" if asked.keyword else "")
+                say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
+                raise typer.Exit(NOTHING)
+            if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
+                say(f"every game has as many calls as find {fault.description}, nine times in ten")
+            arguments = asked.recorded(plan, targets, configuration) | taken
+            if asked.since:
+                arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
+            own = plan.tasks if part is None else part.own(plan.tasks)
+            run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on, own, part)
+            run.begin()
+            if cluster is None:
+                run.go_on(processes)
+            else:
+                sources = sorted(processes.sources)
+                run.go_on(cluster.executor(run.start, sources, limit=asked.import_limit, memory=asked.memory))
+        found = against_baseline(run.record, known) if known is not None else None
+        run.publish(reports, found)
+    if known is None or found is None:
+        raise typer.Exit(run.exit_code())
+    raise typer.Exit(
+        run.judged(found, differences_text(found, known=len(known), against=str(baseline), width=columns()))
+    )
+
+
+def _cluster(address: str) -> Cluster:
+    from auditdp.runner.machines.cluster import Cluster
+
+    return Cluster(address, say=say)
+
+
+class Executor(Protocol):
+    """Runs tasks."""
+
+    @property
+    def count(self) -> int:
+        """How many at a time."""
+        ...
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
+        """Yield their results as they are finished."""
+        ...
+
+
+@dataclass
+class _Run:
+    """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log.
+
+    Attributes:
+        asked: The options.
+        plan: What is run.
+        start: The record without results, but for files that could not be collected.
+        going_on: The audit whose game goes on, if one does.
+        own: The tasks that are done here.
+        part: Which part of the run these are; None for all of it.
+        results: By id, as they are finished.
+        code: An exit code that overrides that of the results, where the run did not reach its end.
+    """
+
+    asked: Asked
+    plan: Plan
+    start: RunRecord
+    going_on: Continuation | None
+    own: Sequence[Task]
+    part: Shard | None = None
+    results: dict[str, AuditResult] = field(default_factory=dict)
+    status: str = "complete"
+    code: int | None = None
+    seconds: float = 0.0
+
+    def begin(self) -> None:
+        """Open the log, and take over what an interrupted run has finished."""
+        self.log = Log(self.asked.log_path)
+        before = self.log.before
+        if self.going_on is not None:
+            self.start = self.going_on.stated(self.start, kept=self.log.free_name())
+        if self.asked.resume and before is not None:
+            for problem in before.problems:
+                say(problem)
+            resumable(before.record, self.start)
+            self.start = replace(self.start, run=before.record.run, started=before.record.started)
+            planned = {task.id for task in self.plan.tasks}
+            self.results = {result.id: result for result in before.record.results if result.id in planned}
+            self.log.resume(self.start.run)
+        elif (kept := self.log.start(self.start, keep=self.going_on is not None and self.going_on.keep)) is not None:
+            what = (
+                "an unfinished run, which is kept: continue it with --resume --log"
+                if before
+                else "an unreadable run, kept as"
+            )
+            if self.going_on is not None:
+                what = "the run that is continued, which is kept as"
+            say(f"the log had {what} {os.path.relpath(kept) if self.going_on else kept}")
+        self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
+        self.began = time.perf_counter()
+
+    def go_on(self, executor: Executor) -> None:
+        """Run what is not finished, append every result to the log, print it as it comes, and close the log."""
+        tasks = [task for task in self.own if task.id not in self.results]
+        asked = self.asked
+        try:
+            with Shown(
+                [task.id for task in tasks],
+                silent=asked.output != "terminal",
+                quiet=asked.quiet,
+                verbose=asked.verbose,
+                before=self.durations,
+            ).working(executor.count) as shown:
+                shown.begin(self.start, list(self.results.values()))
+                for result in executor.run(tasks):
+                    self.results[result.id] = result
+                    self.log.add(result)
+                    shown.add(result)
+                    if asked.first and (result.is_finding or result.verdict is Verdict.ERROR):
+                        self.status = "complete" if all(t.id in self.results for t in self.own) else "interrupted"
+                        break
+        except KeyboardInterrupt:
+            self.status, self.code = "interrupted", INTERRUPTED
+            say(f"interrupted; {self._how_to_go_on()}")
+        except OutputError as error:
+            self.status, self.code = "interrupted", error.code
+            say(f"error: {error}; {self._how_to_go_on()}")
+        except StoppedError as error:
+            self.status, self.code = "interrupted", CRASHED
+            say(f"error: {error}")
+        finally:
+            self._end()
+
+    def _how_to_go_on(self) -> str:
+        if self.going_on is not None:
+            return "the game that was to go on is as it was: give the same command again"
+        return f"what was finished is in {self.asked.log_path}: continue with --resume"
+
+    def _end(self) -> None:
+        self.seconds = time.perf_counter() - self.began
+        if self.part is not None and self.status == "complete":
+            self.status = self.part.status
+        try:
+            if self.log.end(self.status, self.seconds):
+                say(f"the log {self.asked.log_path} was changed while the run went on, and was written anew")
+        except RecordingError as error:
+            if self.code is None:
+                say(f"error: {error}")
+            self.code = CRASHED
+
+    @property
+    def record(self) -> RunRecord:
+        """What the run has found out, in the order of the plan."""
+        found = [self.results[task.id] for task in self.plan.tasks if task.id in self.results]
+        results = self.start.results + found
+        return replace(self.start, status=self.status, seconds=self.seconds, finished=now(), results=results)
+
+    def publish(self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None) -> None:
+        """Write the reports, then standard output: the summary where the lines were shown already, else the record.
+
+        Args:
+            reports: Format and path of each.
+            found: What the run changes of a baseline; None where none judges it.
+        """
+        record, problems = self.record, []
+        for name, path in reports:
+            try:
+                for file, text in report_files(record, name, path, differences=found).items():
+                    write(file, text)
+            except ConfigurationError as error:
+                problems.append(str(error))
+        try:
+            with on_output():
+                if self.asked.output != "terminal":
+                    print_report(render(record, self.asked.output, differences=found), self.asked.output)
+                elif not self.asked.quiet:
+                    typer.echo(terminal.summary(record, colour=coloured(sys.stdout), width=columns()))
+        except OutputError as error:
+            say(f"error: {error}; the run is in {self.asked.log_path}: auditdp report")
+            self.code = self.code or error.code
+        if self.asked.output != "terminal" and not record.audited:
+            say(run_meaning(record))
+        if problems:
+            raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
+
+    def judged(self, found: Sequence[Difference], text: str) -> int:
+        """Return what the run ends with where a baseline judges it, after printing what it changes of that.
+
+        Args:
+            found: The differences.
+            text: The same in words.
+        """
+        if self.asked.output == "terminal":
+            typer.echo(f"\n{text}")
+        else:
+            say(text)
+        return self.code if self.code is not None else exit_code(found, self.record)
+
+    def exit_code(self) -> int:
+        """Return what the run ends with."""
+        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on)

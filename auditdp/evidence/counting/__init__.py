@@ -1,0 +1,1 @@
+"""Counting evidence: how often each output came, and what that bounds from above."""

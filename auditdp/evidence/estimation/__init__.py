@@ -1,0 +1,1 @@
+"""Estimation evidence: bets on means and variances."""

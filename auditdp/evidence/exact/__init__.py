@@ -1,0 +1,1 @@
+"""Exact evidence: the losses of stated laws, and which neighbours they cover."""

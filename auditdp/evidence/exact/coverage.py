@@ -1,0 +1,227 @@
+"""Which pairs exact evidence looks at, and what is known of all others.
+
+All pairs are covered where the adjacency enumerates them; where an ``Envelope`` bounds what any two inputs of a domain can
+do; or by a declared model of additive noise (``noise.py``). Each of these can be contradicted by a pair that is looked at,
+and then covers nothing: a law whose loss depends on the order of nodes, where the adjacency enumerates pairs up to that
+order; a law that loses more than its envelope; a scale that depends on the data. Such pairs are searched for. What a search
+did not find is not proved to be absent, and is written down as an assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from auditdp.adjacency import Adjacency, Box, Pair
+from auditdp.adjacency.base import UpToOrder
+from auditdp.adjacency.offers import offers
+from auditdp.adjacency.search import key, maximise
+from auditdp.betting.game import checked_pairs
+from auditdp.claims.statements import Claim
+from auditdp.errors import AuditError
+from auditdp.evidence.exact.covers import Additive, Coverage, Enclosed, Enumerated, Searched, count
+from auditdp.evidence.exact.losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses
+from auditdp.evidence.exact.noise import DeclaredNoise, declared_noise
+from auditdp.evidence.exact.stated import Stated, asked_by, size
+from auditdp.mechanism.capabilities import Capabilities
+from auditdp.mechanism.laws import FLOAT_ABSOLUTE_ERROR, Envelope, FiniteLaw
+
+EXAMPLES = 100
+"""Pairs that a search for the largest loss generates, at most; one for a departure from a model, twice as many."""
+BOX_EXAMPLES = 40
+"""Pairs whose laws are compared with an envelope, beside those that are listed, at most."""
+REORDERED = 200
+"""Pairs that are compared with themselves in another order of the nodes, at most."""
+REORDERED_EACH = 20
+"""And at most so many for each pair that is enumerated."""
+AGREEMENT = 1e-9
+"""Relative difference of losses, and of probabilities, that is called rounding."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The pairs that were looked at, with the loss of each, and what is known of all others.
+
+    Attributes:
+        pairs: The pairs.
+        losses: Their losses.
+        coverage: What is known of all pairs of which scope, and why.
+        searchable: Whether other pairs may be looked for, among them the simplest that violates.
+        looked_at: How many pairs were enumerated; None where that is not how they are covered.
+        by_law: Whether the losses are those of laws; else they are those of the outputs of an envelope.
+    """
+
+    pairs: list[Pair]
+    losses: list[PairLoss]
+    coverage: Coverage
+    searchable: bool = False
+    looked_at: int | None = None
+    by_law: bool = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether the losses, or the bound, cover every pair of the scope."""
+        return not self.coverage.check()
+
+
+def by_pairs(
+    able: Capabilities,
+    stated: Stated,
+    claim: Claim,
+    adjacency: Adjacency,
+    given: Sequence[Pair] | None,
+    *,
+    seed: int,
+    examples: int,
+) -> Compared:
+    """Compare all pairs where they can be enumerated; else the given or listed ones, and those that a search finds."""
+    everything = adjacency.exhaustive() if given is None else None
+    if everything is not None:
+        return _enumerated(stated, adjacency, everything, seed)
+    pairs = list(checked_pairs(adjacency, given))
+    losses = [stated.loss_of(pair) for pair in pairs]
+    seen = count(len(pairs))
+    if given is not None:
+        return Compared(pairs, losses, Searched(adjacency, seen), looked_at=len(pairs))
+    noise = declared_noise(able, stated, pairs[0].data)
+    departures = [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
+    found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
+    listed = {key(each) for pair in pairs for each in (pair, pair.swapped())}
+    new = [pair for pair in found if key(pair) not in listed]
+    looked_at = len(pairs)
+    if new:
+        pairs.append(max(new, key=lambda pair: size(stated.loss_of(pair))))
+        losses.append(stated.loss_of(pairs[-1]))
+        seen = f"{seen} and {len(new):,} that a search came across"
+    if noise is None:
+        searched = Searched(adjacency, seen, offers(adjacency).remedy)
+        return Compared(pairs, losses, searched, searchable=True, looked_at=looked_at)
+    if not departures and not new:
+        departures = ["the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"]
+    additive = Additive(adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), ""))
+    return Compared(pairs, losses, additive, searchable=True, looked_at=looked_at if departures else None)
+
+
+def _search(
+    stated: Stated,
+    adjacency: Adjacency,
+    noise: DeclaredNoise | None,
+    departures: list[str],
+    *,
+    seed: int,
+    examples: int,
+) -> list[Pair]:
+    """Return distinct pairs that searches for a large loss, and for a departure from a model, came across."""
+    offered = offers(adjacency)
+    if offered.generated is None:
+        return []
+
+    def loss(pair: Pair) -> float:
+        if noise is not None and (departure := noise.departure(pair)):
+            departures.append(departure)
+        return max(size(stated.loss_of(pair))[:2])
+
+    def departs(pair: Pair) -> float:
+        assert noise is not None  # asked only where there is a model
+        if departure := noise.departure(pair):
+            departures.append(departure)
+        return noise.size(pair)
+
+    found = maximise(offered.generated, loss, examples=examples, seed=seed)
+    if noise is not None and not departures:
+        wide = offered.generated if offered.wide is None else offered.wide
+        with suppress(AuditError):  # inputs that a mechanism refuses, all of them, show nothing
+            found += maximise(wide, departs, examples=2 * examples, seed=seed)
+    distinct = {key(pair): pair for _, pair in found}
+    return [pair for pair in distinct.values() if _states(stated, pair)]
+
+
+def _states(stated: Stated, pair: Pair) -> bool:
+    try:
+        stated.loss_of(pair)
+    except AuditError:
+        return False
+    return True
+
+
+def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: int) -> Compared:
+    """Compare all pairs; where they are listed up to the order of nodes, compare some of them in other orders as well."""
+    losses = [stated.loss_of(pair) for pair in pairs]
+    looked_at = len(pairs)
+    if not isinstance(adjacency, UpToOrder) or not adjacency.unlabelled:
+        return Compared(pairs, losses, Enumerated(adjacency, looked_at), looked_at=looked_at)
+    rng = np.random.default_rng(seed)
+    unlike: list[tuple[Pair, Pair]] = []
+    tried = min(REORDERED, REORDERED_EACH * looked_at)
+    for number in range(tried):
+        pair = pairs[int(rng.integers(looked_at))]
+        other = adjacency.reordered(pair, number, rng)
+        if not _alike(stated, pair, other):
+            unlike.append((pair, other))
+    if not unlike:
+        return Compared(pairs, losses, Enumerated(adjacency, looked_at, tried), looked_at=looked_at)
+    found = max((other for _, other in unlike), key=lambda pair: size(stated.loss_of(pair)))
+    pair, other = unlike[0]
+    depends = (
+        f"the law depends on the order of the nodes ({pair} loses {stated.loss_of(pair)}, {other} loses "
+        f"{stated.loss_of(other)}, or gives its outputs other probabilities); leave unlabelled=True out"
+    )
+    coverage = Enumerated(adjacency, looked_at, tried, depends)
+    return Compared([*pairs, found], [*losses, stated.loss_of(found)], coverage, looked_at=looked_at)
+
+
+def _alike(stated: Stated, pair: Pair, other: Pair) -> bool:
+    """Return whether a pair in another order of the nodes loses the same, by outputs of the same probabilities."""
+    one, two = stated.loss_of(pair), stated.loss_of(other)
+    ends = [(one.lower, two.lower), (one.upper, two.upper)]
+    for this, that in ((one.delta, two.delta), (one.mu, two.mu)):
+        if this is not None and that is not None:
+            ends.append((float(this.mid()), float(that.mid())))
+    if not all(np.isclose(a, b, rtol=AGREEMENT, atol=AGREEMENT) for a, b in ends):
+        return False
+    first, second = stated.law_of(pair.data), stated.law_of(other.data)
+    if not isinstance(first, FiniteLaw) or not isinstance(second, FiniteLaw):
+        return type(first) is type(second)
+    longest = max(len(law.floats) for law in (first, second))
+    mine, theirs = (np.sort(np.pad(law.floats, (longest - len(law.floats), 0))) for law in (first, second))
+    rounded = first.left_out.floats or second.left_out.floats
+    return np.allclose(mine, theirs, rtol=AGREEMENT, atol=FLOAT_ABSOLUTE_ERROR if rounded else 0)
+
+
+def by_envelope(envelope: Envelope, stated: Stated | None, adjacency: Box, seed: int) -> Compared:
+    """Bound all pairs of a domain by an envelope, and compare it with the law of the output where one is stated.
+
+    The bound rests on least <= P(y) <= most for all inputs. That the two are attained, and by all ``uses`` at once, is a
+    statement of its own: the loss of a pair is what its law loses, where there is one.
+    """
+    pairs = [Pair(large, small) for large, small in envelope.inputs]
+    for pair in pairs:
+        adjacency.check(pair)
+    bounds = envelope_losses(envelope)
+    bound = max(bounds, key=lambda loss: (loss.upper, loss.lower))
+    compared = [] if stated is None or not stated.of_output else _of_box(stated, adjacency, pairs, seed)
+    if stated is None or not compared:
+        return Compared(pairs, bounds, Enclosed(adjacency, bound), by_law=False)
+    losses = [stated.loss_of(pair) for pair in compared]
+    worst = max(range(len(compared)), key=lambda k: size(losses[k]))
+    beyond = ""
+    if losses[worst].lower > bound.upper * (1 + ROUNDING_TOLERANCE):
+        beyond = (
+            f"its law loses {losses[worst]} on {compared[worst]}, more than its envelope allows, {bound}: correct the "
+            "envelope, such as its uses"
+        )
+    return Compared(compared, losses, Enclosed(adjacency, bound, len(compared), beyond))
+
+
+def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> list[Pair]:
+    """Return the pairs of a box that a law is stated for: those given, those listed, and those of a search."""
+    candidates = [*pairs, *adjacency.pairs()]
+    with suppress(AuditError):  # no law is stated for any
+        found = maximise(
+            adjacency.strategy(), lambda pair: stated.loss_of(pair).lower, examples=BOX_EXAMPLES, seed=seed
+        )
+        candidates += [pair for _, pair in found]
+    return [pair for pair in {key(pair): pair for pair in candidates}.values() if _states(stated, pair)]

@@ -1,0 +1,1 @@
+"""Game evidence: opening, playing, confirming, and the words for what was found."""

@@ -1,0 +1,110 @@
+"""Findings of a game once more: on fresh randomness, on a smaller pair, and on outputs that were recorded.
+
+A confirmation is a game of its own on one pair, at its own alpha, of calls that are made one by one: it confirms a pair that
+keeps the claim with probability at most that alpha, for any finding and any pair that a search came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.forecasting.forecasters import default_forecasters
+from auditdp.betting.game import Game, checked_pairs
+from auditdp.betting.pairs import smaller
+from auditdp.claims.statements import Claim
+from auditdp.errors import ConfigurationError
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.recording import Playback, Recorder
+from auditdp.mechanism.protocol import Mechanism
+from auditdp.numerics.randomness import Streams, prefixed
+from auditdp.record.details import Confirmation
+
+CONFIRMATION_FACTOR = 8
+CONFIRMATION_LEAST = 4_000
+SHRINKING_ALPHA = 0.05
+"""Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
+
+
+def confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
+    """Replay the best pair on fresh randomness, with its own alpha, call by call, and return the game that was played.
+
+    Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
+    depends on, so that it can be played again from the record.
+    """
+    if game.calls.seeded:
+        fresh = game.confirmation(prefixed(streams, purpose))
+    else:
+        calls = Recorder(game.calls.singly())
+        fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, prefixed(streams, purpose))
+    budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
+    fresh.play(budget, alpha=alpha, stop_when_refuted=True)
+    return fresh
+
+
+def confirm_smaller(
+    game: Game, adjacency: Adjacency, streams: Streams, purpose: str, alpha: float
+) -> tuple[Game | None, int]:
+    """Look for the smallest pair that refutes the claim as the best pair did, and confirm it on fresh randomness.
+
+    Returns:
+        The confirmation, or None where there is no smaller pair or it was not confirmed; and the calls of both.
+    """
+    small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
+    if small is None:
+        return None, spent
+    fresh = confirm(small, streams, purpose, alpha)
+    return fresh if fresh.wealth.refuted(alpha) else None, spent + fresh.wealth.calls
+
+
+def confirmation_of(fresh: Game, alpha: float) -> Confirmation:
+    """Return what happened on fresh randomness."""
+    right, wrong = fresh.wealth.record_of_best
+    return Confirmation(
+        pair=str(fresh.best.pair),
+        calls=fresh.wealth.calls,
+        log_e_value=fresh.wealth.log_wealth,
+        alpha=alpha,
+        confirmed=fresh.wealth.refuted(alpha),
+        forecaster=fresh.best_forecaster,
+        bets=right + wrong,
+        right=right,
+        outputs=fresh.calls.recorded() if isinstance(fresh.calls, Recorder) else None,
+    )
+
+
+def play_again(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    confirmation: Confirmation,
+    *,
+    streams: Streams,
+    forecasters: Sequence[Any] | None = None,
+    pairs: Sequence[Pair] | None = None,
+) -> float:
+    """Play the confirmation of a finding again on the outputs that were recorded, and return its log wealth.
+
+    Args:
+        mechanism: The mechanism, which is not run.
+        claim: What it promises.
+        adjacency: The neighbours.
+        confirmation: What the evidence's details have of the confirmation.
+        streams: The randomness of that audit, which gave the coins.
+        forecasters: The forecasters of that audit.
+        pairs: The pairs of that audit, if not ``adjacency.pairs()``.
+
+    Raises:
+        ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
+    """
+    listed = [pair for pair in checked_pairs(adjacency, pairs) if str(pair) == confirmation.pair]
+    if not listed:
+        raise ConfigurationError(
+            f"the pair of this finding, {confirmation.pair}, is not one that the audit lists; give it with play="
+        )
+    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
+    recorded = Playback(Calls(mechanism), confirmation.outputs or {})
+    game = Game(recorded, claim, listed[:1], templates, prefixed(streams, "confirmation"))
+    game.play(confirmation.calls, alpha=confirmation.alpha, stop_when_refuted=True)
+    return game.wealth.log_wealth

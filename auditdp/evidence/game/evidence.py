@@ -1,0 +1,311 @@
+"""Game evidence: play, confirm on fresh randomness, and say what was and was not seen.
+
+Null hypothesis: every pair that is played satisfies the claim. Guarantee: the verdict is VIOLATED, or ε_L exceeds the
+truth, with probability at most alpha, for any forecasters, any adaptive choice of pairs, and any stopping. Assumes that
+calls are independent runs of the mechanism, which is looked at before anything is believed (``believing.py``).
+
+A finding is confirmed on fresh randomness by calls that are made one by one: what outputs of one call share confirms
+nothing. The named pair, the best or the smallest, refuted the claim in a game of its own at alpha/2, so that a finding names
+a pair that keeps the claim with probability at most alpha. A clean game is never evidence that a mechanism is private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.game import Game, checked_pairs
+from auditdp.betting.pairs import can_search
+from auditdp.betting.power import growths
+from auditdp.betting.watching import going_on
+from auditdp.betting.wealth.levels import is_bound
+from auditdp.claims.statements import Claim
+from auditdp.errors import ConfigurationError, Timeout
+from auditdp.evidence.believing import believed
+from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
+from auditdp.evidence.game.opening import Opened, go_on, open_game
+from auditdp.evidence.game.power_line import detectable, rarely
+from auditdp.evidence.game.wording import count, explained, notices, unsearched
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.protocol import Mechanism, is_seeded, name_of
+from auditdp.numerics.randomness import Streams
+from auditdp.numerics.rounding import confidence, outwards
+from auditdp.record.budgets import Fault, Goal
+from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
+from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
+
+MOST_LISTED = 12
+LONGEST_NAMED = 60
+"""Characters of a pair that the power line names."""
+
+
+def play_game(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    *,
+    alpha: float,
+    calls: int,
+    streams: Streams,
+    find: Fault | None = None,
+    further: Sequence[Goal] = (),
+    recorded: float | None = None,
+    forecasters: Sequence[Any] | None = None,
+    pairs: Sequence[Pair] | None = None,
+    search: bool = True,
+    stop_when_refuted: bool = False,
+    bounded: bool = True,
+) -> Evidence:
+    """Audit a claim by betting and return the evidence.
+
+    A fault that is to be found nine times in ten (``find``) decides how many calls there are. It may be in any pair, and how
+    many calls a pair gets depends on what it shows; so there are as many as find it in one pair, times the pairs. Then the
+    pair that is played most has no fewer, and the power line states that fault, or a smaller one. The search for pairs, with
+    a tenth of what the listed pairs need, and the look at independence come on top.
+
+    A game may go on (``further``): its wealth is a supermartingale under the claim, so one may stop, look, and go on as
+    often as one likes. A seeded game is a function of its streams, so one that was stopped is played again as it was, with
+    its own search for pairs, and then goes on; what is recorded of it tells whether it is still the same game. A finding is
+    confirmed when the last part has been played, on randomness that no confirmation of an earlier part had, with half of the
+    α of the part before: of all confirmations together, however often the game goes on, a pair that keeps the claim passes
+    one with probability at most 2α.
+
+    Args:
+        mechanism: The mechanism to audit.
+        claim: What it promises.
+        adjacency: Which inputs are neighbours; every pair that is played is checked against it.
+        alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
+        calls: Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed
+            and made small.
+        streams: Randomness by (purpose, batch).
+        find: A fault that is to be found; there are then at least ``calls`` calls.
+        further: How many calls there are altogether when the game has gone on, once for each time that it does.
+        recorded: The log wealth before it goes on for the last time, if that is known.
+        forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
+        pairs: The pairs to play, if not ``adjacency.pairs()``.
+        search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
+            generates any and no pairs are given.
+        stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
+        bounded: Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the
+            bound is that level or 0.
+
+    Raises:
+        AdjacencyError: If a pair is not adjacent, or there is none.
+        MechanismError: If the mechanism misbehaves.
+        ConfigurationError: If the calls that find the fault are not known, or too many; or if the game cannot go on, or is
+            not the one that is recorded.
+
+    >>> from functools import partial
+    >>> from auditdp.adjacency import as_adjacency
+    >>> from auditdp.claims.statements import PureDP
+    >>> from auditdp.numerics.randomness import stream
+    >>> from auditdp.testing import LaplaceMechanism
+    >>> asked = {"alpha": 0.05, "calls": 2_000, "streams": partial(stream, 1)}
+    >>> found = play_game(LaplaceMechanism(scale=0.5), PureDP(1.0), as_adjacency([(0.0, 1.0)]), **asked)
+    >>> found.verdict.name, found.epsilon_lower > 1.0
+    ('VIOLATED', True)
+    """
+    if further and not is_seeded(mechanism):
+        raise ConfigurationError(
+            f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
+            "auditdp nightly adds up what games on fresh randomness win"
+        )
+    search = search and pairs is None and can_search(adjacency)
+    opened = open_game(
+        mechanism,
+        claim,
+        adjacency,
+        checked_pairs(adjacency, pairs),
+        alpha=alpha,
+        calls=calls,
+        streams=streams,
+        find=find,
+        forecasters=forecasters,
+        search=search,
+        bounded=bounded,
+    )
+    game = opened.game
+    game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
+    parts = go_on(opened, further, recorded, alpha=alpha, stop_when_refuted=not bounded)
+    played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
+    if game.wealth.refuted(alpha):
+        found = _refuted(played, streams, smaller_among=adjacency if search and not stop_when_refuted else None)
+    else:
+        found = _not_refuted(played, unsearched(game, adjacency, searched=search))
+    return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, opened.calls)
+
+
+@dataclass(frozen=True)
+class _Played:
+    """A game that has been played.
+
+    Attributes:
+        opened: The game, and what was spent before it.
+        alpha: Its error probability.
+        assumptions: What its evidence rests on.
+        details: What is recorded of it.
+    """
+
+    opened: Opened
+    alpha: float
+    assumptions: list[str]
+    details: GameDetails
+
+    @property
+    def game(self) -> Game:
+        """The game."""
+        return self.opened.game
+
+    @property
+    def symbol(self) -> str:
+        """The letter of the claim's parameter."""
+        return SYMBOLS[self.game.claim.parameter]
+
+    @property
+    def level(self) -> float:
+        """The highest level that is refuted; 0 where none is."""
+        return self.game.wealth.lower_bound(self.alpha)
+
+    @property
+    def bound(self) -> str:
+        """What that level bounds, or else what is refuted, in words."""
+        claim = self.game.claim
+        shown = (
+            f"{self.symbol} ≥ {outwards(self.level, up=False)}" if is_bound(claim) else f"up to {claim.at(self.level)}"
+        )
+        return f"{shown}, {confidence(self.alpha)}"
+
+    @property
+    def most_played(self) -> str:
+        """The pair that was played most, in words."""
+        table, pairs = max(self.game.tables, key=lambda table: table.calls), len(self.game.tables)
+        name = str(table.pair)
+        which = "the only pair played" if pairs == 1 else f"the one of {pairs} pairs played most"
+        return f"{which}, {name}" if len(name) <= LONGEST_NAMED else which
+
+    def evidence(
+        self,
+        verdict: Verdict,
+        statement: str,
+        details: GameDetails,
+        *,
+        more: int = 0,
+        counterexample: Counterexample | None = None,
+    ) -> Evidence:
+        """Return the evidence; ``more`` calls were made after the game."""
+        return Evidence(
+            kind="game",
+            verdict=verdict,
+            statement=statement,
+            assumptions=self.assumptions,
+            epsilon_lower=self.level if is_bound(self.game.claim) and verdict is not Verdict.INCONCLUSIVE else None,
+            log_e_value=self.game.wealth.log_wealth,
+            calls=self.opened.used + more,
+            counterexample=counterexample,
+            details=details,
+        )
+
+
+def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
+    """Say what the calls would have refuted, nine times in ten, and which neighbours were not looked for."""
+    game, symbol = played.game, played.symbol
+    level, alternative = detectable(game, played.alpha)
+    details = replace(
+        played.details,
+        notices=[*played.details.notices, *unsearched],
+        detectable_epsilon=level,
+        detectable_alternative=alternative,
+        growths=growths(game.claim, level) if math.isfinite(level) else [],
+        detectable_rarely=rarely(game, played.alpha) if game.claim.delta == 0 else None,
+    )
+    shown = f" ({played.bound})" if played.level > 0 else ""
+    power = (
+        f"nine times in ten they would have refuted {symbol} = {level:.4g} ({alternative}) on {played.most_played}"
+        if math.isfinite(level)
+        else "no size of violation is known that they would have refuted nine times in ten"
+    )
+    statement = f"{count(played.opened.used)} did not refute the claim{shown}; {power}"
+    return played.evidence(Verdict.NOT_REFUTED, statement, details)
+
+
+def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | None) -> Evidence:
+    """Confirm a finding on fresh randomness, and show it on a smaller pair where there is one."""
+    game, parts = played.game, len(played.details.parts)
+    part, alpha = f" of part {parts}" if parts > 1 else "", played.alpha / 2**parts
+    fresh = confirm(game, streams, f"confirmation{part}", alpha)
+    details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
+    assert game.refuted_at is not None  # it was
+    seen = f"{count(game.refuted_at)} were enough to refute the claim"
+    if not fresh.wealth.refuted(alpha):
+        statement = (
+            f"{seen}, but {fresh.wealth.calls:,} fresh calls, made one by one, did not confirm it: a true claim is refuted "
+            f"at most once in {1 / played.alpha:,.0f} audits, the outputs of one call may not be independent runs, or the "
+            "violation is too small for so many calls; another seed with more calls tells which"
+        )
+        return played.evidence(
+            Verdict.INCONCLUSIVE, statement, replace(details, bound_path=[]), more=fresh.wealth.calls
+        )
+    statement = f"{seen} ({played.bound}), and {fresh.wealth.calls:,} fresh calls, made one by one, confirmed it"
+    more = fresh.wealth.calls
+    if smaller_among is not None:
+        purpose = f"confirmation of the smallest pair{part}"
+        try:
+            again, spent = confirm_smaller(game, smaller_among, streams, purpose, alpha)
+        except (Exception, SystemExit, Timeout) as error:  # a finding stands, whatever comes after it
+            again, spent = None, 0
+            statement += f"; the look for a smaller pair ended with {type(error).__name__}"
+        more += spent
+        if again is not None:
+            fresh = again
+            statement += f"; {count(again.wealth.calls)} more confirmed it on the smaller pair that is shown"
+            details = replace(details, smallest=replace(confirmation_of(again, alpha), outputs=None))
+    return played.evidence(Verdict.VIOLATED, statement, details, more=more, counterexample=explained(fresh))
+
+
+def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
+    made = [
+        "the outputs of one call, and those of different calls, are independent runs of the mechanism",
+        f"neighbours: {adjacency.name}",
+    ]
+    if not calls.seeded:
+        made.append(
+            "the mechanism draws its randomness from elsewhere, so a re-run repeats the test and not its numbers"
+        )
+    if calls.raised:
+        made.append("whoever calls the mechanism sees what type of exception it raises")
+    if calls.inputs.kept:
+        made.append(
+            f"inputs of type {', '.join(sorted(calls.inputs.kept))} cannot be copied; that the mechanism leaves them as "
+            "they are is not checked"
+        )
+    return made
+
+
+def _details(opened: Opened, alpha: float, parts: list[Part]) -> GameDetails:
+    """Return what the report plots and lists of a game."""
+    game = opened.game
+    wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)
+    stops = (
+        f"after {part.calls:,} calls, with an e-value of {math.exp(min(part.log_e_value, 700.0)):.4g}"
+        for part in parts[:-1]
+    )
+    return GameDetails(
+        wealth_path=list(game.path),
+        bound_path=list(game.bounds) if is_bound(game.claim) else [],
+        threshold=math.log(1 / alpha),
+        refuted_at=game.refuted_at,
+        forecasters=[ForecasterWealth(name=name, log_wealth=w) for w, name in wealth[:MOST_LISTED]],
+        forecasters_played=len(game.names),
+        pairs=[
+            PlayedPair(pair=str(t.pair), calls=t.calls, growth=game.earned(t) / max(t.calls, 1)) for t in game.tables
+        ],
+        notices=notices(game),
+        search_calls=opened.searched,
+        independence_calls=opened.checked,
+        calls_to_find=opened.to_find,
+        parts=parts,
+        went_on="; ".join(stops) or None,
+    )

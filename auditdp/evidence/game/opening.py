@@ -1,0 +1,106 @@
+"""The beginning of a game, which decides how many calls it has and which pairs, and how it goes on from where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.forecasting.forecasters import default_forecasters
+from auditdp.betting.game import Game
+from auditdp.betting.pairs import propose, search_calls
+from auditdp.betting.watching import going_on
+from auditdp.betting.wealth.levels import level_grid
+from auditdp.claims.statements import Claim
+from auditdp.errors import ConfigurationError
+from auditdp.evidence.game.power_line import calls_of_pair
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.independence import check_calls, outputs_to_look
+from auditdp.mechanism.protocol import Mechanism
+from auditdp.numerics.randomness import Streams
+from auditdp.numerics.rounding import SAME, same_number
+from auditdp.record.budgets import Fault, Goal
+from auditdp.record.details import Part
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A game that can begin.
+
+    Attributes:
+        game: The game, with its pairs.
+        calls: Its calls, those that are spent included.
+        checked: Calls that the look at independence took.
+        searched: Calls that the search for pairs took.
+        to_find: What so many calls find, in words, where a fault is to be found.
+    """
+
+    game: Game
+    calls: int
+    checked: int
+    searched: int
+    to_find: str | None = None
+
+    @property
+    def spent(self) -> int:
+        """Calls before the game."""
+        return self.checked + self.searched
+
+    @property
+    def used(self) -> int:
+        """All calls so far."""
+        return self.game.wealth.calls + self.spent
+
+    def stopped(self) -> Part:
+        """Return what the game has played and won so far."""
+        return Part(calls=self.used, log_e_value=self.game.wealth.log_wealth)
+
+
+def open_game(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    chosen: Sequence[Pair],
+    *,
+    alpha: float,
+    calls: int,
+    streams: Streams,
+    find: Fault | None,
+    forecasters: Sequence[Any] | None,
+    search: bool,
+    bounded: bool,
+) -> Opened:
+    """Look at how calls draw, decide how many calls there are, and search for further pairs."""
+    made = Calls(mechanism)
+    check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
+    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
+    game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
+    least, each = calls, calls_of_pair(find, game, alpha) if find else 0
+    if find:
+        calls = max(least, each * len(game.tables))
+    checked = outputs_to_look(calls)
+    searched = propose(game, adjacency, search_calls(calls)) if search else 0
+    if find is None:
+        return Opened(game, calls, checked, searched)
+    pairs = len(game.tables)  # those that were found, too
+    to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
+    return Opened(game, max(least, checked + searched + each * pairs), checked, searched, to_find)
+
+
+def go_on(
+    opened: Opened, further: Sequence[Goal], recorded: float | None, *, alpha: float, stop_when_refuted: bool
+) -> list[Part]:
+    """Play a game on, once for each goal, and return where it stopped, each time and last."""
+    game, parts = opened.game, [opened.stopped()]
+    for goal in further:
+        won = game.wealth.log_wealth
+        if len(parts) == len(further) and recorded is not None and not same_number(won, recorded, near=SAME):
+            raise ConfigurationError(
+                f"the log wealth after {parts[-1].calls:,} calls is {won!r}, and {recorded!r} is "
+                "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
+            )
+        most = goal - opened.spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)
+        game.play(most, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
+        parts.append(opened.stopped())
+    return parts

@@ -1,0 +1,124 @@
+"""Support evidence: do the last bits of floating-point outputs show the input, whatever the size of the noise?
+
+Noise that is added in floating point lands on other numbers from one input than from another: the sum is rounded to the
+lattice of doubles of its own size, and generators reach only part of the doubles. An output that one input cannot give
+refutes any claim with delta = 0, however well the noise is calibrated (Mironov 2012, "On Significance of the Least
+Significant Bits for Differential Privacy", CCS). Nearly every textbook implementation has this leak, and the game does
+not look for it: there, outputs are numbers. Here they are bit patterns. The bets and their guarantee are the game's.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.betting.forecasting.experts import ViewExperts
+from auditdp.betting.forecasting.forecasters import Labels, Player
+from auditdp.betting.forecasting.views import as_rows, fingerprint
+from auditdp.claims.dominating import Floats
+from auditdp.claims.statements import Claim
+from auditdp.evidence.game.evidence import play_game
+from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import Array, Mechanism
+from auditdp.numerics.randomness import Streams, prefixed
+from auditdp.record.results import Evidence
+
+
+def support_evidence(
+    mechanism: Mechanism,
+    claim: Claim,
+    adjacency: Adjacency,
+    *,
+    alpha: float,
+    calls: int,
+    streams: Streams,
+    pairs: Sequence[Pair] | None = None,
+    stop_when_refuted: bool = False,
+) -> Evidence:
+    """Audit a claim by betting on bit patterns; arguments, errors and guarantee are those of ``play_game``.
+
+    A mechanism's own ``possible(outputs, data)`` is used where it has one: whether an input can give exactly that output.
+    """
+    forecasters: list[Any] = [] if capabilities(mechanism).possible is None else [Possible()]
+    evidence = play_game(
+        mechanism,
+        claim,
+        adjacency,
+        alpha=alpha,
+        calls=calls,
+        streams=prefixed(streams, "support"),
+        forecasters=[*forecasters, BitPatterns()],
+        pairs=pairs,
+        search=False,
+        stop_when_refuted=stop_when_refuted,
+    )
+    return replace(
+        evidence,
+        kind="support",
+        statement=f"Bit patterns: {evidence.statement}",
+        assumptions=[*evidence.assumptions, "whoever sees the outputs sees all of their bits"],
+    )
+
+
+class Possible:
+    """Is certain of an input when the other cannot give the output, by the mechanism's own ``possible(outputs, data)``."""
+
+    name = "possible outputs"
+    share = 16.0
+    calibrated = True
+
+    def bind(self, mechanism: Any, pair: Pair) -> Self:
+        """Return the forecaster of one pair."""
+        bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
+        assert able.possible is not None  # else it is not played
+        asked = able.possible
+
+        def possible(outputs: Array) -> list[Array]:
+            with inputs.lent(f"{able.name}.possible", pair.data, pair.neighbour) as lent:
+                return [asked(outputs, x) for x in lent]
+
+        bound._possible = possible
+        return bound
+
+    def fit(self, outputs: Array, labels: Labels) -> Self:
+        """Do nothing: the support is known."""
+        return self
+
+    def log_odds(self, outputs: Array) -> Floats:
+        """Return plus or minus infinity where only one of the inputs can give the output, else 0."""
+        ones, zeros = (np.asarray(side, dtype=bool) for side in self._possible(outputs))
+        return np.asarray(np.where(ones & ~zeros, np.inf, np.where(zeros & ~ones, -np.inf, 0.0)))
+
+    _possible: Any = None
+
+
+class BitPatterns:
+    """Watches how fine the lattice is that each number lies on, and which exact values come again."""
+
+    name = "bit patterns"
+
+    def player(self, mechanism: Any, pair: Pair) -> Player:
+        """Return the player of one pair."""
+        return ViewExperts("bits: ", prepare=patterns).player(mechanism, pair)
+
+
+def patterns(outputs: Array) -> Floats:
+    """Return the place of the lowest set bit of every number, and a name for the whole output, shape (n, d + 1).
+
+    The place of 0.75 = 3 * 2^-2 is -2. Zero, infinities and NaN have none.
+
+    >>> patterns(np.array([[0.75, 8.0, 0.0]]))[:, :3].tolist()
+    [[-2.0, 3.0, nan]]
+    """
+    rows = as_rows(outputs)
+    fraction, exponent = np.frexp(rows.astype(np.float64))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        whole = np.where(np.isfinite(rows), np.abs(fraction) * 2.0**53, 0.0).astype(np.int64)
+        place = exponent - 53 + np.log2((whole & -whole).astype(np.float64))
+    return np.column_stack([np.where(whole > 0, place, np.nan), fingerprint(rows)])

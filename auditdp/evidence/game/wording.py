@@ -1,0 +1,187 @@
+"""What a game found, in the words of its evidence: for a reader who knows neither the forecasters nor the bets.
+
+A forecaster has a name for those who know the code, such as "[1] - [0] in cells, nested": what of an output it looks at, and
+how it reads the counts of it. A reader is told the first alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from auditdp.adjacency import Adjacency
+from auditdp.betting.forecasting.estimators import ESTIMATOR_NAMES
+from auditdp.betting.game import Game
+from auditdp.record.results import Counterexample
+
+MOST_WRITTEN = 10**9
+"""Odds up to this are written out."""
+MANY_PAIRS = 150
+"""Pairs of neighbours from which on a search was no small one."""
+SEVERAL = "several parts of the output together, by a rule that was learned from earlier calls"
+LOOKED_AT = {
+    "value": "the value of the output",
+    "output": "the value of the output",
+    "fingerprint": "which of the possible outputs came",
+    "sum": "the sum of the output's numbers",
+    "largest": "the largest of the output's numbers",
+    "smallest": "the smallest of the output's numbers",
+    "place of the largest": "which of the output's numbers is the largest",
+    "place of the smallest": "which of the output's numbers is the smallest",
+    "number of parts": "how many parts the output has",
+    "its type": "the type of the output",
+    "what does not fit": "a part of the output that most outputs do not have",
+    "nearer input": "which of the two inputs the output is nearer to",
+    "steps nearer to input": "which of the two inputs the differences between the output's numbers are nearer to",
+    "along the change": "how far the output lies in the direction from one input to the other",
+    "coordinates above their medians": "how many of the output's numbers are above their medians",
+    "differences above their medians": "how many differences between the output's numbers are above their medians",
+    "votes": SEVERAL,
+    "linear": SEVERAL,
+    "additive": SEVERAL,
+    "trees": SEVERAL,
+    "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
+    "score": "the score that the mechanism gives the output",
+    "possible outputs": "whether the input can give exactly this output",
+}
+"""What a view or a forecaster looks at, by its name."""
+NO_PART = {"number of parts", "its type", "what does not fit"}
+"""Numbers of a row that are no part of an output, from which a part differs by nothing that means anything."""
+BITS = "bits: "
+"""The prefix of views of how many bits a number has."""
+
+
+def looked_at(forecaster: str) -> str:
+    """Return what a forecaster looks at, so that it can follow "looked at".
+
+    >>> looked_at("[1] - [0] in cells, nested")
+    'the difference between output[1] and output[0]'
+    >>> looked_at("report['age'], seen before")
+    "whether exactly this value of report['age'] had come before"
+    """
+    name, _, variant = forecaster.rpartition(" in ")
+    name = name if variant in ESTIMATOR_NAMES else forecaster
+    if name.startswith(BITS):
+        return f"the last bits of {_part(name.removeprefix(BITS))}"
+    if name in LOOKED_AT:
+        return LOOKED_AT[name]
+    if name.endswith(", seen before"):
+        part = _part(name.removesuffix(", seen before"))
+        return f"whether exactly {part if part.startswith('the value') else f'this value of {part}'} had come before"
+    if name.endswith(" beyond the steps of its noise"):
+        part = _part(name.removesuffix(" beyond the steps of its noise"))
+        return f"the part of {part} that is finer than the steps of its noise"
+    if name.startswith("telling coordinate "):
+        return "one of the output's numbers, chosen by earlier calls"
+    if name.count(" - ") == 1:
+        one, other = name.split(" - ")
+        alike = not {one, other} & NO_PART and not other.startswith("part ")
+        return (
+            f"the difference between {_part(one)} and {_part(other)}"
+            if alike
+            else f"{_part(one)} beside {_part(other)}"
+        )
+    if re.match(r"\[|(number \d+ in |[a-z ]+ of )?output\b|part \d", name):
+        return _part(name)
+    return f"what the forecaster {forecaster!r} looks at"
+
+
+def _part(name: str) -> str:
+    """Return a part of an output by the name that it has among the parts."""
+    if name in LOOKED_AT:
+        return LOOKED_AT[name]
+    if name.startswith("["):
+        return f"output{name}"
+    if name.startswith("part "):
+        return f"{name} of the output, which not every output has"
+    return re.sub(r"(^|[a-z] )output$", r"\1the output", name)
+
+
+def explained(fresh: Game) -> Counterexample:
+    """Spell a finding out: the pair, what all bets won on fresh calls, and what those looked at that won most."""
+    wealth = fresh.wealth
+    stake, played = odds(wealth.log_wealth), f"{wealth.calls:,} fresh call{'s' * (wealth.calls != 1)}"
+    return Counterexample(
+        pair=str(fresh.best.pair),
+        explanation=(
+            f"On {played}, bets on which of the two inputs was used multiplied their stake by {stake}; where the claim is "
+            f"true, bets win so much in at most 1 of {stake} games. The bets that won most looked at "
+            f"{looked_at(fresh.best_forecaster)}"
+        ),
+    )
+
+
+def odds(log_wealth: float) -> str:
+    """Return a number of which the natural logarithm is given, to three digits and rounded down.
+
+    >>> odds(math.log(2468)), odds(math.log(12345678)), odds(30.0)
+    ('2,460', '12,300,000', '10^13')
+    """
+    if log_wealth >= math.log(MOST_WRITTEN):
+        return f"10^{math.floor(log_wealth / math.log(10))}"
+    value = math.exp(log_wealth) * (1 + 1e-12)
+    step = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 2, 0)
+    return f"{math.floor(value / step) * step:,}"
+
+
+def count(number: int) -> str:
+    """Return '1 call' or '2,184 calls'."""
+    return f"{number:,} call" + "s" * (number != 1)
+
+
+def notices(game: Game) -> list[str]:
+    """Return what a person should know of the calls of a game, whatever the verdict."""
+    found, made = [], game.calls
+    sides = [side for table in game.tables if table.calls for side in (table.memory.ones, table.memory.zeros)]
+    first = next(side[:1].tobytes() for side in sides if len(side))
+    if all(side[:few].tobytes() == len(side[:few]) * first for few in (8, None) for side in sides):
+        seen = sum(len(side) for side in sides)
+        found.append(
+            f"all {seen:,} outputs were the same, whatever the input: a constant was tested, so look whether the mechanism "
+            "did its work on these inputs"
+        )
+    elif made.seeded and not made.drew:
+        found.append(
+            "the mechanism drew nothing from the rng that it was given, so an input always has the same output; noise that "
+            "protects an input has to be drawn from rng"
+        )
+    if game.unlisted:
+        found.append(
+            f"the law that the mechanism states gives no probability to {game.unlisted:,} of the outputs, whatever the "
+            "input, so bets by that law are none on them; list every output"
+        )
+    if made.raised:
+        kinds = ", ".join(f"{name} in {count(many)}" for name, many in sorted(made.raised.items()))
+        found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
+    return found
+
+
+def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]:
+    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
+
+    Args:
+        game: A game that refuted nothing.
+        adjacency: Which inputs are neighbours.
+        searched: Whether it was to look for pairs beside those listed.
+    """
+    every, pairs = adjacency.exhaustive(), len(game.tables)
+    if every is not None and len(every) <= pairs:
+        return []
+    played = "the only pair of neighbours" if pairs == 1 else f"{pairs} pairs of neighbours"
+    if not searched:
+        return [
+            f"{played} that the audit lists {'was' if pairs == 1 else 'were'} played, and no other was looked for: other "
+            "neighbours may lose more; an adjacency that generates pairs, such as Rows(...) or Neighbours(..., search=...), "
+            "has them searched"
+        ]
+    if game.looked_at == 0:
+        return [
+            f"{played} played, and no other looked for, since the budget has too few calls for a search: other neighbours "
+            "may lose more; --budget quick searches a little, --budget standard more"
+        ]
+    if game.looked_at < MANY_PAIRS:
+        return [
+            f"only {game.looked_at} pairs of neighbours were looked at, by a few calls each: others may lose more; --budget "
+            "standard looks at some 300, by more calls"
+        ]
+    return []

@@ -1,0 +1,1 @@
+"""Sensitivity evidence: what is computed before the noise."""

@@ -1,0 +1,152 @@
+"""What a baseline keeps of an audit: what it is about, what it said, and how much it looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from auditdp.history.claimed import Claimed
+from auditdp.record.details import KINDS, CountingDetails, GameDetails
+from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict, details
+
+DIGITS = 2
+"""Significant digits of calls and of bounds; both are rounded so that they promise less."""
+STRENGTH = {
+    Verdict.CERTIFIED: 3,
+    Verdict.EQUIVALENT: 3,
+    Verdict.NOT_REFUTED: 2,
+    Verdict.INCONCLUSIVE: 1,
+    Verdict.SKIPPED: 0,
+}
+"""Which of two verdicts that refute nothing says more."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A finding that the project lives with.
+
+    Attributes:
+        reason: Why.
+        expires: The last day on which it is accepted; None for no such day.
+    """
+
+    reason: str
+    expires: date | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of one audit.
+
+    Attributes:
+        id: Its id.
+        claim: What is claimed, as reports write it.
+        adjacency: Which inputs are neighbours.
+        verdict: What it ended with.
+        expect: What it declares to find.
+        evidence: Kinds of evidence that were gathered.
+        controls: Broken twins that were refuted.
+        calls: Calls of the mechanism that the audit and its budget decide, rounded down.
+        bounds: What the claim's parameter lies between, rounded outwards; None where there is no bound.
+        numbers: The numbers of the claim; none where they are not known.
+        counted: (ε, δ) of the inputs played, by counting, rounded up.
+        told_apart: What an event has at least on one input played, and at most on its neighbour, by counting.
+        accepted: Why a finding is lived with; None where none is.
+    """
+
+    id: str
+    claim: str
+    adjacency: str
+    verdict: Verdict
+    expect: str = "holds"
+    evidence: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    calls: int = 0
+    bounds: tuple[float | None, float | None] = (None, None)
+    numbers: tuple[float, ...] = ()
+    counted: tuple[float, float] | None = None
+    told_apart: tuple[float, float] | None = None
+    accepted: Accepted | None = None
+
+    @property
+    def claimed(self) -> Claimed:
+        """What it is about."""
+        return Claimed(self.claim, self.adjacency, self.numbers)
+
+
+def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
+    """Return what a baseline keeps of a result."""
+    claimed = Claimed.of(result.claim)
+    counting = next(details(result.evidence, CountingDetails), CountingDetails())
+    upper = next((e.epsilon_upper for e in result.evidence if e.kind == "counting"), None)
+    return Entry(
+        id=result.id,
+        claim=claimed.text,
+        adjacency=claimed.adjacency,
+        verdict=result.verdict,
+        expect=result.expected,
+        evidence=tuple(sorted({evidence.kind for evidence in result.evidence})),
+        controls=tuple(sorted(control.name for control in result.controls if not control.survived)),
+        calls=rounded_down(result.calls - sum(each.calls for each in result.evidence if decided_by_data(each))),
+        bounds=(_outward(result.epsilon_lower, up=False), _outward(result.epsilon_upper, up=True)),
+        numbers=claimed.numbers,
+        counted=_both(_outward(upper, up=True), _outward(counting.delta_upper, up=True)),
+        told_apart=_both(_outward(counting.event_at_least, up=False), _outward(counting.event_at_most, up=True)),
+        accepted=accepted,
+    )
+
+
+def decided_by_data(evidence: Evidence) -> bool:
+    """Return whether the outputs decide how many calls an evidence makes: whether any, or on how many pairs."""
+    kind, seen = KINDS.get(evidence.kind), evidence.details
+    return (kind is not None and kind.by_data) or (isinstance(seen, GameDetails) and seen.calls_to_find is not None)
+
+
+def rounded_down(calls: int) -> int:
+    """Return a number of calls with two significant digits, at most as large.
+
+    >>> rounded_down(62_517), rounded_down(7)
+    (62000, 7)
+    """
+    scale = int(10 ** max(0, len(str(calls)) - DIGITS))
+    return calls // scale * scale
+
+
+def _outward(value: float | None, *, up: bool) -> float | None:
+    """Return a bound with two significant digits that is not tighter; a bound that says nothing is none."""
+    if value is None or math.isnan(value) or (up and value == math.inf) or (not up and value <= 0):
+        return None
+    if math.isinf(value) or value == 0:
+        return value
+    places = DIGITS - 1 - math.floor(math.log10(abs(value)))
+    scaled = value * 10.0**places
+    near = round(scaled)
+    whole = near if math.isclose(scaled, near, rel_tol=1e-9) else (math.ceil if up else math.floor)(scaled)
+    return float(f"{whole}e{-places}")
+
+
+def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
+    return None if one is None or other is None else (one, other)
+
+
+def covered(record: RunRecord) -> Callable[[str], bool]:
+    """Return whether a run was to audit an id, had it been there: what was left out on purpose is not gone."""
+    arguments: Mapping[str, Any] = record.arguments
+    paths = [_relative(str(path)) for path in arguments.get("paths", ["."])]
+    selected = bool(arguments.get("keyword") or arguments.get("changed_since"))
+
+    def asked(identifier: str) -> bool:
+        file = identifier.partition("::")[0]
+        return not selected and any(path in (".", identifier, file) or file.startswith(f"{path}/") for path in paths)
+
+    return asked
+
+
+def _relative(path: str) -> str:
+    """Return a path as ids have it: from the working folder, where it lies below that."""
+    whole = Path(path).absolute()
+    return whole.relative_to(Path.cwd()).as_posix() if whole.is_relative_to(Path.cwd()) else path

@@ -1,0 +1,214 @@
+"""The file of a baseline: TOML that is read in a diff, sorted, without floats and without line numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from auditdp.errors import ConfigurationError, did_you_mean
+from auditdp.history.baseline.entries import Accepted, Entry
+from auditdp.history.claimed import DIGITS
+from auditdp.record.details import KINDS
+from auditdp.record.results import DECLARABLE, REFUTATIONS, Verdict
+
+VERSION = 2
+READABLE = (1, VERSION)
+"""Version 1 has a digest of the claim's digits, which is left alone, and in its calls those of counting."""
+HEAD = """\
+# What the audits of this repository are known to show. A run that finds more, or looks at less, is a regression.
+# Made by `auditdp baseline update`, checked by `auditdp baseline check`; to be reviewed like code.
+"""
+KEYS: dict[str, tuple[type, ...]] = {
+    "claim": (str,),
+    "adjacency": (str,),
+    "numbers": (str,),
+    "verdict": (str,),
+    "expect": (str,),
+    "evidence": (list,),
+    "controls": (list,),
+    "calls": (int,),
+    "at_least": (str,),
+    "at_most": (str,),
+    "counted": (str,),
+    "told_apart": (str,),
+    "accepted": (dict,),
+}
+VERDICTS = [verdict.value for verdict in Verdict if verdict is not Verdict.ERROR]
+NEEDED = ("claim", "adjacency", "verdict")
+_CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( .*)?$", re.M)
+
+
+def read_baseline(path: Path) -> dict[str, Entry]:
+    """Return the entries of a baseline by id.
+
+    Raises:
+        ConfigurationError: If there is none, or it is not what ``write_baseline`` writes, with the line or the entry.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"no baseline in {path}; make one from the last run with: auditdp baseline update"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    if (conflict := _CONFLICT.search(text)) is not None:
+        line = text.count("\n", 0, conflict.start()) + 1
+        raise ConfigurationError(
+            f"{path}, line {line}: a conflict of a merge is not resolved ({conflict[0].strip()}); take one side, run the "
+            "audits, and write it anew with: auditdp baseline update"
+        )
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: {error}; repair it, or write it anew: auditdp baseline update") from error
+    version = content.get("version")
+    if version not in READABLE:
+        raise ConfigurationError(
+            f"{path} has version {version!r}, and this auditdp reads versions 1 and {VERSION}; use the auditdp that wrote "
+            "it, or remove it and write it anew: auditdp baseline update"
+        )
+    _refuse_unknown(content, ("version", "audit"), str(path))
+    audits = content.get("audit", {})
+    if not isinstance(audits, dict):
+        raise ConfigurationError(f'{path}: audit = {audits!r}; expected tables such as [audit."audits/audit_a.py::b"]')
+    found = {name: _entry(name, table, f"{path}, [audit.{_text(name)}]", version) for name, table in audits.items()}
+    return {name: _of_version_1(entry) for name, entry in found.items()} if version == 1 else found
+
+
+def _of_version_1(entry: Entry) -> Entry:
+    """Return an entry with the calls that are known: those of counting depend on what was drawn, and were in the sum."""
+    return replace(entry, calls=0) if any(kind in KINDS and KINDS[kind].by_data for kind in entry.evidence) else entry
+
+
+def write_baseline(entries: Iterable[Entry]) -> str:
+    """Return the text of a baseline, sorted by id."""
+    blocks = [_block(entry) for entry in sorted(entries, key=lambda entry: entry.id)]
+    return "\n".join([HEAD + f"version = {VERSION}\n", *blocks])
+
+
+def _block(entry: Entry) -> str:
+    low, high = entry.bounds
+    values: dict[str, Any] = {
+        "claim": entry.claim,
+        "adjacency": entry.adjacency,
+        "numbers": _joined(entry.numbers),
+        "verdict": str(entry.verdict),
+        "expect": entry.expect if entry.expect != "holds" else None,
+        "at_least": None if low is None else f"{low:g}",
+        "at_most": None if high is None else f"{high:g}",
+        "counted": _joined(entry.counted or ()),
+        "told_apart": _joined(entry.told_apart or ()),
+        "evidence": list(entry.evidence),
+        "controls": list(entry.controls),
+        "calls": entry.calls,
+    }
+    lines = [f"[audit.{_text(entry.id)}]"]
+    lines += [f"{name} = {_value(value)}" for name, value in values.items() if value not in (None, [])]
+    if entry.accepted is not None:
+        lines += ["", f"[audit.{_text(entry.id)}.accepted]", f"reason = {_text(entry.accepted.reason)}"]
+        lines += [f"expires = {entry.accepted.expires.isoformat()}"] if entry.accepted.expires else []
+    return "\n".join(lines) + "\n"
+
+
+def _joined(numbers: Iterable[float]) -> str | None:
+    return " ".join(f"{number:.{DIGITS}g}" for number in numbers) or None
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        if len(value) < 2:
+            return f"[{', '.join(map(_text, value))}]"
+        return "[\n" + "".join(f"  {_text(item)},\n" for item in value) + "]"
+    return _text(value) if isinstance(value, str) else f"{value:_}"
+
+
+def _text(value: str) -> str:
+    """Return a TOML string; JSON's are, but for DEL, which JSON leaves as it is."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    for name in table:
+        if name not in known:
+            raise ConfigurationError(f"{where}: unknown key {name!r}; {did_you_mean(name, known)}")
+
+
+def _entry(name: str, table: Any, where: str, version: int) -> Entry:
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{where}: expected a table, got {table!r}")
+    table = {key: value for key, value in table.items() if version > 1 or key != "fingerprint"}
+    _refuse_unknown(table, KEYS, where)
+    for key in NEEDED:
+        if key not in table:
+            raise ConfigurationError(f"{where}: {key} is missing; write the entry anew: auditdp baseline update")
+    for key, value in table.items():
+        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
+            expected = {str: "a text", list: "a list of texts", int: "an integer", dict: "a table"}[KEYS[key][0]]
+            raise ConfigurationError(f"{where}: {key} = {value!r}; expected {expected}")
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise ConfigurationError(f"{where}: {key} = {value!r}; expected a list of texts")
+    if table["verdict"] not in VERDICTS:
+        raise ConfigurationError(f"{where}: verdict = {table['verdict']!r}; {did_you_mean(table['verdict'], VERDICTS)}")
+    expect, verdict = table.get("expect", "holds"), Verdict(table["verdict"])
+    if expect != "holds" and expect not in DECLARABLE:
+        raise ConfigurationError(f"{where}: expect = {expect!r}; {did_you_mean(expect, ['holds', *DECLARABLE])}")
+    accepted = _accepted(table["accepted"], where) if "accepted" in table else None
+    if verdict in REFUTATIONS and DECLARABLE.get(expect) is not verdict and accepted is None:
+        raise ConfigurationError(
+            f"{where}: {verdict} is not declared by the audit, so it needs [audit.{_text(name)}.accepted] with a reason"
+        )
+    if table.get("calls", 0) < 0:
+        raise ConfigurationError(f"{where}: calls = {table['calls']}; expected a number >= 0")
+    return Entry(
+        id=name,
+        claim=table["claim"],
+        adjacency=table["adjacency"],
+        verdict=verdict,
+        expect=expect,
+        evidence=tuple(table.get("evidence", ())),
+        controls=tuple(table.get("controls", ())),
+        calls=table.get("calls", 0),
+        bounds=(_bound(table, "at_least", where), _bound(table, "at_most", where)),
+        numbers=_numbers(table, "numbers", where),
+        counted=_pair(table, "counted", where),
+        told_apart=_pair(table, "told_apart", where),
+        accepted=accepted,
+    )
+
+
+def _numbers(table: Mapping[str, Any], key: str, where: str, expected: int | None = None) -> tuple[float, ...]:
+    """Return the numbers of a text, as many as are expected; none where there is no text."""
+    try:
+        numbers = tuple(map(float, table.get(key, "").split()))
+    except ValueError:
+        numbers = ()
+    if key in table and len(numbers) != (expected or max(len(numbers), 1)):
+        said = {None: "numbers", 1: "a number", 2: "two numbers"}[expected]
+        raise ConfigurationError(f'{where}: {key} = {table[key]!r}; expected {said} as a text, such as "0.8"')
+    return numbers
+
+
+def _bound(table: Mapping[str, Any], key: str, where: str) -> float | None:
+    return next(iter(_numbers(table, key, where, 1)), None)
+
+
+def _pair(table: Mapping[str, Any], key: str, where: str) -> tuple[float, float] | None:
+    numbers = _numbers(table, key, where, 2)
+    return (numbers[0], numbers[1]) if numbers else None
+
+
+def _accepted(table: Mapping[str, Any], where: str) -> Accepted:
+    _refuse_unknown(table, ("reason", "expires"), f"{where}.accepted")
+    reason, expires = table.get("reason"), table.get("expires")
+    if not isinstance(reason, str) or not reason.strip():
+        raise ConfigurationError(f"{where}.accepted: reason = {reason!r}; say why this is lived with")
+    if expires is not None and (not isinstance(expires, date) or isinstance(expires, datetime)):
+        raise ConfigurationError(f"{where}.accepted: expires = {expires!r}; expected a date, such as 2027-01-31")
+    return Accepted(reason, expires)

@@ -1,0 +1,169 @@
+"""A process in which no call of a mechanism has been made: what calls leave behind in this one is not there."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import random
+import signal
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, NoReturn
+
+import numpy as np
+
+from auditdp.mechanism.calls.calls import Calls, Run
+from auditdp.mechanism.calls.representation import Array
+from auditdp.mechanism.protocol import Mechanism
+
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+class Untouched:
+    """A process that is forked before the first call of a mechanism, waits, and forks again for calls that are asked of it.
+
+    Args:
+        mechanism: The mechanism.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self._process = 0
+        self._pipe: Connection | None = None
+
+    def start(self) -> None:
+        """Fork, unless that was done; where a platform cannot, no calls will be made."""
+        if self._process or not hasattr(os, "fork"):
+            return
+        self._pipe, theirs = Pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads, which a fork lacks: calls that wait for one are given up
+            self._process = os.fork()
+        if self._process == 0:
+            self._pipe.close()
+            _serve(self.mechanism, theirs)
+        theirs.close()
+
+    def rows(self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float) -> list[Array] | None:
+        """Return the rows of some calls, each part made in a process of its own; None where that was not possible.
+
+        Args:
+            calls: How outputs are represented, and which exceptions are known: any other is taken to come from the process.
+            parts: The calls of every process. Generators of a mechanism that draws from elsewhere start afresh in each.
+            seconds: After which it is given up.
+        """
+        if self._pipe is None:
+            return None
+        try:
+            self._pipe.send_bytes(pickle.dumps((calls.decided, parts)))
+            found = [self._answer(calls, sum(run.size for run in part), seconds) for part in parts]
+        except Exception:  # an input that cannot be sent, whatever it raises, or a process that has ended
+            found = [None]
+        if any(rows is None for rows in found):
+            self.close()
+            return None
+        return [rows for rows in found if rows is not None]
+
+    def _answer(self, calls: Calls, size: int, seconds: float) -> Array | None:
+        assert self._pipe is not None  # it was asked
+        if not self._pipe.poll(seconds) or not (content := self._pipe.recv_bytes()):
+            return None
+        assert calls.like is not None  # outputs have a representation
+        return np.frombuffer(content[1:], calls.like.dtype).reshape(size, *calls.like.shape[1:])
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pipe is None:
+            return
+        self._pipe.close()
+        self._pipe = None
+        with suppress(OSError):
+            os.kill(self._process, signal.SIGKILL)
+            os.waitpid(self._process, 0)
+
+
+def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
+    """Make the calls that are asked for, each part in a fork of this process, until whoever asks has ended."""
+    with suppress(BaseException):
+        die_with_parent()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nothing, stream)
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # until the end
+        generators: list[Any] | None = None
+        while True:
+            decided, parts = pickle.loads(pipe.recv_bytes())
+            made = Calls(mechanism)
+            made.decided = decided
+            if generators is None:
+                generators = [] if made.seeded else [e for e in gc.get_objects() if issubclass(type(e), GENERATORS)]
+            for part in parts:
+                if (child := os.fork()) == 0:
+                    _make(made, part, generators, pipe)
+                if os.waitpid(child, 0)[1]:
+                    pipe.send_bytes(b"")
+    os._exit(0)
+
+
+def _make(calls: Calls, part: Sequence[Run], generators: Sequence[Any], pipe: Connection) -> NoReturn:
+    status = 1
+    with suppress(BaseException):
+        die_with_parent()
+        known = set(calls.raised)
+        if not calls.seeded:
+            _start_afresh(generators)
+        rows = calls.runs(part)
+        if set(calls.raised) <= known:
+            pipe.send_bytes(b"+" + rows.tobytes())
+            status = 0
+    os._exit(status)
+
+
+def _start_afresh(generators: Sequence[Any]) -> None:
+    """Give every generator of this process a state of its own: a fork draws what its parent draws."""
+    np.random.seed()  # noqa: NPY002
+    random.seed()
+    for each in generators:
+        if isinstance(each, np.random.Generator):
+            each.bit_generator.state = type(each.bit_generator)().state
+        else:
+            each.seed()
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.seed()
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when its parent ends, where it can; a killed parent cannot do it."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+_known: ContextVar[Untouched | None] = ContextVar("untouched", default=None)
+
+
+def untouched(mechanism: Mechanism) -> Untouched:
+    """Return the process of a mechanism that is being audited; one that makes no calls where there is none."""
+    known = _known.get()
+    return known if known is not None and known.mechanism is mechanism else Untouched(mechanism)
+
+
+@contextmanager
+def starting_untouched(mechanism: Mechanism) -> Iterator[None]:
+    """Let all evidence of the block have one untouched process, which the first of it starts."""
+    process = Untouched(mechanism)
+    token = _known.set(process)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+        process.close()

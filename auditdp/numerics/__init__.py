@@ -1,0 +1,1 @@
+"""Numbers that several rooms share: confidence limits, outward rounding, keyed randomness, threads."""

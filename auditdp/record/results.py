@@ -1,0 +1,416 @@
+"""What an audit says: verdicts, the evidence behind them, counterexamples, and the record of a run.
+
+Everything here is plain data that goes to JSON and back without loss; every report is a pure function of a
+``RunRecord``. An infinite epsilon is written as the string "inf".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, fields, replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationInfo, computed_field, field_validator
+from pydantic.dataclasses import dataclass
+
+from auditdp.record.details import KINDS, AnyDetails, Confirmation, Details, GameDetails, Number, Plain, details_of
+
+SCHEMA = 1
+
+
+class Verdict(StrEnum):
+    """The outcome of an audit, of one piece of evidence, or of a control."""
+
+    VIOLATED = "VIOLATED"
+    """The claim is false: a counterexample and, for statistical evidence, a stated error probability."""
+    MISCALIBRATED = "MISCALIBRATED"
+    """Two neighbours need more than the noise is calibrated to: the argument for the claim fails; the claim may hold."""
+    CERTIFIED = "CERTIFIED"
+    """The claim is proved for the stated model and scope."""
+    NOT_REFUTED = "NOT_REFUTED"
+    """No violation was seen; comes with the smallest epsilon that would have been."""
+    EQUIVALENT = "EQUIVALENT"
+    """An estimate is within the stated margin of what is promised."""
+    INCONCLUSIVE = "INCONCLUSIVE"
+    """The evidence decides nothing: a control survived, or the code is not what the stated law says."""
+    ERROR = "ERROR"
+    """The audit crashed or timed out; nothing was found out."""
+    SKIPPED = "SKIPPED"
+    """The audit could not run here; the reason is given."""
+
+
+REFUTATIONS = (Verdict.VIOLATED, Verdict.MISCALIBRATED)
+"""Verdicts that come with a counterexample: to the claim, or to the calibration that is its argument."""
+PRECEDENCE = (*REFUTATIONS, Verdict.INCONCLUSIVE, Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
+"""Which verdict of several kinds of evidence is that of the audit: the first of these that occurs."""
+DECLARABLE = {"violation": Verdict.VIOLATED, "miscalibration": Verdict.MISCALIBRATED}
+"""What an audit may declare to find, as in ``@audit(expect="violation")``, and the verdict that finds it."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Why a claim is false, for a person to check.
+
+    Attributes:
+        pair: The two neighbouring inputs, rendered.
+        output: The output that tells them apart most, rendered; empty where the evidence is not about one output.
+        explanation: One sentence with both probabilities, or the wealth that the bets earned.
+        confirmed: Whether the finding was confirmed on fresh randomness (game), or needs none (exact).
+        probabilities: Probability, or density, of the output on the first and on the second input, where a law states both.
+    """
+
+    pair: str
+    explanation: str
+    output: str = ""
+    confirmed: bool = True
+    probabilities: tuple[Number, Number] | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one kind of evidence says.
+
+    Attributes:
+        kind: 'game', 'exact', 'sensitivity', …: the file of ``auditdp/evidence`` that it comes from.
+        verdict: What this evidence alone supports.
+        statement: One sentence: what was seen, with its error probability or its scope.
+        assumptions: What the statement rests on.
+        epsilon_lower: Certified lower bound on the claim's parameter (epsilon, mu or rho); None of an accountant's curve,
+            and where a finding was not confirmed.
+        epsilon_upper: Certified upper bound, within the stated scope.
+        log_e_value: Natural logarithm of the wealth against the claim; None where no bets were made.
+        calls: Executions of the mechanism.
+        counterexample: Set where the verdict is VIOLATED or MISCALIBRATED.
+        details: Numbers for plots and tables, in the record of that kind (``auditdp.record.details``); a mapping is
+            read as such.
+    """
+
+    kind: str
+    verdict: Verdict
+    statement: str
+    assumptions: list[str] = field(default_factory=list)
+    epsilon_lower: Number | None = None
+    epsilon_upper: Number | None = None
+    log_e_value: Number | None = None
+    calls: int = 0
+    counterexample: Counterexample | None = None
+    details: AnyDetails = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("details", mode="before")
+    @classmethod
+    def _of_kind(cls, given: Any, known: ValidationInfo) -> AnyDetails:
+        return details_of(known.data.get("kind", ""), given)
+
+
+Kind = TypeVar("Kind", bound=Details)
+
+
+def details(evidence: Iterable[Evidence], kind: type[Kind]) -> Iterator[Kind]:
+    """Yield the details of those evidences that have such."""
+    yield from (each.details for each in evidence if isinstance(each.details, kind))
+
+
+def with_figure(evidence: Evidence, figure: Mapping[str, Any]) -> Evidence:
+    """Return an evidence with what the ``figure`` of an audit adds to its details.
+
+    Raises:
+        ValueError: If its scatter plot, or a detail of the same name, is of another type (a pydantic.ValidationError).
+    """
+    own = {each.name: getattr(evidence.details, each.name) for each in fields(evidence.details)}
+    more = own.pop("more")
+    return replace(evidence, details=details_of(evidence.kind, own | more | dict(figure)))
+
+
+SYMBOLS = {"epsilon": "ε", "mu": "μ", "rho": "ρ"}
+"""The letters of what claims are about, by the names of their parameters."""
+
+
+@dataclass(frozen=True)
+class ClaimRecord:
+    """The claim as it is written into a record.
+
+    ``curve`` has a few of the (ε, δ) statements of a claim that its parameters do not give, ``level`` the number of what is
+    no claim of privacy: a sensitivity, a margin, a variance.
+    """
+
+    kind: str
+    text: str
+    adjacency: str
+    source: str = ""
+    parameter: str = "epsilon"
+    epsilon: Number | None = None
+    delta: Number | None = None
+    mu: Number | None = None
+    rho: Number | None = None
+    curve: list[tuple[Number, Number]] = field(default_factory=list)
+    level: Number | None = None
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where an audit belongs in the ledger of published claims.
+
+    Attributes:
+        row: The published mechanism, as the ledger lists it.
+        reading: Which reading of it is audited, such as 'as stated' or 'as deployed'.
+        repairs: Id of the audit whose violated claim this one repairs; empty where it repairs none.
+        cost: What a repair costs, in variance or accuracy.
+        decides: What would decide a claim that is neither refuted nor certified.
+    """
+
+    row: str
+    reading: str = ""
+    repairs: str = ""
+    cost: str = ""
+    decides: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is defined: a file, relative to the working folder, and a line from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class ControlResult:
+    """A deliberately broken twin, and whether the audit refuted it, or its calibration where nothing else is audited.
+
+    ``blind`` names the kinds of evidence that should have refuted it and did not.
+    """
+
+    name: str
+    verdict: Verdict
+    statement: str = ""
+    calls: int = 0
+    epsilon_lower: Number | None = None
+    blind: list[str] = field(default_factory=list)
+
+    @property
+    def survived(self) -> bool:
+        """Whether the audit saw nothing wrong with it."""
+        return self.verdict not in REFUTATIONS
+
+
+class Fate(StrEnum):
+    """What became of a mutant, a broken twin that was derived from the mechanism."""
+
+    KILLED = "killed"
+    """The audit's evidence refuted the claim, or the calibration, for it."""
+    REJECTED = "rejected"
+    """The harness refused its outputs; counts as killed."""
+    SURVIVED = "survived"
+    """Nothing refuted it, and nothing shows that it keeps the claim."""
+    EQUIVALENT = "equivalent"
+    """It keeps the claim, for the reason given; does not count."""
+    INVALID = "invalid"
+    """It crashes, so nobody could overlook it; does not count."""
+
+
+@dataclass(frozen=True)
+class MutantResult:
+    """A mutant and what became of it, with the evidence, or the argument.
+
+    ``id`` is the name with the variables of a function numbered: what ``Audit(equivalent_mutants=...)`` may call it, so
+    that renaming them changes nothing.
+    """
+
+    name: str
+    operator: str
+    description: str
+    fate: Fate
+    statement: str = ""
+    calls: int = 0
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """How an audit did against the mutants of its mechanism.
+
+    Attributes:
+        mutants: Every mutant.
+        unread: Functions of the mechanism that were not mutated: no source is at hand, or their values are cached.
+    """
+
+    mutants: list[MutantResult] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    def of(self, *fates: Fate) -> list[MutantResult]:
+        """Return the mutants with one of these fates."""
+        return [mutant for mutant in self.mutants if mutant.fate in fates]
+
+    @property
+    def killed(self) -> int:
+        """How many mutants were killed or rejected."""
+        return len(self.of(Fate.KILLED, Fate.REJECTED))
+
+    @property
+    def counted(self) -> int:
+        """How many mutants count: those that are neither equivalent nor invalid."""
+        return self.killed + len(self.of(Fate.SURVIVED))
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Everything one audit found out.
+
+    ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
+    the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
+    and standard error meanwhile. ``lacking`` is how many calls a brief budget left out of those that the audit names.
+    ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder. ``asked`` has the kinds of
+    evidence that the audit asks for; not all of them may apply.
+    """
+
+    id: str
+    verdict: Verdict
+    summary: str
+    expected: str = "holds"
+    description: str = ""
+    mechanism: str = ""
+    parameters: Plain = field(default_factory=dict)
+    claim: ClaimRecord | None = None
+    evidence: list[Evidence] = field(default_factory=list)
+    epsilon_lower: Number | None = None
+    epsilon_upper: Number | None = None
+    log_e_value: Number | None = None
+    alpha: Number | None = None
+    calls: int = 0
+    cpu_seconds: Number = 0.0
+    seconds: Number = 0.0
+    controls: list[ControlResult] = field(default_factory=list)
+    counterexample: Counterexample | None = None
+    reproduce: str = ""
+    mutation: Mutation | None = None
+    published: Published | None = None
+    printed: str = ""
+    lacking: int = 0
+    mechanism_at: Place | None = None
+    audit_at: Place | None = None
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def leading(self) -> Evidence | None:
+        """The evidence on which the verdict rests; None where it rests on a control, or on two kinds that disagree."""
+        return next((evidence for evidence in self.evidence if evidence.verdict is self.verdict), None)
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know of the mechanism's calls, whatever the verdict."""
+        return list(dict.fromkeys(text for game in details(self.evidence, GameDetails) for text in game.notices))
+
+    @property
+    def recorded(self) -> list[Confirmation]:
+        """The confirmations whose outputs are kept, since the mechanism draws its own randomness."""
+        games = (game.confirmation for game in details(self.evidence, GameDetails))
+        return [confirmation for confirmation in games if confirmation is not None and confirmation.outputs is not None]
+
+    @property
+    def surviving_controls(self) -> list[str]:
+        """Names of the controls that the audit failed to refute."""
+        return [control.name for control in self.controls if control.survived]
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the audit ended as declared: it found what it declares, and nothing that it does not declare."""
+        if self.verdict in (Verdict.ERROR, Verdict.SKIPPED) or self.surviving_controls:
+            return False
+        declared = DECLARABLE.get(self.expected)
+        return self.verdict is declared if declared else self.verdict not in REFUTATIONS
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a declared refutation was missed, or a control survived, and the budget left out calls that may show it.
+
+        A claim that is proved is decided, and so is a refutation that is not declared. A refuted calibration is not where
+        a violation is declared, which outranks it. Calls do not help evidence that makes none.
+        """
+        if not self.lacking or self.as_expected:
+            return False
+        pending = [Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, DECLARABLE.get(self.expected)]
+        pending += [Verdict.MISCALIBRATED] if self.expected == "violation" else []
+        if self.verdict not in pending:
+            return False
+        blind = {kind for control in self.controls if control.survived for kind in control.blind}
+        return all(kind in KINDS and KINDS[kind].sampled for kind in blind)
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether a person has to look: a refutation that is not declared, a declared one missed, a surviving control."""
+        ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
+        return ended and not self.as_expected and not self.is_undecided
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """A share of the run's alpha and what it was spent on."""
+
+    audit: str
+    purpose: str
+    alpha: Number
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The log of a run, from which every report is made.
+
+    ``status`` is 'complete', 'interrupted', 'running' (a log whose process was killed), or such as 'shard 2 of 8'.
+    ``started`` is an ISO 8601 time with its zone; it, ``project`` and ``author``, who ran it, are empty where nobody said.
+    ``finished`` is when the last entry was made, and ``run`` names the run in every line of its log.
+    """
+
+    root_seed: int
+    status: str
+    arguments: Plain
+    versions: dict[str, str]
+    revision: str
+    device: str
+    alpha_ledger: list[LedgerEntry]
+    results: list[AuditResult]
+    schema: int = SCHEMA
+    seconds: Number = 0.0
+    started: str = ""
+    project: str = ""
+    author: str = ""
+    finished: str = ""
+    run: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        """Ids of the audits that were planned, each with its share of alpha, and have no result."""
+        finished = {result.id for result in self.results}
+        return [name for name in dict.fromkeys(entry.audit for entry in self.alpha_ledger) if name not in finished]
+
+    @property
+    def planned(self) -> int:
+        """How many audits were planned."""
+        return len(self.results) + len(self.missing)
+
+    def ended(self, verdict: Verdict) -> int:
+        """Return how many audits ended with a verdict."""
+        return sum(result.verdict is verdict for result in self.results)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def audited(self) -> int:
+        """How many audits looked at anything: those that neither crashed nor were skipped."""
+        return len(self.results) - self.ended(Verdict.ERROR) - self.ended(Verdict.SKIPPED)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the record as JSON text."""
+        return _RECORD.dump_json(self, indent=indent).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> RunRecord:
+        """Return the record that ``to_json`` wrote.
+
+        Raises:
+            pydantic.ValidationError: If the text is not such a record.
+        """
+        return _RECORD.validate_json(text)
+
+
+_RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
+RESULT: TypeAdapter[AuditResult] = TypeAdapter(AuditResult)

@@ -1,0 +1,59 @@
+"""Workflow commands of GitHub Actions: a line of output for each finding, shown at the mechanism's own line.
+
+GitHub shows ten of each level for a step (docs.github.com, "Workflow commands for GitHub Actions" and the limits of
+annotations), so the worst come first and a last one says how many were left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auditdp.history.baseline.differences import Difference
+from auditdp.record.results import RunRecord
+from auditdp.report.ci.judged import Judged, Level, judged, place, worst_first
+from auditdp.report.ci.sarif import message
+from auditdp.report.text import printable
+
+COMMANDS = {
+    Level.FINDING: "error",
+    Level.CRASHED: "error",
+    Level.REGRESSED: "warning",
+    Level.UNDECIDED: "notice",
+    Level.ACCEPTED: "notice",
+}
+MOST = 10
+
+
+def commands(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
+    """Return the commands, worst first; empty where everything is as declared.
+
+    Args:
+        record: The run.
+        differences: What it changes of a baseline; None where none judges it.
+    """
+    lines = []
+    audits = worst_first(judged(record, differences))
+    for command in dict.fromkeys(COMMANDS.values()):
+        of = [item for item in audits if COMMANDS.get(item.level) == command]
+        shown = of if len(of) <= MOST else of[: MOST - 1]
+        lines += [_line(command, item) for item in shown]
+        if len(of) > len(shown):
+            lines.append(f"::{command} title=auditdp::{len(of) - len(shown)} more are in the run's report")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(command: str, item: Judged) -> str:
+    where = place(item.result)
+    properties = {"file": where.file, "line": str(where.line)} if where is not None else {}
+    properties["title"] = f"{item.level.value}: {item.audit.rpartition('::')[2]}"
+    parts = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{command} {parts}::{_data(message(item))}"
+
+
+def _data(text: str) -> str:
+    """Escape the text of a command as the toolkit of GitHub does, so that no line of it is a command of its own."""
+    return printable(text, keep="\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

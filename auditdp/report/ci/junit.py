@@ -1,0 +1,82 @@
+"""A run as JUnit XML, which every CI service reads: one case per audit.
+
+A finding is a FAILURE; an audit that crashed, or was planned and has no result, is an ERROR, since nothing was found out;
+an audit that is skipped, inconclusive or accepted counts as skipped, with the reason. The elements are those of the schema
+that Jenkins publishes (junit-10.xsd).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from auditdp.history.baseline.differences import Difference
+from auditdp.record.results import RunRecord
+from auditdp.report.ci.judged import Judged, Level, judged
+from auditdp.report.terminal import run as terminal
+from auditdp.report.text import printable
+
+OUTCOMES = {
+    Level.FINDING: "failure",
+    Level.REGRESSED: "failure",
+    Level.CRASHED: "error",
+    Level.ACCEPTED: "skipped",
+    Level.UNDECIDED: "skipped",
+}
+"""The element that says what became of a case; none where it passed."""
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
+    """Return the document.
+
+    Args:
+        record: The run.
+        differences: What it changes of a baseline; None where none judges it.
+    """
+    audits = judged(record, differences)
+    counts = {name: sum(OUTCOMES.get(item.level) == name for item in audits) for name in set(OUTCOMES.values())}
+    totals = {
+        "name": "auditdp",
+        "tests": str(len(audits)),
+        "failures": str(counts["failure"]),
+        "errors": str(counts["error"]),
+        "time": _seconds(record.seconds),
+    }
+    root = ElementTree.Element("testsuites", totals)
+    suite = ElementTree.SubElement(root, "testsuite", totals | {"skipped": str(counts["skipped"])})
+    if record.started:
+        suite.set("timestamp", record.started.removesuffix("+00:00"))
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in (("root seed", str(record.root_seed)), ("revision", record.revision), ("status", record.status)):
+        ElementTree.SubElement(properties, "property", name=name, value=_clean(value))
+    for item in audits:
+        suite.append(_case(item))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(item: Judged) -> ElementTree.Element:
+    path, _, name = item.audit.partition("::")
+    folder = path.removesuffix(".py").replace("/", ".")
+    case = ElementTree.Element("testcase", classname=_clean(folder), name=_clean(name or path))
+    case.set("time", _seconds(item.result.seconds if item.result else 0.0))
+    outcome = OUTCOMES.get(item.level)
+    shown = _clean(terminal.line(item.result)) if item.result is not None else ""
+    if outcome is not None:
+        kind = item.result.verdict.value if item.result is not None else item.level.value
+        found = ElementTree.SubElement(case, outcome, type=kind, message=_clean(" ".join(item.reasons)))
+        found.text = shown if outcome != "skipped" else None
+    elif shown:
+        ElementTree.SubElement(case, "system-out").text = shown
+    return case
+
+
+def _clean(text: str) -> str:
+    """Return text that XML 1.0 can hold."""
+    return _NOT_XML.sub("\ufffd", printable(text, keep="\n"))
+
+
+def _seconds(value: float) -> str:
+    return f"{max(float(value), 0.0):.3f}"

@@ -1,0 +1,147 @@
+"""A run as a comment on a pull request: what is new first, everything else folded, and never too long for GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auditdp.history.baseline.differences import Difference, Kind
+from auditdp.record.results import AuditResult, RunRecord
+from auditdp.report.ci.judged import Judged, Level, judged, place
+from auditdp.report.markdown import cell, code
+from auditdp.report.numbers import bounds, count, number
+from auditdp.report.standing import detectable, run_meaning
+from auditdp.report.text import shorten
+from auditdp.report.wording import SIGNS
+
+MOST = 65_536
+"""Characters that GitHub takes in a comment."""
+MARK = "<!-- auditdp -->"
+"""First line of a comment, by which the next run finds it again."""
+LONG = 600
+"""Characters of a pair or an explanation that are shown."""
+HEADINGS = {
+    Level.FINDING: "Findings",
+    Level.CRASHED: "Crashed, so nothing was found out",
+    Level.REGRESSED: "Weaker than the baseline",
+    Level.UNDECIDED: "Undecided or skipped",
+}
+COLUMNS = ("audit", "claim", "verdict", "found", "power")
+
+
+def pull_request(record: RunRecord, differences: Sequence[Difference] | None = None, *, most: int = MOST) -> str:
+    """Return the comment, in GitHub's Markdown.
+
+    Args:
+        record: The run.
+        differences: What it changes of a baseline; None where none judges it.
+        most: Characters that it may have.
+    """
+    audits = judged(record, differences)
+    parts = [MARK, f"### {_title(audits, record, differences is not None)}", ""]
+    end = ["", _footer(record)]
+    room = most - sum(len(part) + 1 for part in (*parts, *end)) - 200  # for what says that something was left out
+    body: list[str] = []
+    left_out = 0
+    for lines in _sections(audits, differences, record):
+        text = "\n".join(lines)
+        if left_out or len(text) + 1 > room:
+            left_out += 1
+            continue
+        body.append(text)
+        room -= len(text) + 1
+    if left_out:
+        body.append(f"\n*{count(left_out, 'part')} left out, for want of room: the report of the run has all of it.*")
+    return "\n".join([*parts, *body, *end]) + "\n"
+
+
+def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> str:
+    counts = {level: sum(item.level is level for item in audits) for level in Level}
+    new = "new " if with_baseline else ""
+    parts = [
+        (counts[Level.FINDING], f"✕ {count(counts[Level.FINDING], f'{new}finding')}"),
+        (counts[Level.CRASHED], f"! {counts[Level.CRASHED]} crashed"),
+        (counts[Level.REGRESSED], f"▼ {counts[Level.REGRESSED]} weaker"),
+    ]
+    said = [text for many, text in parts if many]
+    if said:
+        return f"Privacy audits: {', '.join(said)}"
+    if not record.audited:
+        return "Privacy audits: nothing was audited"
+    return f"Privacy audits: {'nothing is worse' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
+
+
+def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None, record: RunRecord) -> list[list[str]]:
+    """What the comment consists of, most important first, in parts that are shown whole or not at all."""
+    sections: list[list[str]] = []
+    for level, heading in HEADINGS.items():
+        of = [item for item in audits if item.level is level]
+        short = level is Level.UNDECIDED
+        for k, item in enumerate(of):
+            sections.append([*([f"#### {heading}", ""] if k == 0 else []), *(_line(item) if short else _whole(item))])
+    better = [d for d in differences or () if d.kind in (Kind.STRONGER, Kind.NEW)]
+    for k, difference in enumerate(better):
+        head = ["#### New and stronger audits", ""] if k == 0 else []
+        sections.append(
+            [*head, f"- {_name(difference.audit)}: {_cell(difference.text)}", *([""] if k == len(better) - 1 else [])]
+        )
+    accepted = [item for item in audits if item.level is Level.ACCEPTED]
+    if accepted:
+        rows = [f"- {_name(item.audit)}: {_cell(' '.join(item.reasons))}" for item in accepted]
+        sections.append(_folded(f"{count(len(accepted), 'accepted finding')}", rows))
+    rows = [_row(result) for result in record.results]
+    if rows:
+        head = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        sections.append(_folded(f"All {count(len(rows), 'audit')}", [*head, *rows]))
+    return sections
+
+
+def _whole(item: Judged) -> list[str]:
+    result, lines = item.result, [f"**{_name(item.audit)}**{_where(item)}", ""]
+    lines += [f"- {_cell(shorten(reason, LONG))}" for reason in item.reasons]
+    if result is not None and item.level is Level.FINDING:
+        if result.claim is not None:
+            lines.append(
+                f"- claim: {_cell(result.claim.text)} ({_cell(result.claim.adjacency)}); found: {bounds(result)}"
+            )
+        if (found := result.counterexample) is not None:
+            lines.append(f"- pair: {code(shorten(found.pair, LONG))}")
+            lines += [f"- output: {code(shorten(found.output, LONG))}"] if found.output else []
+            lines.append(f"- {_cell(shorten(found.explanation, LONG))}")
+        lines += [f"- reproduce: {code(result.reproduce)}"] if result.reproduce else []
+    return [*lines, ""]
+
+
+def _line(item: Judged) -> list[str]:
+    verdict = item.result.verdict.value if item.result is not None else ""
+    return [f"- {_name(item.audit)} {verdict}: {_cell(shorten(' '.join(item.reasons), LONG))}", ""]
+
+
+def _where(item: Judged) -> str:
+    found = place(item.result)
+    return f" at {code(f'{found.file}:{found.line}')}" if found is not None else ""
+
+
+def _row(result: AuditResult) -> str:
+    claim = _cell(result.claim.text) if result.claim is not None else ""
+    verdict = f"{SIGNS[result.verdict]} {result.verdict.value.replace('_', ' ')}"
+    values = [_cell(result.id), claim, verdict, bounds(result), _cell(detectable(result).partition(" (")[0])]
+    return f"| {' | '.join(values)} |"
+
+
+def _folded(title: str, rows: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{title}</summary>", "", *rows, "", "</details>", ""]
+
+
+def _footer(record: RunRecord) -> str:
+    alpha = number(sum(entry.alpha for entry in record.alpha_ledger))
+    about = f"α = {alpha} for the whole run · root seed {record.root_seed} · {_cell(record.revision or 'no revision')}"
+    return f"<sub>{_cell(run_meaning(record))}<br>{about}</sub>"
+
+
+def _name(audit: str) -> str:
+    return code(audit)
+
+
+def _cell(text: str) -> str:
+    """Return text that draws nothing, and calls nobody: @name would send somebody a message."""
+    return cell(text).replace("@", "&#64;")

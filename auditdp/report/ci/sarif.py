@@ -1,0 +1,151 @@
+"""A run as SARIF 2.1.0 (OASIS, errata 01): findings at the file and line of the mechanism that they are about.
+
+Only findings are results. What crashed, was skipped or decided nothing is a notification, since nothing was found there. A
+finding that a baseline accepts is a result with a suppression, whose justification is the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from auditdp import __version__
+from auditdp.history.baseline.differences import Difference
+from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
+from auditdp.report.ci.judged import Judged, Level, judged, place
+from auditdp.report.standing import reasons
+from auditdp.report.text import printable
+from auditdp.report.wording import MEANINGS
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+ROOT = "SRCROOT"
+RULES = {
+    "violated": ("ClaimViolated", MEANINGS[Verdict.VIOLATED]),
+    "miscalibrated": ("NoiseMiscalibrated", MEANINGS[Verdict.MISCALIBRATED]),
+    "missed": ("DeclaredAndMissed", "An audit declares a finding, and it was not found."),
+    "toothless": (
+        "TwinSurvived",
+        "A deliberately broken twin of the mechanism was not refuted: the audit has no teeth.",
+    ),
+    "weaker": ("AuditWeaker", "An audit shows less than the baseline says, or is gone."),
+}
+"""Name and description of what is found, by id."""
+LEVELS = {Level.CRASHED: "error", Level.UNDECIDED: "warning"}
+
+
+def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
+    """Return the log file.
+
+    Args:
+        record: The run.
+        differences: What it changes of a baseline; None where none judges it.
+    """
+    audits = judged(record, differences)
+    ids = list(RULES)
+    notified = [_notification(item) for item in audits if item.level in LEVELS]
+    invocation: dict[str, Any] = {
+        "executionSuccessful": record.status == "complete" and all(item.level is not Level.CRASHED for item in audits),
+        "toolExecutionNotifications": notified,
+    }
+    for name, when in (("startTimeUtc", record.started), ("endTimeUtc", record.finished)):
+        if when:
+            invocation[name] = when.replace("+00:00", "Z")
+    run = {
+        "tool": {
+            "driver": {
+                "name": "auditdp",
+                "semanticVersion": __version__,
+                "rules": [
+                    {
+                        "id": f"auditdp/{key}",
+                        "name": name,
+                        "shortDescription": {"text": text},
+                        "defaultConfiguration": {"level": "error"},
+                    }
+                    for key, (name, text) in RULES.items()
+                ],
+            }
+        },
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The folder in which the audits were run."}}},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation],
+        "results": [
+            _result(item, ids) for item in audits if item.level in (Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
+        ],
+        "properties": {"rootSeed": record.root_seed, "revision": record.revision},
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def rule_of(item: Judged) -> str:
+    """Return the id, in ``RULES``, of what is found."""
+    result = item.result
+    if item.level is Level.REGRESSED or result is None:
+        return "weaker"
+    if result.verdict in DECLARABLE.values() and DECLARABLE.get(result.expected) is not result.verdict:
+        return "violated" if result.verdict is Verdict.VIOLATED else "miscalibrated"
+    return "missed" if result.is_finding and not result.surviving_controls else "toothless"
+
+
+def _result(item: Judged, ids: Sequence[str]) -> dict[str, Any]:
+    result, rule = item.result, rule_of(item)
+    found: dict[str, Any] = {
+        "ruleId": f"auditdp/{rule}",
+        "ruleIndex": ids.index(rule),
+        "level": "warning" if item.level is Level.REGRESSED else "error",
+        "message": {"text": message(item)},
+        "locations": [_location(place(result), item.audit)],
+        "partialFingerprints": {"auditId/v1": hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()},
+    }
+    if result is not None and result.mechanism_at and result.audit_at:
+        found["relatedLocations"] = [_location(result.audit_at, item.audit) | {"message": {"text": "the audit"}}]
+    if item.level is Level.ACCEPTED:
+        found["suppressions"] = [{"kind": "external", "justification": printable(" ".join(item.reasons))}]
+    if result is not None:
+        found["properties"] = _properties(result)
+    return found
+
+
+def message(item: Judged) -> str:
+    """Return what a person has to know of a finding: the reasons, the pair, and the command that shows it again."""
+    result = item.result
+    why = reasons(result) if item.level is Level.ACCEPTED and result is not None else item.reasons
+    parts = [f"{item.audit}: {' '.join(why)}"]
+    if result is not None and item.level is not Level.REGRESSED:
+        if result.claim is not None:
+            parts.append(f"Claim: {result.claim.text} ({result.claim.adjacency}).")
+        if result.counterexample is not None:
+            parts.append(f"Pair: {result.counterexample.pair}. {result.counterexample.explanation}")
+        if result.reproduce:
+            parts.append(f"Reproduce: {result.reproduce}")
+    return printable("\n".join(parts), keep="\n")
+
+
+def _properties(result: AuditResult) -> dict[str, Any]:
+    bounds = {"epsilonLower": result.epsilon_lower, "epsilonUpper": result.epsilon_upper}
+    return {
+        "verdict": result.verdict.value,
+        "calls": result.calls,
+        **{name: f"{value:.6g}" for name, value in bounds.items() if value is not None},
+    }
+
+
+def _location(where: Place | None, audit: str) -> dict[str, Any]:
+    """Return a location; without a place of its own it is the audit's file, which the id names."""
+    file, line = (where.file, where.line) if where is not None else (audit.partition("::")[0], 1)
+    artifact: dict[str, Any] = {"uri": quote(file), **({} if file.startswith("/") else {"uriBaseId": ROOT})}
+    return {
+        "physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line}},
+        "logicalLocations": [{"fullyQualifiedName": printable(audit), "kind": "function"}],
+    }
+
+
+def _notification(item: Judged) -> dict[str, Any]:
+    return {
+        "level": LEVELS[item.level],
+        "message": {"text": printable(f"{item.audit}: {' '.join(item.reasons)}", keep="\n")},
+        "locations": [_location(place(item.result), item.audit)],
+    }

@@ -1,0 +1,209 @@
+"""The plots beside each piece of evidence, drawn by Matplotlib without its global state.
+
+Each function returns an image element, or None where there is nothing to draw.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from markupsafe import Markup
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from auditdp.record.details import ClassOfInputs, EstimationDetails, ExactDetails, GameDetails, Scatter
+from auditdp.report.html.canvas import (
+    HEIGHT,
+    WIDTH,
+    Point,
+    axis_limits,
+    drawing,
+    finish,
+    log_ticks,
+    new_axes,
+    power_of_ten,
+    thin,
+    thin_evenly,
+)
+from auditdp.report.html.svg import COLOURS
+from auditdp.report.numbers import number
+from auditdp.report.text import printable, shorten
+
+CLASSES_SHOWN = 24
+
+SERIES = (("o", "not-refuted"), ("x", "violated"), ("^", "certified"), ("s", "error"), ("D", "inconclusive"))
+"""Marker and colour role of the series of a scatter plot, in turn."""
+
+
+def wealth(game: GameDetails) -> Markup | None:
+    """Draw the wealth of the bets against the calls spent, and the threshold at which the claim is refuted."""
+    spent = _finite(game.wealth_path)
+    first = min((calls for calls, _ in spent if calls > 0), default=1.0)
+    path = [(max(calls, first / 2), log / math.log(10)) for calls, log in spent]
+    if len(path) < 2:
+        return None
+    threshold, refuted_at = game.threshold, game.refuted_at
+    path = thin(path, keep=refuted_at)
+    heights = [height for _, height in path]
+    top = max([*heights, 0.0] + ([threshold / math.log(10)] if threshold is not None else []))
+    bottom = min([*heights, 0.0])
+    with drawing():
+        figure, axes = new_axes(WIDTH, HEIGHT, left=52)
+        axes.set_xscale("log")
+        left, right = path[0][0], max(path[-1][0], path[0][0] * 1.5)
+        axes.set_xlim(left, right * 1.06)
+        axes.set_ylim(bottom - 0.06 * (top - bottom + 1), top + 0.16 * (top - bottom + 1))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
+        log_ticks(axes, "x", left, right, number)
+        axes.set_xlabel("calls of the mechanism")
+        axes.set_ylabel("wealth")
+        if threshold is not None:
+            height = threshold / math.log(10)
+            axes.plot(
+                [left, right * 1.06], [height] * 2, color=COLOURS["violated"], linewidth=1.2, linestyle=(0, (5, 3))
+            )
+            needed = f"1/α = {number(math.exp(min(threshold, 700)), 3)}"
+            axes.annotate(needed, (left, height), (4, 4), textcoords="offset points", color=COLOURS["violated"])
+        axes.plot(*zip(*path, strict=True), color=COLOURS["not-refuted"], linewidth=1.8)
+        if refuted_at is not None:
+            crossing = min(path, key=lambda point: abs(point[0] - refuted_at))
+            axes.plot(*crossing, "x", color=COLOURS["violated"], markersize=9, markeredgewidth=2.2)
+        ended = (
+            f"refuted after {number(refuted_at)} calls" if refuted_at is not None else "the threshold is not reached"
+        )
+        return finish(figure, f"Wealth over calls: {ended}.")
+
+
+def privacy_curves(exact: ExactDetails, *, logarithmic: bool) -> Markup | None:
+    """Draw delta as a function of epsilon for the worst pair and for the claim."""
+    curve, claimed = (sorted(_finite(points)) for points in (exact.curve or [], exact.claim_curve))
+    if logarithmic:
+        curve, claimed = ([point for point in points if point[1] > 0] for points in (curve, claimed))
+    if len(curve) < 2 or curve[0][0] == curve[-1][0]:
+        return None
+    curve, claimed = thin_evenly(curve), thin_evenly(claimed)
+    both = curve + claimed
+    with drawing():
+        figure, axes = new_axes(WIDTH, HEIGHT, left=70)
+        axes.set_xlim(min(x for x, _ in both), max(x for x, _ in both))
+        low, high = min(y for _, y in both), max(y for _, y in both)
+        if logarithmic:
+            axes.set_yscale("log")
+            axes.set_ylim(low / 1.5, high * 1.5)
+            log_ticks(axes, "y", low, high, number)
+        else:
+            axes.set_ylim(min(0.0, low), high * 1.08 or 1.0)
+            axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        axes.set_xlabel("ε")
+        axes.set_ylabel("δ(ε)")
+        axes.plot(*zip(*curve, strict=True), color=COLOURS["not-refuted"], linewidth=2.4, label="worst pair")
+        if len(claimed) > 1:
+            dashes = (0, (5, 3))
+            axes.plot(*zip(*claimed, strict=True), color=COLOURS["ink"], linestyle=dashes, linewidth=1.4, label="claim")
+        axes.legend(loc="lower left" if logarithmic else "upper right")
+        return finish(figure, "Delta as a function of epsilon, for the worst pair and for the claim.")
+
+
+def classes(estimation: EstimationDetails) -> Markup | None:
+    """Draw each class of inputs with its interval: the variance over its bound where there is one, else the bias."""
+    ratios = [row for row in map(_ratio_row, estimation.classes) if row is not None]
+    rows = ratios or [row for row in map(_class_row, estimation.classes) if row is not None]
+    if not rows:
+        return None
+    rows = thin_evenly(rows, CLASSES_SHOWN)
+    margin = None if ratios else estimation.margin
+    numbers = [value for _, *values in rows for value in values]
+    reach = 1.12 * max([abs(value) for value in numbers] + [margin or 0.0, 1.0 if ratios else 0.0]) or 1.0
+    centre = 1.0 if ratios else 0.0
+    with drawing():
+        figure, axes = new_axes(WIDTH, 62 + 22 * len(rows), left=112)
+        axes.set_xlim(0.0 if ratios else -reach, reach)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        if margin is not None and 0 < margin < math.inf:
+            axes.axvspan(-margin, margin, color=COLOURS["equivalent"], alpha=0.14, linewidth=0)
+        axes.plot([centre, centre], [len(rows) - 0.4, -0.6], color=COLOURS["ink"], linewidth=1)
+        for row, (_, low, middle, high) in enumerate(rows):
+            apart = low > centre or (high < centre and not ratios)
+            shade = COLOURS["violated" if apart else "not-refuted"]
+            axes.plot([low, high], [row, row], color=shade, linewidth=2)
+            axes.plot(
+                [middle], [row], "x" if apart else "o", color=shade, markersize=7 if apart else 6, markeredgewidth=2
+            )
+        axes.set_yticks(range(len(rows)), [shorten(printable(name), 18) for name, *_ in rows])
+        axes.tick_params(axis="y", labelcolor=COLOURS["ink"])
+        axes.grid(False, axis="y")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        axes.set_xlabel("variance of the estimates / bound" if ratios else "mean of the estimates − truth")
+        what = "Variance over its bound" if ratios else "Bias of the estimates"
+        return finish(figure, f"{what} by class of inputs, with intervals; the table gives the same numbers.")
+
+
+def scatter(description: Scatter, *, points: int) -> Markup | None:
+    """Draw the series of a scatter plot, at most so many points in all."""
+    logarithmic = bool(description.log)
+    series: list[tuple[str, list[Point]]] = []
+    for entry in description.series:
+        inside = [point for point in _finite(entry.points) if not logarithmic or min(point) > 0]
+        if inside:
+            series.append((entry.name, thin_evenly(sorted(inside), max(8, points // len(description.series)))))
+    if not series:
+        return None
+    everything = [point for _, inside in series for point in inside]
+    with drawing():
+        figure, axes = new_axes(WIDTH, 312 + 17 * len(series), left=64, top=14 + 17 * len(series))
+        limits = [axis_limits([point[axis] for point in everything], logarithmic) for axis in (0, 1)]
+        if description.diagonal:
+            limits = [(min(limits[0][0], limits[1][0]), max(limits[0][1], limits[1][1]))] * 2
+        for name, (low, high) in zip("xy", limits, strict=True):
+            axis = axes.xaxis if name == "x" else axes.yaxis
+            if logarithmic:
+                getattr(axes, f"set_{name}scale")("log")
+            getattr(axes, f"set_{name}lim")(low, high)
+            if logarithmic:
+                log_ticks(axes, name, low, high, number)
+            else:
+                axis.set_major_locator(MaxNLocator(nbins=5))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        if description.diagonal:
+            axes.plot(*limits, color=COLOURS["soft"], linewidth=1, linestyle=(0, (5, 3)))
+        for index, (name, inside) in enumerate(series):
+            marker, role = SERIES[index % len(SERIES)]
+            axes.plot(
+                *zip(*inside, strict=True),
+                marker,
+                color=COLOURS[role],
+                markerfacecolor="none",
+                markersize=4.5,
+                markeredgewidth=1.1,
+                alpha=0.75,
+                label=" " + shorten(printable(name), 40),  # a label that starts with "_" would be left out
+            )
+        axes.set_xlabel(shorten(printable(description.x_label), 60))
+        axes.set_ylabel(shorten(printable(description.y_label), 45))
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), handletextpad=0.2, borderaxespad=0, labelspacing=0.3)
+        label = f"{description.y_label or 'y'} against {description.x_label or 'x'} for {len(series)} series."
+        return finish(figure, printable(label))
+
+
+def _finite(points: Iterable[tuple[float, float]]) -> list[Point]:
+    """The finite points of a list of pairs."""
+    return [(float(x), float(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+
+
+def _class_row(row: ClassOfInputs) -> tuple[str, float, float, float] | None:
+    """A class's name and its bias: lower end, middle, upper end."""
+    low, middle, high = (value - row.truth for value in (row.low, row.mean, row.high))
+    return (row.name, low, middle, high) if all(map(math.isfinite, (low, middle, high))) else None
+
+
+def _ratio_row(row: ClassOfInputs) -> tuple[str, float, float, float] | None:
+    """The class's name and the interval and value of its variance over the bound, if it has one."""
+    if not row.variance_bound:
+        return None
+    values = [value / row.variance_bound for value in (row.variance_low, row.variance, row.variance_high)]
+    return (row.name, values[0], values[1], values[2]) if all(map(math.isfinite, values)) else None

@@ -1,0 +1,1 @@
+"""Reports on a terminal: the run, its progress and its differences."""

@@ -1,0 +1,47 @@
+"""What a run changes of what was known, for a terminal: worst first, one paragraph each."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+
+from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
+from auditdp.report.numbers import count
+from auditdp.report.text import printable
+
+MOST = {Kind.NOT_RUN: 0, Kind.CHANCE: 10, Kind.STRONGER: 10, Kind.NEW: 10, Kind.ACCEPTED: 10}
+"""How many differences of a kind are listed, where not all are: nobody has to look at these."""
+
+
+def differences_text(differences: Sequence[Difference], *, known: int, against: str, width: int = 100) -> str:
+    """Return every difference, and then how many there are of each kind.
+
+    Args:
+        differences: What ``baseline.differences`` found.
+        known: How many audits were known before.
+        against: What the run was compared with, such as the name of a file.
+        width: Columns.
+    """
+    lines = []
+    seen: Counter[Kind] = Counter()
+    for difference in differences:
+        seen[difference.kind] += 1
+        if seen[difference.kind] > MOST.get(difference.kind, len(differences)):
+            continue
+        lines.append(f"{difference.kind.value:<18} {printable(difference.audit)}")
+        lines += textwrap.wrap(printable(difference.text), width, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        if difference.kind in FINDINGS and difference.result is not None and difference.result.reproduce:
+            lines.append(f"    reproduce: {printable(difference.result.reproduce)}")
+    return "\n".join([*lines, *([""] if lines else []), verdict(differences, known=known, against=against)])
+
+
+def verdict(differences: Sequence[Difference], *, known: int, against: str) -> str:
+    """Return one sentence: how many differences of each kind there are, and of how many audits."""
+    counts = Counter(difference.kind for difference in differences)
+    said = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind if counts[kind])
+    whole = f"{count(known, 'audit')} in {against}"
+    bad = sum(counts[kind] for kind in (*FINDINGS, Kind.CRASHED, *REGRESSIONS))
+    if not bad:
+        return f"{whole}: nothing is worse" + (f" ({said})" if said else "")
+    return f"{whole}: {said}"

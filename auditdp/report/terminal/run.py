@@ -1,0 +1,253 @@
+"""The report that a run prints: one line for each audit, what was found under it, and a summary.
+
+Every function returns a string and asks nobody about the terminal: the caller, who knows whether it writes to one,
+passes ``colour`` and ``width``. Names and pairs are shown with control characters escaped.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+
+from rich.console import Console
+from rich.text import Text
+
+from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, Fate, RunRecord, Verdict
+from auditdp.record.verdict import REMEDY
+from auditdp.report.guessing import guessing
+from auditdp.report.numbers import MISSING, bounds, count, duration, number
+from auditdp.report.standing import (
+    ENDED,
+    Standing,
+    alpha_by_purpose,
+    audited_claims,
+    beside,
+    by_standing,
+    claim_itself,
+    counted,
+    missed,
+    mutation_score,
+    named,
+    of_planned,
+    refuting,
+    run_meaning,
+    slowest,
+    standing,
+    surviving,
+    undecided,
+    unseen,
+    verdict_label,
+    would_find,
+)
+from auditdp.report.text import printable
+from auditdp.report.wording import MEANINGS
+
+WIDTH = 100
+INDENT = 4
+LABEL = 13
+PURPOSES_SHOWN = 6
+COLUMNS = 76
+"""Columns from which the numbers of an audit stand beside each other."""
+NARROW = 60
+"""Columns below which a label stands above its text."""
+
+STYLES: dict[Standing, str] = {
+    Standing.FINDING: "bold red",
+    Standing.UNDECIDED: "yellow",
+    Standing.DECLARED: "green",
+    Standing.MISCALIBRATED: "green",
+    Standing.CERTIFIED: "green",
+    Standing.EQUIVALENT: "green",
+    Standing.NOT_REFUTED: "cyan",
+    Standing.INCONCLUSIVE: "yellow",
+    Standing.ERROR: "magenta",
+    Standing.SKIPPED: "yellow",
+}
+
+
+def report(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
+    """Return every audit in the order of the record, then the summary."""
+    lines = [line(result, colour=colour, width=width) for result in record.results]
+    return "\n".join([*lines, "", summary(record, colour=colour, width=width)]) + "\n"
+
+
+def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH) -> str:
+    """Return one audit: its verdict and numbers on a line, and indented under it what a person has to know.
+
+    Args:
+        result: The audit.
+        colour: Whether to write ANSI colours.
+        width: Columns; only what is meant to be copied, an id or a command, runs over.
+    """
+    text = _headline(result, width)
+    for label, value, style in _notes(result):
+        text.append("\n").append_text(_note(label, value, style, width))
+    return _write(text, colour)
+
+
+def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> str:
+    """Return the counts, how alpha was split, the root seed and revision, and without findings what that means."""
+    groups = by_standing(record)
+    mutations = [result.mutation for result in record.results if result.mutation is not None]
+    total = of_planned(record)
+    claims = count(audited_claims(record), "privacy claim")
+    title = f"{total}, {claims}, in" if record.missing else f"{total} of {claims} in"
+    title += f" {duration(record.seconds)}" + "".join(f" · {audits:,} {ENDED[what]}" for audits, what in unseen(record))
+    if record.status != "complete":
+        title += f"\nthis run is {record.status}: audits are missing"
+    elif record.missing:
+        title += "\naudits are missing"
+    clean = record.audited and not record.ended(Verdict.ERROR) and record.status == "complete" and not record.missing
+    text = Text().append("─" * min(width, WIDTH) + "\n", style="dim")
+    text.append("\n".join(textwrap.fill(row, width) for row in title.split("\n")) + "\n", style="bold")
+    for key, results in groups.items():
+        text.append(_counted(len(results), named(key, len(results)), width) + "\n", style=STYLES[key])
+    if Standing.FINDING not in groups:
+        found = _counted(0, "findings" if record.audited else "audited", width)
+        text.append(f"{found}\n", style="bold green" if clean else "bold yellow")
+    hidden = sum(bool(refuting(result)) for result in record.results)
+    rows = [
+        ("verdicts", _verdict_counts(record)),
+        *([("refuted", f"{count(hidden, 'audit')} with another verdict, by evidence named there")] if hidden else []),
+        *([("mutants", mutation_score(*mutations))] if mutations else []),
+        *([("slowest", _slowest(record))] if slowest(record) else []),
+        ("alpha", _alpha(record)),
+        ("root seed", str(record.root_seed)),
+        ("revision", record.revision or "unknown"),
+        ("device", record.device or "unknown"),
+    ]
+    text.append("\n")
+    for label, value in rows:
+        text.append_text(_note(label, value, "", width, indent=0)).append("\n")
+    if Standing.FINDING not in groups:
+        text.append("\n" + textwrap.fill(run_meaning(record), width), style="none" if clean else "bold yellow")
+    return _write(text, colour)
+
+
+def _counted(many: int, what: str, width: int) -> str:
+    return f"{many:>{INDENT + 2},}  {what}" if width >= NARROW else textwrap.fill(f"{many:,} {what}", width)
+
+
+def _slowest(record: RunRecord) -> str:
+    rows = [(duration(result.seconds), printable(result.id)) for result in slowest(record)]
+    widest = max(7, *(len(time) for time, _ in rows))
+    return "\n".join(f"{time:<{widest}} {name}" for time, name in rows)
+
+
+def _headline(result: AuditResult, width: int) -> Text:
+    """The verdict and id, and the numbers in columns on the right; on lines of their own where there is no room."""
+    verdict, name = verdict_label(result), printable(result.id)
+    claim = printable(result.claim.text) if result.claim else MISSING
+    shown = bounds(result) if result.claim else MISSING
+    calls, time = count(result.calls, "call") if result.calls else MISSING, duration(result.seconds)
+    text = Text().append(verdict, style=STYLES[standing(result)])
+    if width < COLUMNS:
+        text.append(f" {name}" if len(verdict) + 1 + len(name) <= width else f"\n  {name}")
+        numbers = " · ".join(part for part in (claim, shown, calls, time) if part != MISSING)
+        return text.append("\n" + textwrap.fill(numbers, width, initial_indent="  ", subsequent_indent="    "))
+    left = f"{verdict:<13} {name}"[len(verdict) :]
+    right = f"{claim:<13} {shown:<16} {calls:>13} {time:>7}"
+    room = width - len(right) - 2
+    if room < len(verdict) + len(left):
+        return text.append(f"{left}\n{right:>{width}}".rstrip())
+    return text.append(f"{left:<{room - len(verdict)}}  {right}".rstrip())
+
+
+def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
+    """What belongs under an audit, as (label, text, style)."""
+    notes: list[tuple[str, str, str]] = []
+    finding = standing(result) is Standing.FINDING
+    if result.verdict is Verdict.ERROR:
+        return [("error", result.summary.removeprefix(f"{result.id}: "), "magenta"), *_command(result)]
+    if result.verdict is Verdict.SKIPPED:
+        return [("reason", result.summary, "dim")]
+    if reason := undecided(result):
+        return [("undecided", reason, "yellow"), *_command(result)]
+    notes.extend(("missed", sentence, "bold red") for sentence in missed(result))
+    if result.verdict in REFUTATIONS:
+        if finding and result.claim and result.claim.source:
+            notes.append(("claimed in", result.claim.source, ""))
+        if sentence := guessing(result):
+            notes.append(("in short", sentence, ""))
+        notes.extend(_counterexample(result.counterexample, result.summary))
+        if result.verdict is Verdict.VIOLATED and finding and (rest := beside(result)):
+            notes.append(("besides", rest, ""))
+    if result.verdict is Verdict.MISCALIBRATED and finding:
+        notes.append(("means", f"{MEANINGS[result.verdict]} {REMEDY}", ""))
+    if result.verdict is Verdict.MISCALIBRATED:
+        notes.append(("the claim", claim_itself(result), ""))
+    notes.extend(("control", f"Survived: {sentence}", "bold red") for sentence in surviving(result))
+    if result.verdict is Verdict.INCONCLUSIVE and not surviving(result):
+        notes.append(("because", result.summary, ""))
+    if result.verdict is Verdict.NOT_REFUTED:
+        power = would_find(result)
+        notes.append(("would find" if power else "because", power or result.summary, ""))
+    for evidence in refuting(result):
+        notes.append(("refuted", f"{evidence.kind}: {evidence.verdict}, {evidence.statement}", "bold red"))
+        notes.extend(_counterexample(evidence.counterexample, "")[:2])
+    notes.extend(("notice", text, "yellow") for text in result.notices)
+    notes.extend((label, value, "") for label, value in counted(result))
+    if result.mutation is not None:
+        survivors = result.mutation.of(Fate.SURVIVED)
+        notes.append(("mutants", mutation_score(result.mutation), "yellow" if survivors else "green"))
+        notes.extend(("survivor", f"{mutant.name}: {mutant.statement}", "yellow") for mutant in survivors)
+    if finding or result.verdict in REFUTATIONS or refuting(result):
+        notes.extend(_command(result))
+    return notes
+
+
+def _counterexample(found: Counterexample | None, summary: str) -> list[tuple[str, str, str]]:
+    if found is None:
+        return [("because", summary, "")] if summary else []
+    notes = [("pair", found.pair, ""), ("output", found.output, ""), ("because", found.explanation, "")]
+    if not found.confirmed:
+        notes.append(("note", "Not confirmed on fresh randomness.", "yellow"))
+    return [note for note in notes if note[1]]
+
+
+def _command(result: AuditResult) -> list[tuple[str, str, str]]:
+    return [("reproduce", result.reproduce, "bold")] if result.reproduce else []
+
+
+def _note(label: str, value: str, style: str, width: int, *, indent: int = INDENT) -> Text:
+    """A label and its text; text is wrapped under itself, a command is left whole so that it can be copied."""
+    narrow = width < NARROW
+    start = " " * (4 if narrow else indent + LABEL)
+    paragraphs = [printable(paragraph) for paragraph in value.strip().splitlines()] or [""]
+    if label != "reproduce":
+        room = width - len(start)
+        paragraphs = [row for paragraph in paragraphs for row in (_wrap(paragraph, room) or [""])]
+    note = Text().append(f"  {label}\n{start}" if narrow else " " * indent + f"{label:<{LABEL}}", style="dim")
+    return note.append(("\n" + start).join(paragraphs), style=style or "none")
+
+
+def _wrap(paragraph: str, room: int) -> list[str]:
+    hanging = "    " if paragraph[:1] == " " and room > 3 * INDENT else ""
+    return textwrap.wrap(paragraph, room, subsequent_indent=hanging, drop_whitespace=True)
+
+
+def _verdict_counts(record: RunRecord) -> str:
+    found = [(verdict, sum(result.verdict is verdict for result in record.results)) for verdict in Verdict]
+    return ", ".join(f"{number} {verdict}" for verdict, number in found if number) or "none"
+
+
+def _alpha(record: RunRecord) -> str:
+    """The total and its shares, largest purpose first."""
+    split = sorted(alpha_by_purpose(record.alpha_ledger).items(), key=lambda item: (-item[1][1], item[0]))
+    if not split:
+        return "0: nothing in this run can be wrong by chance"
+    total = number(sum(alpha for _, (_, alpha) in split))
+    parts = [f"{purpose} {number(alpha)} ({count(n, 'share')})" for purpose, (n, alpha) in split[:PURPOSES_SHOWN]]
+    if len(split) > PURPOSES_SHOWN:
+        parts.append(f"{len(split) - PURPOSES_SHOWN} other purposes")
+    return f"{total} is the most that the probability of a wrong finding can be: {', '.join(parts)}"
+
+
+def _write(text: Text, colour: bool) -> str:
+    """The text with ANSI colours or without; never wrapped here, since lines are already as they should be."""
+    if not colour:
+        return text.plain
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", no_color=False, width=10_000)
+    with console.capture() as capture:
+        console.print(text, soft_wrap=True, highlight=False, end="")
+    return capture.get()

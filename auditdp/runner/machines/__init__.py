@@ -1,0 +1,1 @@
+"""Runs on several machines: shards and a cluster."""

@@ -1,0 +1,232 @@
+"""Child processes that do one piece of work each, and what becomes of them, however they end.
+
+A child answers with one message of JSON, since what code of a user returns must not be unpickled by who judges it. Its
+output goes to a file. Concurrent.futures and loky give up all that a pool is doing when one worker dies, and pebble's
+workers share a pipe and its lock; here every child has a pipe of its own, from ``multiprocessing``.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from auditdp.mechanism.calls.untouched import die_with_parent
+
+GRACE = 5.0
+"""Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""
+TICK = 0.5
+"""Seconds between looks at what does not announce itself: ends of processes, time limits."""
+KEPT_PRINT = 16_384
+"""Characters of what was printed that are kept, the first and the last halves."""
+MOST_PRINTED = 1 << 26
+"""Bytes of output after which the file starts anew."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a child is asked to do.
+
+    Attributes:
+        number: Which answer belongs to it.
+        kind: A name in ``jobs.JOBS``.
+        task: The audit.
+        arguments: Further arguments of that kind.
+        memory: Bytes that it may take beside what its process has; None for no limit.
+    """
+
+    number: int
+    kind: str
+    task: Any
+    arguments: tuple[Any, ...] = ()
+    memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a piece of work: its value, or why there is none.
+
+    Attributes:
+        number: Of the work.
+        value: What the work returned, as plain data; None where it has failed.
+        failed: Why it returned nothing: its process died or was ended.
+        printed: What was printed meanwhile, by native code and subprocesses too.
+        libraries: Modules of auditdp's own dependencies that it imported and its parent had not.
+    """
+
+    number: int
+    value: Any = None
+    failed: str = ""
+    printed: str = ""
+    libraries: list[str] = field(default_factory=list)
+
+
+ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+
+
+@dataclass
+class Child:
+    """A process that does one piece of work.
+
+    Attributes:
+        work: The work.
+        process: Its process.
+        receiver: Where its answer comes from.
+        output: The file that it prints to.
+        limit: Seconds after which it is ended, unless that is left to the work.
+    """
+
+    work: Work
+    process: BaseProcess
+    receiver: Connection
+    output: Path
+    limit: float | None
+
+    def __post_init__(self) -> None:
+        self._started = time.monotonic()
+
+    def answer(self) -> Answer | None:
+        """Return the answer, or what became of the process; None while it works."""
+        said: dict[str, Any] = {}
+        late = self.limit is not None and time.monotonic() > self._started + self.limit + GRACE
+        died = self.process.exitcode is not None  # looked at before the pipe: an answer may come just before the end
+        try:
+            if self.receiver.poll():
+                said = json.loads(self.receiver.recv_bytes())
+        except (EOFError, OSError, ValueError):
+            self.process.join(1)
+            died = True
+        if not said and not died and not late:
+            if self.output.exists() and self.output.stat().st_size > MOST_PRINTED:
+                os.truncate(self.output, 0)
+            return None
+        if not said:
+            said["failed"] = self._ended(late and not died)
+        self.end()
+        return Answer(self.work.number, printed=self._printed(), **said)
+
+    def _ended(self, late: bool) -> str:
+        if late:
+            return (
+                f"stopped after {self.limit:g} seconds; it did not react, so its process was ended; raise --timeout, "
+                "lower --budget, or give the audit fewer calls"
+            )
+        return f"the process that ran it died ({how_it_ended(self.process.exitcode)}); run it alone under a debugger"
+
+    def end(self) -> None:
+        """End the process, if it has not ended, and forget its pipe."""
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join(GRACE)
+        self.receiver.close()
+
+    def _printed(self) -> str:
+        shown = printed_to(self.output)
+        with suppress(OSError):
+            self.output.unlink()
+        return shown
+
+
+def printed_to(output: Path) -> str:
+    """Return what was printed to a file as text, without its middle where it is long; nothing where it was removed."""
+    try:
+        content = output.read_bytes()
+    except OSError:
+        return ""
+    text = content.decode("utf-8", "backslashreplace")
+    if len(text) <= KEPT_PRINT:
+        return text
+    half = KEPT_PRINT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+
+
+def how_it_ended(code: int | None) -> str:
+    """Say what an exit code of ``multiprocessing`` means."""
+    if code is None:
+        return "and nobody saw how"
+    if code >= 0:
+        return f"it ended itself, with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"killed by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
+
+
+def divert(output: Path) -> None:
+    """Send all that this process prints to a file, and give it nothing to read."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output.parent.mkdir(parents=True, exist_ok=True)  # an audit may have removed it
+    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for source, target in ((nothing, 0), (file, 1), (file, 2)):
+        os.dup2(source, target)
+    for number in (nothing, file):
+        if number > 2:  # else it took the place of a stream that was closed
+            os.close(number)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def perform(sender: Connection, work: Work, output: Path) -> None:
+    """Do the work in this process, send the answer, and end the process, whatever threads and hooks it has."""
+    from auditdp.runner.processes.jobs import JOBS
+
+    process, before = os.getpid(), set(sys.modules)
+    divert(output)
+    faulthandler.enable(sys.stderr)  # which says where native code crashed
+    limit_memory(work.memory)
+    os.register_at_fork(after_in_child=die_with_parent)  # copies that a mechanism makes by os.fork
+    try:
+        value = JOBS[work.kind](work.task, *work.arguments)
+        if os.getpid() == process:  # else a mechanism forked, and this is its copy of the audit
+            libraries = sorted(name for name in set(sys.modules) - before if name.partition(".")[0] in LIBRARIES)
+            message = json.dumps({"value": value, "libraries": libraries}).encode()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            sender.send_bytes(message)
+    except BaseException:
+        traceback.print_exc()  # into what was printed, which is kept
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
+
+
+LIBRARIES = (
+    "dp_accounting",
+    "flint",
+    "joblib",
+    "scipy",
+    "sklearn",
+    "statsmodels",
+    "threadpoolctl",
+    "torch",
+    "torch_geometric",
+)
+"""What a parent imports too, once a child needed it, so that the next one has it."""
+
+
+def limit_memory(extra: int | None) -> None:
+    """Let this process take so many bytes more; beyond, Python raises MemoryError."""
+    if extra is None:
+        return
+    import resource
+
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        has = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
+    except (OSError, StopIteration):
+        has = 0
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (has + extra, hard))

@@ -1,0 +1,70 @@
+"""What an audit file declares, as far as planning needs it: imported once in a process, and told as plain data.
+
+A command that runs no audit imports nothing else of what audits need.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from auditdp.auditing.collection import collect
+from auditdp.auditing.declaration import Declared
+from auditdp.errors import CollectionError, ConfigurationError
+from auditdp.runner.plan import Collected, Listed, Task
+
+_collected: dict[str, list[Declared]] = {}
+
+
+def declared_by(path: Path, root: Path) -> list[Declared]:
+    """Return what an audit file declares; it is imported once in a process."""
+    if str(path) not in _collected:
+        _collected[str(path)] = collect(path, root)
+    return _collected[str(path)]
+
+
+def find(task: Task) -> Declared:
+    """Return the declaration that a task runs."""
+    return next(d for d in declared_by(Path(task.path), Path(task.root)) if d.id == task.id)
+
+
+def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Collected:
+    """Import an audit file and return what it declares as plain data, or why it does not import.
+
+    Args:
+        path: The file.
+        root: The working folder, to which ids are relative.
+        overrides: Parameters that were given, as text.
+    """
+    try:
+        declared = declared_by(path.resolve(), root.resolve())
+    except CollectionError as error:
+        return Collected(failure=printable(str(error)))
+    audits = [_listed(item, overrides) for item in declared]
+    return Collected(tuple(audits), sources=tuple(sorted(_sources(root.resolve()))))
+
+
+def _listed(item: Declared, overrides: Mapping[str, str]) -> Listed:
+    try:
+        item.read(overrides)
+        unreadable = ""
+    except ConfigurationError as error:
+        unreadable = str(error)
+    names = tuple(item.parameters)
+    return Listed(item.id, item.path, item.expect, item.timeout, item.description, names, unreadable)
+
+
+def _sources(root: Path) -> set[str]:
+    """Return the files of every imported module under the working folder, hidden folders aside."""
+    files = {Path(f).resolve() for m in list(sys.modules.values()) if (f := getattr(m, "__file__", None))}
+    return {
+        str(f)
+        for f in files
+        if f.is_relative_to(root) and not any(p.startswith(".") for p in f.relative_to(root).parts)
+    }
+
+
+def printable(text: str) -> str:
+    """Escape what cannot be written as UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,22 @@
+"""Where processes of a run start: what a run names without importing what they need."""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from auditdp.runner.processes.children import Work
+
+
+def open_host(connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float) -> None:
+    """Be the process of an audit file; see ``host.host``."""
+    from auditdp.runner.processes.host import host
+
+    host(connection, path, overrides, folder, limit)
+
+
+def work_alone(sender: Connection, work: Work, output: Path) -> None:
+    """Do one piece of work; see ``host.alone``."""
+    from auditdp.runner.processes.host import alone
+
+    alone(sender, work, output)

@@ -1,0 +1,193 @@
+"""Running one task of a plan in this process; nothing here decides a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.judging import judge_recorded, run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.config import DATA_VARIABLE
+from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout
+from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
+from auditdp.mutation.score import mutation
+from auditdp.record.budgets import Budget
+from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
+from auditdp.runner.plan import Task
+from auditdp.runner.processes.collecting import find, printable
+from auditdp.runner.processes.places import place_of
+
+
+def run_task(task: Task) -> AuditResult:
+    """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
+
+    The outcome depends on the task alone, since randomness is keyed by it. What the audit prints goes to standard error.
+    """
+    started, cpu = time.perf_counter(), time.process_time()
+    declared = built = None
+    parameters: dict[str, Any] = dict(task.overrides)
+
+    def without_result(verdict: Verdict, summary: str) -> AuditResult:
+        spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
+        return AuditResult(id=task.id, verdict=verdict, summary=printable(summary), alpha=task.alpha, **spent)
+
+    try:
+        with contextlib.redirect_stdout(sys.stderr), _environment(task), _time_limit(task.timeout):
+            declared = find(task)
+            built, parameters, settings, result = _audit(task, declared)
+            wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
+            if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
+                exact = next((evidence for evidence in result.evidence if evidence.kind == "exact"), None)
+                result = replace(result, mutation=mutation(built, settings, exact=exact))
+    except Skip as reason:
+        result = without_result(Verdict.SKIPPED, str(reason))
+    except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
+        result = without_result(Verdict.ERROR, _explain(task, error))
+    if (problem := _not_storable(result)) is not None:
+        result = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
+    if result.claim is not None and declared is not None and not result.claim.source:
+        result = replace(result, claim=replace(result.claim, source=declared.source))
+    return replace(
+        result,
+        expected=task.expect,
+        description=declared.description if declared is not None else "",
+        parameters={name: _plain(value) for name, value in parameters.items()},
+        reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
+        published=_published(declared, built),
+        mechanism_at=place_of(built.mechanism, Path(task.root)) if built is not None and not built.is_formula else None,
+        audit_at=place_of(declared.factory, Path(task.root)) if declared is not None else None,
+    )
+
+
+def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
+    """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
+
+    Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
+    calibration does not end the search for a violation that is declared.
+    """
+    sizes = declared.sizes(task.overrides)
+    refuted = (Verdict.VIOLATED,) if declared.expect == "violation" else REFUTATIONS
+    budget = Budget.read(task.budget)
+    brief = budget.brief and not task.mutants  # mutants are small faults
+    if budget.further and len(sizes) > 1:
+        raise ConfigurationError(
+            f"{task.id} tries several sizes, each in a game of its own, so it cannot go on; run it for one of them first, "
+            f"with -P {next(iter(declared.smallest))}=..."
+        )
+    without: list[str] = []
+    for overrides in sizes:
+        built, parameters = declared.build(overrides)
+        size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
+        key = task.id if len(sizes) == 1 else f"{task.id}[{size}]"
+        settings = Settings(
+            alpha=task.alpha / len(sizes),
+            calls=budget.calls,
+            root_seed=task.root_seed,
+            key=key,
+            brief=brief,
+            least=budget.least,
+            find=budget.find,
+            further=budget.further,
+            recorded=task.recorded,
+        )
+        result = replace(run_audit(built, settings), id=task.id, alpha=task.alpha)
+        if result.verdict in refuted:
+            break
+        without.append(size)
+    if without and result.verdict in refuted:
+        what = "violation" if result.verdict is Verdict.VIOLATED else "larger difference"
+        result = replace(result, summary=f"{result.summary}. No {what} was found at {' or '.join(without)}")
+    return built, parameters, settings, result
+
+
+def play_recorded(task: Task, result: AuditResult) -> list[str]:
+    """Return what comes of playing the findings of a result again on their recorded outputs, a line for each."""
+    if not result.recorded:
+        return []
+    with _environment(task):
+        built, _ = find(task).build(task.overrides)
+        return judge_recorded(
+            built, result, Settings(task.alpha, Budget.read(task.budget).calls, task.root_seed, task.id)
+        )
+
+
+def _published(declared: Declared | None, built: Audit | None) -> Published | None:
+    if declared is None or not declared.row:
+        return None
+    repaired = f"{declared.id.partition('::')[0]}::{declared.repairs}" if declared.repairs else ""
+    cost, decides = (built.cost, built.decides) if built is not None else ("", "")
+    return Published(declared.row, declared.reading, repaired, cost, decides)
+
+
+def _not_storable(result: AuditResult) -> str | None:
+    """Return why a result cannot be written as JSON: a figure or name that holds something else than plain data."""
+    try:
+        RESULT.dump_json(result)
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return None
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _explain(task: Task, error: BaseException) -> str:
+    error = MissingExtraError.of(error) or error
+    if isinstance(error, AuditError | Timeout):
+        return f"{task.id}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = next((f for f in reversed(frames) if f.filename == task.path), frames[-1] if frames else None)
+    place = f" ({Path(where.filename).name}, line {where.lineno})" if where else ""
+    return f"{task.id}: {type(error).__name__}: {error}{place}"
+
+
+@contextlib.contextmanager
+def _environment(task: Task) -> Iterator[None]:
+    """Make the data folder visible to audits of this task, whichever process runs it."""
+    before = os.environ.get(DATA_VARIABLE)
+    if task.data:
+        os.environ[DATA_VARIABLE] = task.data
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(DATA_VARIABLE, None)
+        else:
+            os.environ[DATA_VARIABLE] = before
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise ``Timeout`` in the block after so many seconds of wall time, and every second after that: a finding is kept.
+
+    Uses the alarm signal, which reaches Python code and most waiting. What is stuck in native code, or catches all that is
+    raised, is ended with its process by who started it.
+    """
+    usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if seconds is None or not usable:
+        yield
+        return
+
+    def stop(*_: Any) -> None:
+        raise Timeout(
+            f"stopped after {seconds:g} seconds; raise --timeout, lower --budget, or give the audit fewer calls"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

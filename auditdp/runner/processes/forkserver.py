@@ -1,0 +1,59 @@
+"""Imported first by multiprocessing's fork server, which every process of a run is forked from.
+
+It imports what audit files need, once; belongs to a process group of its own, so that an interrupt from the terminal reaches
+the run alone; and when the run and its processes have ended, however they did, it removes their folder and ends what they
+left.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+FOLDER = "AUDITDP_NURSERY"
+"""Environment variable with the folder to remove."""
+SAFE = "PYTHONSAFEPATH"
+"""Otherwise Python puts the working folder first on its path, and joblib.py in it would take the library's place."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Threads of numerical libraries wait for each other where audits use the cores, and do not survive a fork."""
+
+
+@contextmanager
+def environment(folder: str) -> Iterator[None]:
+    """Set what a fork server that is started here finds in its environment, and set it back."""
+    before = dict(os.environ)
+    os.environ.update({name: "1" for name in THREADS if name not in before})
+    os.environ.update({SAFE: before.get(SAFE, "for auditdp"), FOLDER: folder})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def settle(folder: str) -> None:
+    """Make this process the one that others are forked from, and that cleans up after the last of them."""
+    os.setpgid(0, 0)
+    if os.environ.get(SAFE) == "for auditdp":
+        del os.environ[SAFE]
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # a pipe behind the run must end with the run
+        os.dup2(nothing, stream)
+    if nothing > 2:  # else it took the place of a stream that was closed
+        os.close(nothing)
+    atexit.register(_clean, folder, os.getpid())
+
+
+def _clean(folder: str, settled: int) -> None:
+    if os.getpid() == settled:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.killpg(0, signal.SIGKILL)
+
+
+if FOLDER in os.environ:
+    settle(os.environ.pop(FOLDER))
+    import auditdp.runner.processes.host  # noqa: F401 - with all that the import of audit files needs

@@ -1,0 +1,65 @@
+"""What children are asked to do: run an audit, play its record again, show what it declares. Values are plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from auditdp.adjacency import as_adjacency
+from auditdp.errors import AuditError, Skip
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import name_of
+from auditdp.record.results import RESULT, AuditResult
+from auditdp.runner.plan import Task
+from auditdp.runner.processes.collecting import find
+from auditdp.runner.processes.execute import play_recorded, run_task
+
+
+def _run(task: Task) -> Any:
+    return json.loads(RESULT.dump_json(run_task(task)))
+
+
+def _again(task: Task, result: AuditResult) -> list[str]:
+    try:
+        return play_recorded(task, result)
+    except AuditError as error:
+        return [f"the recorded outputs cannot be played again: {error}"]
+
+
+def _show(task: Task) -> dict[str, Any]:
+    """Return the rows that spell out what one audit declares, or why they cannot be had."""
+    item = find(task)
+    rows: list[tuple[str, str]] = [("source", item.source or "not stated"), ("expected", item.expect)]
+    if item.row:
+        rows += [("published", f"{item.row}, {item.reading}" if item.reading else item.row)]
+    if item.repairs:
+        rows += [("repairs", item.repairs)]
+    rows += [("parameter", f"{name} = {value!r}") for name, value in item.parameters.items()]
+    rows += [("tried", f"{name} = {', '.join(map(str, sizes))}") for name, sizes in item.smallest.items()]
+    try:
+        built, _ = item.build({})
+        if not built.is_formula:
+            rows += [("mechanism", name_of(built.mechanism))]
+            rows += [("offers", offered) for offered in capabilities(built.mechanism).offered()]
+        rows += [("claim", str(built.claim))]
+        rows += [("accountant", accountant.name) for accountant in built.accountants]
+        rows += [("about", built.about.describes.text)] if built.about is not None else []
+        if built.inputs is not None:
+            rows += [("inputs", name) for name in built.inputs]
+        elif not built.is_formula:
+            adjacency = as_adjacency(built.pairs)
+            rows += [("neighbours", adjacency.name)]
+            rows += [("pair", str(pair)) for pair in (built.play or adjacency.pairs())]
+        rows += [("control", name_of(control)) for control in built.controls]
+    except Skip as reason:
+        rows += [("skipped", str(reason))]
+    except AuditError as error:
+        return {"refused": str(error)}
+    except BaseException as error:
+        return {"crashed": f"{type(error).__name__}: {error}"}
+    return {"rows": rows}
+
+
+JOBS: dict[str, Callable[..., Any]] = {"run": _run, "again": _again, "show": _show}
+"""Kinds of work by name; the first argument is the task."""

@@ -1,0 +1,102 @@
+"""Which files one audit is made of: those that its factory needs of its audit file, and all that these import."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from auditdp.runner.sources.imports import Imports
+
+REFLECTING = {"globals", "locals", "vars", "eval", "exec"}
+"""Names by which code reaches others that it does not write down."""
+HARNESS = Path(__file__).resolve().parents[2]
+"""The folder of auditdp itself, which is not followed: what changes it changes every audit."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What an audit is made of.
+
+    Attributes:
+        files: The files, its own first.
+        opaque: Why there may be others; empty where there are none.
+    """
+
+    files: frozenset[Path]
+    opaque: str = ""
+
+    def digest(self, root: Path) -> str:
+        """Return a digest of names and content, by which two states of the code are told apart."""
+        found = hashlib.sha256()
+        for file in sorted(self.files):
+            content = file.read_bytes() if file.is_file() else b""
+            found.update(file.relative_to(root).as_posix().encode() + b"\0" + hashlib.sha256(content).digest())
+        return found.hexdigest()[:16]
+
+
+def trace(imports: Imports, file: Path, factory: str) -> Traced:
+    """Return what an audit is made of, within the folder of ``imports``.
+
+    Only those imports of the audit file count that the factory reaches, by names that are bound at the top of the file.
+
+    Args:
+        imports: The import graph.
+        file: The audit file.
+        factory: Name of the function that declares the audit.
+    """
+    tree = imports.tree(file)
+    if tree is None:
+        return Traced(frozenset({file}), f"{file.name} cannot be parsed")
+    needed = _needed(tree, factory)
+    parts = ast.Module(body=needed, type_ignores=[])
+    direct = imports.resolved(imports.imported(parts, file), beside=file.parent)
+    files = imports.closure({found for found in direct if not found.is_relative_to(HARNESS)})
+    files = frozenset({file} | {found for found in files if not found.is_relative_to(HARNESS)})
+    computed = sorted((found, line) for found, line in imports.opaque.items() if found in files)
+    if not computed:
+        return Traced(files)
+    name, line = computed[0]
+    return Traced(files, f"{name.relative_to(imports.root).as_posix()}, line {line}, imports what only a run can tell")
+
+
+def _needed(tree: ast.Module, factory: str) -> list[ast.stmt]:
+    """Return the statements of a module that a function reaches, and those that bind no name: these run in any case."""
+    bound: dict[str, list[ast.stmt]] = {}
+    always: list[ast.stmt] = []
+    for statement in tree.body:
+        names = list(_bound(statement))
+        for name in names:
+            bound.setdefault(name, []).append(statement)
+        if not names or "*" in names:
+            always.append(statement)
+    if factory not in bound:
+        return tree.body
+    chosen: list[ast.stmt] = []
+    waiting = [*bound[factory], *always]
+    while waiting:
+        statement = waiting.pop()
+        if any(statement is other for other in chosen):
+            continue
+        chosen.append(statement)
+        used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        if used & REFLECTING:
+            return tree.body
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            waiting += [found for name in used for found in bound.get(name, ())]
+    return chosen
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds at the top of its module, if that is all that it does."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        names = [node for target in targets for node in ast.walk(target)]
+        if all(isinstance(node, ast.Name | ast.Tuple | ast.List | ast.expr_context) for node in names):
+            yield from (node.id for node in names if isinstance(node, ast.Name))

@@ -1,1 +1,0 @@
-"""First files for somebody's own repository: an audit of a function, settings, and a job for CI."""

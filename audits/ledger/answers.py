@@ -1,0 +1,40 @@
+"""A standing answer to authors: for a published claim that is false, a short text that a person could send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from auditdp.report.markdown import block, cell
+from audits.ledger.entries import Entry
+from audits.ledger.statements import Paper
+
+RECONSIDER = (
+    "a proof that covers this pair, an error in the stated law or in the code that computes it, or a sentence of the paper "
+    "that excludes this setting"
+)
+
+
+def answer(entry: Entry, paper: Paper) -> Iterator[str]:
+    """Yield the lines of the text: claim, counterexample, command, repair, and what would change our mind."""
+    statement, line = entry.statement, entry.worst
+    yield f"Dear authors of {cell(paper.title)},"
+    yield ""
+    yield f"in {cell(statement.place)} we read this claim: {cell(statement.claim)}"
+    yield "We believe that it does not hold as stated, and would be glad to learn where we are wrong."
+    if statement.settled is not None:
+        yield f"Found: {cell(statement.settled.found)}. {cell(statement.settled.why)}"
+        yield f"The arithmetic is repeated by {cell(statement.settled.test)}."
+    elif line is not None:
+        shown = f", at output {cell(line.output)}" if line.output else ""
+        yield f"Counterexample ({cell(line.claim)}): {cell(line.pair)}{shown}. {cell(line.explanation)}."
+        if statement.setting:
+            yield f"At your own setting: {cell(statement.setting)}"
+        yield "This command shows it again, in a checkout of this repository:"
+        yield ""
+        yield from block(line.reproduce)
+        yield ""
+    if statement.instead:
+        yield f"What holds instead: {cell(statement.instead)}" + (
+            f" Its cost: {cell(statement.cost)}" if statement.cost else ""
+        )
+    yield f"What would change our mind: {cell(statement.reconsider or RECONSIDER)}."

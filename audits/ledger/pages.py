@@ -1,0 +1,250 @@
+"""The ledger of published claims as pages: an overview with short cells, and a page a paper with a card per statement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from auditdp.record.results import RunRecord, Verdict
+from auditdp.report.ledger import SCHEMA, Line, lines_of
+from auditdp.report.markdown import cell, code, graphs, table
+from auditdp.report.numbers import count
+from auditdp.report.standing import run_meaning, unseen
+from audits.ledger.answers import answer
+from audits.ledger.entries import FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
+from audits.ledger.statements import Kind, Paper
+
+COLUMNS = ("statement", "where", "verdict", "claimed → found", "what holds instead")
+LONGEST = 120
+"""Characters of a cell of the overview; where a text has more, the cell links to the card, which has all of it."""
+
+
+def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claims", suffix: str = ".md") -> str:
+    """Return the overview: what is counted, then one table a paper, with links to the pages in ``folder``."""
+    found = {paper.key: entries(record, paper) for paper in papers}
+    everything = [entry for listed in found.values() for entry in listed]
+    alpha = sum(entry.alpha for entry in record.alpha_ledger)
+    partial = sum(len(entry.missing) for entry in everything)
+    lines = [
+        "# What published claims are worth",
+        "",
+        f"Revision {code(record.revision or 'unknown')}, root seed {code(str(record.root_seed))}. {run_meaning(record)}",
+        f"The probability that this run refutes any true claim by chance is at most {alpha:g}.",
+        *(["", f"**Partial: {count(partial, 'audit')} of the lines below did not run.**"] if partial else []),
+        "",
+        *table(
+            ("whose claim", "statements", *(outcome.value for outcome in _shown(everything))),
+            (
+                (kind.value, str(sum(counter.values())), *(str(counter[o] or "") for o in _shown(everything)))
+                for kind, counter in tally(everything).items()
+            ),
+        ),
+        "",
+        "; ".join(f"{outcome.value}: {MEANINGS[outcome]}" for outcome in _shown(everything) if outcome in MEANINGS)
+        + ". Only the first row is about what papers state; a violation's number is rounded down.",
+    ]
+    for paper in papers:
+        listed = [entry for entry in found[paper.key] if entry.outcome is not Outcome.UNAUDITED]
+        left = len(found[paper.key]) - len(listed)
+        page = f"{folder}/{paper.key}{suffix}"
+        beside = f" ([its page]({page}){f', {left} more not audited' if left else ''})"
+        lines += ["", f"## {cell(paper.title)}{beside}", "", *table(COLUMNS, (_row(entry, page) for entry in listed))]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(found: Sequence[Entry]) -> list[Outcome]:
+    present = {entry.outcome for entry in found}
+    return [outcome for outcome in Outcome if outcome in present]
+
+
+def _row(entry: Entry, page: str) -> tuple[str, ...]:
+    statement = entry.statement
+    kind = "" if statement.kind is Kind.PUBLISHED else f" ({statement.kind.value})"
+    card = f"{page}#{statement.key}"
+    return (
+        f"[{cell(statement.title)}]({card}){kind}",
+        _whole(statement.place, card),
+        verdict_of(entry),
+        _whole(headline(entry), card),
+        _whole(statement.instead, card) if entry.outcome in FALSE else "",
+    )
+
+
+def _whole(text: str, card: str) -> str:
+    """Return a text for a cell of the overview, or a link to its card: no cell is cut in mid-sentence."""
+    return cell(text) if len(text) <= LONGEST else f"[on its card]({card})"
+
+
+def verdict_of(entry: Entry) -> str:
+    """Return the verdict, and of how many audits where they differ."""
+    same = sum(Outcome(line.verdict.value) is entry.outcome for line in entry.checks)
+    several = entry.outcome in FALSE and len(entry.checks) > 1 and same < len(entry.checks)
+    return f"{entry.outcome.value} ({same} of {len(entry.checks)})" if several else entry.outcome.value
+
+
+def headline(entry: Entry) -> str:
+    """Return what is claimed and what was found, in one line."""
+    if entry.statement.settled is not None:
+        return entry.statement.settled.found
+    return found_of(entry.worst) if entry.worst is not None else ""
+
+
+def found_of(line: Line) -> str:
+    """Return what one audit found: bounds beside the claim, or what an estimate is off by."""
+    if line.found != "–":
+        return f"{line.claim} → {line.found}"
+    if not line.explanation:
+        return line.claim
+    _, apart, shown = line.explanation.rpartition("; " if line.verdict is Verdict.MISCALIBRATED else ": ")
+    if apart:
+        return f"{line.claim} → {shown.partition(', and')[0]}"
+    last = line.explanation.rpartition(". ")[2]
+    return f"{line.claim} → {last[:1].lower() if last[1:2].islower() else last[:1]}{last[1:]}"
+
+
+Draw = Callable[[str, str], Sequence[str]]
+"""From a recorded pair and output to the lines of a drawing, none where it cannot be drawn."""
+
+
+def page(record: RunRecord, paper: Paper, *, drawn: Draw = graphs) -> str:
+    """Return the page of a paper: what was read, a card per statement, and what is not audited."""
+    found = entries(record, paper)
+    cards = [entry for entry in found if entry.outcome is not Outcome.UNAUDITED]
+    rest = [entry for entry in found if entry.outcome is Outcome.UNAUDITED]
+    lines = [f"# {cell(paper.title)}", "", cell(paper.read), ""]
+    lines += table(
+        ("whose claim", "statements", "how they ended"),
+        (
+            (
+                kind.value,
+                str(sum(counter.values())),
+                ", ".join(f"{n} {outcome.value}" for outcome, n in counter.items()),
+            )
+            for kind, counter in tally(found).items()
+        ),
+    )
+    for entry in cards:
+        lines += ["", *_card(entry, paper, drawn)]
+    if rest:
+        lines += ["", "## Not audited", ""]
+        lines += table(
+            ("statement", "where", "because"),
+            (
+                (f"{cell(e.statement.claim)}{_kind(e)}", cell(e.statement.place), cell(e.statement.unaudited))
+                for e in rest
+            ),
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _kind(entry: Entry) -> str:
+    return "" if entry.statement.kind is Kind.PUBLISHED else f" ({entry.statement.kind.value})"
+
+
+def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
+    statement = entry.statement
+    yield from [f'<a id="{statement.key}"></a>', "", f"## {cell(statement.title)}: {verdict_of(entry)}", ""]
+    yield from [f"**Claim** ({statement.kind.value}; {cell(statement.place)}). {cell(statement.claim)}", ""]
+    for name, text in (
+        ("Neighbours", statement.adjacency),
+        ("Scope of the verdict", statement.scope),
+        ("How to read an output", statement.output),
+        ("Proof", statement.proof if entry.outcome is Outcome.PROVED else ""),
+    ):
+        if text:
+            yield f"- **{name}.** {cell(text)}"
+    if statement.settled is not None:
+        yield f"- **Found by arithmetic.** {cell(statement.settled.found)}. {cell(statement.settled.why)}"
+        yield f"- **Recomputed by** {code(statement.settled.test)}."
+    for line in entry.checks:
+        yield from _check(entry, line, paper, drawn)
+    yield from (f"- **Not in this record:** {code(audit)}." for audit in entry.missing)
+    for name, text in (
+        ("At the paper's own setting", statement.setting),
+        ("What holds instead", statement.instead),
+        ("Its cost", statement.cost),
+    ):
+        if text:
+            yield f"- **{name}.** {cell(text)}"
+    if paper.answers and statement.kind is Kind.PUBLISHED and entry.outcome in FALSE:
+        yield from ["", "<details><summary>To the authors</summary>", "", *answer(entry, paper), "", "</details>"]
+
+
+def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]:
+    several = len({other.row for other in entry.checks}) > 1  # a reading alone does not tell which mechanism it is of
+    name = f"{line.row}, {line.reading}" if several and line.reading else line.reading or line.row
+    inputs = f"neighbours: {line.adjacency}" if line.evidence == "accounting" else line.adjacency
+    yield f"- **{cell(name)}: {line.verdict}.** {cell(found_of(line))}; {cell(inputs)}."
+    if line.parameters:
+        yield f"  - with {'; '.join(_parameters(entry, line, paper))}"
+    if line.pair:
+        name, first, second = two_inputs(line.pair)
+        what = f"{cell(name)}: " * bool(name)
+        yield f"  - {what}first input {code(first)}, second input {code(second)}" if second else f"  - {cell(first)}"
+        if line.output:
+            yield f"  - output {code(line.output)}"
+        yield f"  - {cell(line.explanation)}"
+    elif line.proof:
+        yield f"  - {cell(line.proof)}"
+    elif line.undecided:
+        yield f"  - {cell(line.undecided)}"
+    for repair in line.repairs:
+        cost = f" Cost: {cell(repair.cost)}." if repair.cost else ""
+        yield f"  - instead, {cell(repair.reading)}: {repair.verdict}, {cell(repair.found)}. {cell(repair.statement)}{cost}"
+    yield f"  - run it again: {code(line.reproduce)}"
+    yield ""
+    yield from drawn(line.pair, line.output)
+    yield ""
+
+
+def _parameters(entry: Entry, line: Line, paper: Paper) -> Iterator[str]:
+    for name, value in line.parameters.items():
+        known = paper.meaning(entry.statement, name)
+        if known is None:
+            yield f"{cell(name)} = {cell(str(value))}"
+            continue
+        theirs = f" (paper: {cell(known.paper)})" if known.paper else ""
+        yield f"{cell(known.letter)} = {cell(str(value))}, {cell(known.meaning)}{theirs}"
+
+
+def two_inputs(pair: str) -> tuple[str, str, str]:
+    """Return the name and the two inputs of a rendered pair; '', the whole text and '' where they cannot be told apart.
+
+    >>> two_inputs("degree 1 | 0: [1] | [0]")
+    ('degree 1 | 0', '[1]', '[0]')
+    """
+    name, _, shown = pair.rpartition(": ")
+    first, bar, second = shown.partition(" | ")
+    return (name, first, second) if bar and " | " not in second else ("", pair, "")
+
+
+def to_json(record: RunRecord, papers: Sequence[Paper]) -> str:
+    """Return everything as JSON: the run, the papers with their statements, and a line for each audit."""
+    head = {"schema": SCHEMA, "root_seed": record.root_seed, "revision": record.revision, "status": record.status}
+    head |= {"audited": record.audited, **{what: number for number, what in unseen(record)}}
+    listed = [
+        {
+            "key": paper.key,
+            "title": paper.title,
+            "read": paper.read,
+            "parameters": {name: asdict(value) for name, value in paper.parameters.items()},
+            "statements": [
+                {**asdict(e.statement), "verdict": e.outcome.value, "headline": headline(e)}
+                for e in entries(record, paper)
+            ],
+        }
+        for paper in papers
+    ]
+    of = {audit: (paper.key, s.key) for paper in papers for s in paper.statements for audit in s.audits}
+    lines = [_with_statement(line, of) for line in lines_of(record)]
+    left = [line.audit for line in without_statement(record, papers)]
+    return (
+        json.dumps({**head, "papers": listed, "claims": lines, "no_statement": left}, ensure_ascii=False, indent=2)
+        + "\n"
+    )
+
+
+def _with_statement(line: Line, of: Mapping[str, tuple[str, str]]) -> dict[str, object]:
+    paper, statement = of.get(line.audit, ("", ""))
+    return {**asdict(line), "paper": paper, "statement_key": statement}

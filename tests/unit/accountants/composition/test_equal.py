@@ -1,0 +1,216 @@
+"""Composition against enumeration, the literature's numbers, and dp-accounting's privacy loss distributions."""
+
+import math
+import time
+from itertools import product
+
+import numpy as np
+import pytest
+from dp_accounting.pld import common, privacy_loss_distribution
+from flint import arb
+
+from auditdp.accountants.base import AccountantError, Soundness
+from auditdp.accountants.composition.equal import BasicComposition, OptimalComposition
+from auditdp.accountants.composition.quoted import AdvancedComposition, KairouzCorollary, corollary_budget
+from auditdp.accountants.composition.unequal import HeterogeneousComposition, _Grid
+from auditdp.claims.statements import ApproxDP
+from auditdp.mechanism.laws import precision
+
+
+def enumerated(epsilons, deltas, epsilon):
+    """δ(ε) over all 2^k answers of independent randomised responses: the definition, in balls."""
+    with precision():
+        nothing, excess = arb(1), arb(0)
+        for delta in deltas:
+            nothing *= 1 - arb(delta)
+        for signs in product((1, -1), repeat=len(epsilons)):
+            p = q = arb(1)
+            for sign, each in zip(signs, epsilons, strict=True):
+                p *= 1 / (1 + (-sign * arb(each)).exp())
+                q *= 1 / (1 + (sign * arb(each)).exp())
+            excess += (p - arb(epsilon).exp() * q).max(arb(0))
+        return float((1 - nothing * (1 - excess)).mid())
+
+
+@pytest.mark.parametrize("each", [1e-4, 0.1, 1.0, 7.0, 100.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-15, 1e-3, 0.4])
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_closed_form_is_what_enumeration_gives(each, delta, count):
+    for share in (0.0, 0.1, 1 / 3, 0.9, 0.9999, 1.0):
+        epsilon = share * count * each
+        expected = enumerated([each] * count, [delta] * count, epsilon)
+        near = 1e-60 if share < 1 else 1e-15  # there the decimal kε is meant, and not the rational
+        assert OptimalComposition(each, delta, count).delta_at(epsilon) == pytest.approx(expected, rel=1e-12, abs=near)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40, 1000])
+def test_the_closed_form_is_the_pld_of_dp_accounting(count):
+    each, delta = 0.125, 1e-9
+    one = privacy_loss_distribution.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(each, delta), value_discretization_interval=each
+    )
+    composed = one.self_compose(count, tail_mass_truncation=0)
+    for epsilon in np.linspace(0, min(count * each, 10), 17):
+        ours = OptimalComposition(each, delta, count).delta_at(float(epsilon))
+        assert ours == pytest.approx(composed.get_delta_for_epsilon(float(epsilon)), abs=1e-10)
+
+
+def test_the_curve_on_its_grid_is_the_theorem():
+    """Theorem 3.3 at ε_g = (k−2i)ε, i = 2, k = 5, written out."""
+    e, k, i = 0.3, 5, 2
+    total = sum(math.comb(k, m) * (math.exp((k - m) * e) - math.exp((k - 2 * i + m) * e)) for m in range(i))
+    assert OptimalComposition(e, 0.0, k).delta_at((k - 2 * i) * e) == pytest.approx(total / (1 + math.exp(e)) ** k)
+
+
+def test_one_mechanism_is_its_claim():
+    for epsilon in (0.0, 0.4, 0.99, 1.0, 3.0):
+        expected = ApproxDP(1.0, 1e-3).delta_at(epsilon)
+        assert OptimalComposition(1.0, 1e-3, 1).delta_at(epsilon) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("each", "delta", "target"),
+    [(1e-4, 0.0, 1e-15), (1e-3, 1e-12, 1e-5), (1.0, 0.0, 1e-6), (100.0, 1e-15, 1e-6)],
+)
+def test_a_million_mechanisms_take_less_than_a_second(each, delta, target):
+    accountant = OptimalComposition(each, delta, 10**6)
+    start = time.process_time()
+    epsilon = accountant.epsilon_at(target)
+    assert time.process_time() - start < 1.0
+    assert accountant.delta_at(epsilon) <= target < accountant.delta_at(epsilon * (1 - 1e-6))
+
+
+def test_the_limit_of_many_is_gaussian():
+    """√k ε = μ fixed: randomised response composes to μ-GDP (Dong, Roth & Su 2022, Theorem 3.5), with an error O(1/k)."""
+    from auditdp.accountants.gaussian import GaussianCurve
+
+    ours = OptimalComposition(1e-3, 0.0, 10**6).delta_at(1.0)
+    assert ours == pytest.approx(GaussianCurve(1.0).delta_at(1.0), rel=1e-3)
+
+
+def test_the_largest_epsilon_per_mechanism_spends_the_budget():
+    each = OptimalComposition.largest_epsilon(1.0, 1e-6, 70, delta_each=1e-9)
+    assert OptimalComposition(each, 1e-9, 70).delta_at(1.0) <= 1e-6
+    assert OptimalComposition(each * (1 + 1e-9), 1e-9, 70).delta_at(1.0) > 1e-6
+    with pytest.raises(AccountantError, match="use a smaller delta_each"):
+        OptimalComposition.largest_epsilon(1.0, 1e-6, 70, delta_each=1e-7)
+
+
+def test_basic_composition_is_its_statement_and_the_worst_pair_of_it():
+    assert BasicComposition(0.25, 1e-3, 4).delta_at(1.0) == pytest.approx(4e-3, rel=1e-15)
+    assert BasicComposition(0.25, 1e-3, 4).epsilon_at(4.1e-3) == pytest.approx(1.0, rel=1e-3)
+    assert BasicComposition(0.25, 1e-3, 4).delta_at(0.5) == pytest.approx(ApproxDP(1.0, 4e-3).delta_at(0.5), rel=1e-12)
+    assert BasicComposition(0.25, 1e-3, 4).epsilon_at(3.9e-3) == math.inf
+    assert BasicComposition(1.0, 0.5, 4).delta_at(7.0) == 1.0
+
+
+def test_advanced_composition_is_the_textbook_formula():
+    """Dwork & Roth (2014), Example 3.7's formula with k = 100, ε = .1, δ̃ = 1e-5."""
+    formula = 0.1 * math.sqrt(200 * math.log(1e5)) + 100 * 0.1 * math.expm1(0.1)
+    assert AdvancedComposition(0.1, 1e-8, 100).epsilon_at(1e-5 + 100 * 1e-8) == pytest.approx(formula, rel=1e-12)
+    assert AdvancedComposition(0.1, 1e-8, 100).delta_at(formula) == pytest.approx(1e-5 + 1e-6, rel=1e-9)
+    assert AdvancedComposition(0.1, 1e-8, 100).epsilon_at(1e-6) == math.inf
+    assert AdvancedComposition(0.1, 1e-8, 100).delta_at(1.0) == 1.0
+
+
+@pytest.mark.parametrize(("each", "count", "extra"), [(0.1, 100, 1e-5), (0.02, 70, 0.3), (1.0, 10, 1e-5)])
+def test_the_simplified_theorem_is_its_three_terms(each, count, extra):
+    mean, root = count * each * math.expm1(each) / (math.exp(each) + 1), each * math.sqrt(2 * count)
+    terms = [
+        count * each,
+        mean + root * math.sqrt(math.log(math.e + math.sqrt(count) * each / extra)),
+        mean + root * math.sqrt(math.log(1 / extra)),
+    ]
+    total = 1 - (1 - 1e-9) ** count * (1 - extra)
+    accountant = KairouzCorollary(each, 1e-9, count)
+    assert accountant.epsilon_at(total) == pytest.approx(min(terms), rel=1e-9)
+    assert accountant.delta_at(accountant.epsilon_at(total)) <= total
+    assert accountant.delta_at(accountant.epsilon_at(total) * (1 - 1e-6)) > total or min(terms) == terms[0]
+    assert accountant.epsilon_at(1e-12) == math.inf
+
+
+def test_the_corollary_holds_where_it_is_stated_and_far_beyond_but_not_everywhere():
+    """70 mechanisms with the corollary's budget, composed optimally: true on (0, .9], false for large ε."""
+    for epsilon in (0.05, 0.5, 0.9, 8.0):
+        for delta in (1e-3, 1e-9):
+            budget = corollary_budget(epsilon, delta, 70)
+            assert OptimalComposition(*budget, 70).epsilon_at(delta) < 0.65 * epsilon
+    budget = corollary_budget(64.0, 1e-3, 70)
+    assert OptimalComposition(*budget, 70).epsilon_at(1e-3) > 1.03 * 64
+
+
+def test_the_corollary_written_out():
+    epsilon, delta = corollary_budget(0.5, 1e-5, 16)
+    assert epsilon == pytest.approx(0.5 / (8 * math.sqrt(math.log(math.e + 5e4))))
+    assert delta == 1e-5 / 32
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "deltas"),
+    [
+        ((0.3,), (0.0,)),
+        ((0.1, 0.7), (1e-6, 0.0)),
+        ((0.1, 0.1, 0.1, 2.0, 2.0), (0.0, 1e-3, 0.0, 0.0, 1e-9)),
+        ((1e-4, 3e-2, 0.5, 0.5, 7.0, 40.0), (0.0,) * 6),
+        ((0.11, 0.13, 0.17, 0.19, 0.23, 0.29, 0.31, 0.37, 0.41), (1e-8,) * 9),
+    ],
+)
+def test_unequal_mechanisms_are_what_enumeration_gives(epsilons, deltas):
+    accountant = HeterogeneousComposition(epsilons, deltas)
+    assert accountant.soundness is Soundness.EXACT
+    for share in (0.0, 0.2, 0.5, 0.85, 0.999, 1.0):
+        epsilon = share * math.fsum(epsilons)
+        expected = enumerated(epsilons, deltas, epsilon)
+        near = 1e-60 if share < 1 else 1e-15  # there the decimal Σε is meant, and not the rational
+        assert accountant.delta_at(epsilon) == pytest.approx(expected, rel=1e-12, abs=near)
+
+
+def test_twenty_five_unequal_mechanisms_are_exact_and_the_grid_lies_just_above():
+    epsilons = tuple(0.02 + 0.01 * i for i in range(25))
+    accountant = HeterogeneousComposition(epsilons, (0.0,) * 25)
+    assert accountant.soundness is Soundness.EXACT
+    for epsilon in (0.0, 1.0, 2.5, 3.7):
+        exact = accountant.delta_at(epsilon)
+        assert exact <= _Grid.of([(e, 1) for e in epsilons]).delta_at(epsilon) <= exact * 1.05
+
+
+def test_many_unequal_mechanisms_have_an_upper_bound_close_to_equal_ones():
+    """A thousand ε from .0099 to .0101: between a thousand of the least and a thousand of the largest."""
+    epsilons = tuple(np.linspace(0.0099, 0.0101, 1000))
+    accountant = HeterogeneousComposition(epsilons, (1e-10,) * 1000)
+    assert accountant.soundness is Soundness.UPPER
+    low, high = (OptimalComposition(e, 1e-10, 1000).epsilon_at(1e-6) for e in (0.0099, 0.0101))
+    assert low < accountant.epsilon_at(1e-6) < high
+
+
+@pytest.mark.parametrize(("count", "each"), [(1000, 0.01), (200, 0.5), (100, 0.3)])
+def test_the_grid_bounds_the_exact_curve(count, each):
+    exact, grid = OptimalComposition(each, 0.0, count), _Grid.of([(each, count)])
+    for target in (0.3, 1e-3, 1e-6, 1e-12):
+        epsilon = exact.epsilon_at(target)
+        assert exact.delta_at(epsilon) <= grid.delta_at(epsilon) <= 1.2 * target + 1e-25
+
+
+def test_the_grid_is_never_lower_even_with_few_cells(monkeypatch):
+    from auditdp.accountants.composition import unequal as heterogeneous
+
+    monkeypatch.setattr(heterogeneous, "CELLS", 64)
+    epsilons = (0.05, 0.3, 0.7, 1.1, 4.0)
+    grid = _Grid.of([(e, 1) for e in epsilons])
+    exact = HeterogeneousComposition(epsilons, (0.0,) * 5)
+    for epsilon in np.linspace(0, 6.1, 50):
+        assert grid.delta_at(epsilon) >= exact.delta_at(float(epsilon))
+
+
+def test_what_describes_no_mechanism_is_refused():
+    for build in (OptimalComposition, BasicComposition, AdvancedComposition, KairouzCorollary):
+        with pytest.raises(AccountantError, match=f"{build.__name__}: expected finite epsilon > 0, got epsilon=-1"):
+            build(-1, 0.0, 3)
+        with pytest.raises(AccountantError, match="expected delta in"):
+            build(1.0, 1.2, 3)
+        with pytest.raises(AccountantError, match="expected an integer count >= 1, got count=0"):
+            build(1.0, 0.0, 0)
+    with pytest.raises(AccountantError, match="got 2 epsilons and 1 deltas"):
+        HeterogeneousComposition((1.0, 2.0), (0.0,))
+    with pytest.raises(AccountantError, match="expected finite epsilon > 0, got epsilon=inf"):
+        HeterogeneousComposition((1.0, math.inf), (0.0, 0.0))

@@ -1,0 +1,44 @@
+"""Opacus' numbers as they are, defects among them, with the version that they were seen with."""
+
+import math
+
+import pytest
+
+from auditdp.accountants.dp_sgd.opacus_sgd import OpacusGDP, OpacusPRV, OpacusRDP
+from auditdp.accountants.dp_sgd.poisson import PLDLower
+from auditdp.claims.statements import GaussianDP
+
+pytest.importorskip("opacus")
+
+TINY = (5.0, 0.001, 10)
+
+
+def test_known_values():
+    """Opacus 1.6.0: σ = 1, q = .01, 1,000 steps, δ = 1e-5."""
+    assert OpacusRDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(2.101365, abs=1e-6)
+    assert OpacusPRV(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(1.838372, abs=1e-6)
+    assert OpacusGDP(1.0, 0.01, 1000).epsilon_at(1e-5) == pytest.approx(1.617712, abs=1e-6)
+
+
+def test_the_central_limit_underestimates():
+    """The more so the less noise there is: σ = .6, q = .001, 1,000 steps."""
+    for parameters in ((1.0, 0.01, 1000), (0.6, 0.001, 1000)):
+        assert OpacusGDP(*parameters).epsilon_at(1e-5) < 0.9 * PLDLower(*parameters).epsilon_at(1e-5)
+    assert OpacusGDP(0.6, 0.001, 1000).epsilon_at(1e-5) < 0.31 * PLDLower(0.6, 0.001, 1000).epsilon_at(1e-5)
+
+
+def test_tiny_losses_are_reported_as_opacus_reports_them():
+    """Opacus 1.6.0 gives negative numbers where ε is nearly zero, and its central limit raises."""
+    assert OpacusRDP(*TINY).epsilon_at(0.05) < 0
+    assert OpacusPRV(*TINY).epsilon_at(0.05) < 0
+    with pytest.raises(ValueError, match="different signs"):
+        OpacusGDP(*TINY).epsilon_at(0.05)
+
+
+def test_delta_is_the_inverse():
+    assert OpacusRDP(1.0, 0.01, 1000).delta_at(2.1013652716) == pytest.approx(1e-5, rel=1e-6)
+    prv = OpacusPRV(1.0, 0.1, 10)
+    assert prv.epsilon_at(prv.delta_at(1.5)) == pytest.approx(1.5, abs=1e-6)
+    gdp = OpacusGDP(1.0, 0.01, 1000)
+    assert gdp.delta_at(gdp.epsilon_at(1e-5)) == pytest.approx(1e-5, rel=1e-6)
+    assert gdp.delta_at(1.0) == GaussianDP(0.01 * math.sqrt(1000 * math.expm1(1.0))).delta_at(1.0)

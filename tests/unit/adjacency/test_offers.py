@@ -1,0 +1,131 @@
+"""What adjacencies offer beside listed pairs: of ours, of others that offer nothing, and of some that are wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from auditdp import AnyValues, Audit, Box, EdgeDP, Pair, PureDP
+from auditdp.adjacency import as_adjacency
+from auditdp.adjacency.offers import offers
+from auditdp.adjacency.sized import of_size
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.errors import AdjacencyError
+from auditdp.evidence.exact.evidence import exact_evidence
+from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
+from auditdp.mechanism.laws import FiniteLaw
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import Verdict
+
+
+class Least:
+    """Numbers one apart: only what every adjacency has."""
+
+    name = "numbers one apart"
+
+    def check(self, pair):
+        if abs(pair.data - pair.neighbour) != 1:
+            raise AdjacencyError(f"{pair} are not one apart")
+
+    def pairs(self):
+        return [Pair(1, 0), Pair(3, 2)]
+
+    def exhaustive(self):
+        return None
+
+
+def having(**attributes):
+    return type("More", (Least,), attributes)()
+
+
+def test_an_adjacency_may_offer_nothing_but_its_pairs():
+    offered = offers(Least())
+    assert (offered.generated, offered.wide, offered.corner_cases, offered.remedy) == (None, None, None, "")
+
+
+def test_what_ours_offer():
+    box, edges, values = offers(Box(0.0, 1.0)), offers(EdgeDP(4)), offers(AnyValues((0.5, 1.5)))
+    assert box.generated is not None
+    assert box.wide is not None
+    assert all(isinstance(pair, Pair) for pair in box.corner_cases)
+    assert edges.wide is not None
+    assert edges.corner_cases is None
+    assert values.wide is None
+    assert "finite=True" in values.remedy
+    assert offers(of_size(AnyValues(((0.5,), (1.5,))), 1)).remedy == values.remedy
+
+
+@pytest.mark.parametrize(
+    ("attributes", "name", "message"),
+    [
+        ({"strategy": st.just(Pair(1, 0))}, "generated", "a method strategy"),
+        ({"strategy": lambda self: [Pair(1, 0)]}, "generated", "strategy.. to return a Hypothesis strategy"),
+        ({"wide": lambda self: Pair(1, 0)}, "wide", "wide.. to return a Hypothesis strategy"),
+        ({"corner_cases": lambda self: [(1, 0)]}, "corner_cases", "corner_cases.. to return a list of Pair"),
+        ({"corner_cases": [Pair(1, 0)]}, "corner_cases", "a method corner_cases"),
+    ],
+)
+def test_what_is_no_such_method_is_refused_by_name(attributes, name, message):
+    with pytest.raises(AdjacencyError, match=f"numbers one apart: expected {message}.*, got .*correct or rename it"):
+        getattr(offers(having(**attributes)), name)
+
+
+class Answer:
+    """Releases its input up to noise of one of three values, and has the law and the query of that."""
+
+    name, sensitivity, norm = "answer", 2, "l1"
+
+    def __call__(self, data, size, *, rng):
+        return data + rng.integers(0, 3, size)
+
+    def query(self, data, rng):
+        return data
+
+    def distribution(self, data):
+        return FiniteLaw(np.arange(data, data + 3), [1 / 3] * 3)
+
+
+def test_evidence_needs_no_strategy():
+    exact = exact_evidence(Answer(), PureDP(1.0), Least())
+    assert exact.verdict is Verdict.VIOLATED
+    assert exact.counterexample.pair == "1 | 0"
+    calibrated = sensitivity_evidence(Answer(), Least(), streams=lambda purpose, batch: stream(0, purpose, batch))
+    assert calibrated.verdict is Verdict.NOT_REFUTED
+    assert calibrated.details.pairs_compared == 2
+    whole = run_audit(Audit(Answer(), claim=PureDP(1.0), pairs=Least()), Settings(alpha=0.05, calls=2_000, root_seed=0))
+    assert whole.verdict is Verdict.VIOLATED
+
+
+def test_pairs_of_a_size_generate_nothing_where_the_adjacency_does_not():
+    class Texts(Least):
+        def check(self, pair):
+            pass
+
+        def pairs(self):
+            return [Pair("ab", "a"), Pair("abc", "ab")]
+
+    sized = of_size(Texts(), 2)
+    assert [str(pair) for pair in sized.pairs()] == ["'abc' | 'ab'"]
+    assert sized.strategy().is_empty
+    assert sized.wide().is_empty
+    assert sized.corner_cases() == []
+
+    def first(data, size, *, rng):
+        return np.full(size, len(data)) + rng.laplace(scale=1.0, size=size)
+
+    audit = Audit(first, claim=PureDP(1.0), pairs=sized, evidence=["game"])
+    assert run_audit(audit, Settings(alpha=0.05, calls=20_000, root_seed=0)).verdict is Verdict.NOT_REFUTED
+
+
+def test_an_adjacency_that_lacks_a_part_is_told_which():
+    class Unfinished:
+        name = "unfinished"
+
+        def check(self, pair):
+            pass
+
+        def pairs(self):
+            return []
+
+    with pytest.raises(AdjacencyError, match="but no exhaustive, which every adjacency has"):
+        as_adjacency(Unfinished())

@@ -1,0 +1,236 @@
+"""The search: what it finds, what it costs, and that neither the process nor the folder it runs in changes it."""
+
+import math
+import random
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditdp.adjacency import EdgeLDP
+from auditdp.adjacency.search import maximise, smallest
+from auditdp.errors import AuditError, MechanismError, Timeout
+
+NUMBERS = st.integers(0, 10**6)
+PEAK = 777_777
+
+
+def nearness(x):
+    return -abs(x - PEAK)
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, function):
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, value):
+        self.calls += 1
+        return self.function(value)
+
+
+def test_the_largest_score_comes_first_and_every_value_once():
+    found = maximise(NUMBERS, nearness, examples=200, seed=0)
+    assert [score for score, _ in found] == sorted((nearness(x) for _, x in found), reverse=True)
+    assert set(Counter(x for _, x in found).values()) == {1}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_slope_is_climbed_to_its_top(seed):
+    """400 uniform draws would meet the peak with probability 0.04%."""
+    assert maximise(NUMBERS, nearness, examples=400, seed=seed)[0] == (0.0, PEAK)
+
+
+def test_pairs_are_told_apart_by_what_they_hold():
+    """EdgeLDP(3) has four pairs, in two orders each."""
+    found = maximise(EdgeLDP(3).strategy(), lambda pair: pair.data.sum(), examples=100, seed=0)
+    assert len(found) == 8
+    frozen = maximise(st.tuples(EdgeLDP(3).strategy(), st.integers(0, 1)), lambda drawn: drawn[1], examples=200, seed=0)
+    assert len(frozen) == 16
+
+
+@pytest.mark.parametrize("examples", [1, 7, 50, 200])
+def test_the_score_is_asked_for_no_more_often_than_allowed(examples):
+    score = Counted(nearness)
+    maximise(NUMBERS, score, examples=examples, seed=0)
+    assert 1 <= score.calls <= examples
+
+
+def test_what_cannot_be_scored_is_left_out():
+    def score(x):
+        if x % 4 == 0:
+            raise MechanismError("not on this input")
+        return (-math.inf, math.nan, x)[x % 4 - 1]
+
+    found = maximise(st.integers(0, 20), score, examples=100, seed=0)
+    assert [x for _, x in found] == [19, 15, 11, 7, 3]
+
+
+def test_an_infinite_score_comes_first():
+    found = maximise(st.integers(0, 20), lambda x: math.inf if x == 13 else x, examples=100, seed=0)
+    assert found[:2] == [(math.inf, 13), (20, 20)]
+
+
+def test_if_no_value_can_be_scored_the_reason_is_raised():
+    def score(x):
+        raise MechanismError(f"the mechanism raised on {x}")
+
+    with pytest.raises(MechanismError, match="the mechanism raised on 0"):
+        maximise(NUMBERS, score, examples=20, seed=0)
+
+
+def test_nothing_to_generate_is_nothing_found():
+    assert maximise(st.nothing(), nearness, examples=20, seed=0) == []
+    assert maximise(st.integers().filter(lambda x: False), nearness, examples=20, seed=0) == []
+    assert smallest(st.nothing(), bool, examples=20, seed=0) is None
+
+
+@pytest.mark.parametrize("raised", [ZeroDivisionError, KeyboardInterrupt, Timeout])
+@pytest.mark.parametrize(
+    "search", [maximise, smallest, lambda *args, **kwargs: smallest(args[0], bool, score=args[1], **kwargs)]
+)
+def test_any_other_error_ends_the_search_at_once(search, raised):
+    def fails(x):
+        raise raised
+
+    fails = Counted(fails)
+    with pytest.raises(raised) as caught:
+        search(NUMBERS, fails, examples=20, seed=0)
+    assert fails.calls == 1
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("strategy", "holds", "simplest"),
+    [
+        (NUMBERS, lambda x: x >= 123_456, 123_456),
+        (st.integers(), lambda x: x * x > 1000, 32),
+        (st.lists(st.integers(0, 10**4)), lambda xs: sum(xs) >= 1000, [1000]),
+        (st.lists(st.booleans(), min_size=5, max_size=5), lambda xs: sum(xs) >= 2, [False] * 3 + [True] * 2),
+    ],
+)
+def test_what_holds_is_shrunk(strategy, holds, simplest):
+    assert smallest(strategy, holds, examples=200, seed=0) == simplest
+
+
+def test_a_pair_is_shrunk_in_the_order_of_its_strategy():
+    """Of the lists of 11 bits in which at least 4 become at least 5, the last four ones are the simplest."""
+    pair = smallest(EdgeLDP(12).strategy(), lambda p: p.neighbour.sum() >= 4, examples=200, seed=0)
+    assert pair.neighbour.tolist() == [0] * 7 + [1] * 4
+    assert np.abs(pair.data - pair.neighbour).tolist() == [1] + [0] * 10
+
+
+def test_nothing_that_holds_gives_the_start():
+    assert smallest(NUMBERS, lambda x: x > 10**6, examples=50, seed=0) is None
+    assert smallest(NUMBERS, lambda x: x > 10**6, examples=50, seed=0, start=2 * 10**6) == 2 * 10**6
+    assert smallest(NUMBERS, lambda x: x >= 10, examples=50, seed=0, start=10**6) == 10
+
+
+@pytest.mark.parametrize("examples", [1, 5, 20, 100])
+def test_shrinking_stops_at_its_cap_with_the_simplest_so_far(examples):
+    seen = []
+
+    def holds(xs):
+        held = sum(x % 7 == 3 for x in xs) >= 3
+        seen.append((held, xs))
+        return held
+
+    found = smallest(st.lists(st.integers(0, 10**9), min_size=8, max_size=30), holds, examples=examples, seed=1)
+    assert len(seen) <= 2 * examples
+    assert found == next((xs for held, xs in reversed(seen) if held), None)
+
+
+def rare(x):
+    return abs(x - PEAK) < 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_score_leads_to_what_is_rare(seed):
+    """Three values of a million: 400 uniform draws meet one with probability 0.12%."""
+    assert smallest(NUMBERS, rare, examples=400, seed=seed) is None
+    assert rare(smallest(NUMBERS, rare, score=nearness, examples=400, seed=seed))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_was_found_by_its_score_is_found_again(seed):
+    """The documented promise: the same strategy, score, examples and seed take the same path."""
+
+    def score(x):
+        return math.nan if x % 3 == 0 else nearness(x)
+
+    best = maximise(NUMBERS, score, examples=60, seed=seed)[0][0]
+    again = smallest(NUMBERS, lambda x: score(x) >= best, score=score, examples=60, seed=seed)
+    assert score(again) >= best
+
+
+def test_an_answer_that_changes_gives_the_last_value_that_held():
+    calls = Counted(lambda x: calls.calls == 5)
+    held = []
+    found = smallest(NUMBERS, lambda x: calls(x) and (held.append(x) or True), examples=50, seed=0)
+    assert held == [found]
+
+
+@pytest.mark.parametrize("examples", [0, -3])
+def test_a_search_needs_examples(examples):
+    with pytest.raises(AuditError, match=f"examples={examples}"):
+        maximise(NUMBERS, nearness, examples=examples, seed=0)
+
+
+def test_the_seed_is_what_makes_a_difference():
+    one, again, other = (maximise(NUMBERS, lambda x: 0, examples=30, seed=seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+def test_global_randomness_is_as_before():
+    before, numpy_before = random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    maximise(NUMBERS, nearness, examples=50, seed=0)
+    assert random.getstate() == before
+    assert np.random.get_state()[1].tolist() == numpy_before  # noqa: NPY002
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 100))
+def test_it_can_be_used_inside_a_test_with_hypothesis(low):
+    assert smallest(NUMBERS, lambda x: x >= low, examples=50, seed=0) == low
+
+
+SCRIPT = """
+    import sys
+    sys.path.insert(0, {folder!r})
+    {load}
+    from hypothesis import settings, strategies as st
+    from auditdp.adjacency.search import maximise, smallest
+    settings.register_profile("theirs", derandomize=True, max_examples=3, print_blob=True)
+    settings.load_profile("theirs")
+    found = maximise(st.tuples(st.integers(), st.floats(), st.binary()), lambda v: v[0] % 1000, examples=300, seed=7)
+    small = smallest(st.lists(st.integers()), lambda xs: sum(xs) >= 1000, examples=100, seed=7)
+    sys.stderr.write(repr((found, small)))
+"""
+
+
+def test_neither_the_process_nor_its_folder_matters(tmp_path):
+    """Hypothesis would draw the constants of local modules, keep them in a folder, and follow the loaded profile."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "local.py").write_text("CONSTANTS = " + repr([10**6 + k for k in range(200)]))
+    told = []
+    for name, load in (("a", ""), ("b", "import local"), ("c", "import local")):
+        folder = tmp_path / name
+        folder.mkdir()
+        script = textwrap.dedent(SCRIPT).format(folder=str(code), load=load)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script], cwd=folder, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == ""
+        assert list(folder.iterdir()) == []
+        told.append(done.stderr)
+    assert told[0] == told[1] == told[2]
+    assert "1000" in told[0]

@@ -1,0 +1,116 @@
+"""Claims that depend on how many records there are, and the pairs that they are about."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from auditdp import assert_private
+from auditdp.adjacency import AnyValues, Pair, Records, Rows, as_adjacency
+from auditdp.adjacency.sized import OfSize, records
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.betting.pairs import can_search
+from auditdp.claims.statements import ApproxDP, PureDP
+from auditdp.errors import AdjacencyError, CollectionError, PrivacyViolation
+from auditdp.record.results import Verdict
+
+DIGITS = st.integers(0, 9)
+
+
+def squared(n):
+    return ApproxDP(1.0, 1 / n**2)
+
+
+def one_of_them(data, rng):
+    """Publish a record: with n records, whoever replaces one is seen with probability 1/n."""
+    return data[rng.integers(len(data))]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "n"),
+    [
+        (Rows(DIGITS, "replace", least=3, most=3), 3),
+        (Rows(DIGITS, "add/remove", least=4, most=5), 4),
+        (Records(6, (0.0, 1.0)), 6),
+        ([((0, 0), (0, 1)), ((0, 0), (0, 0, 5))], 2),
+        (Pair("abc", "abcd"), 3),
+    ],
+)
+def test_n_is_the_size_of_the_smaller_input(pairs, n):
+    audit = Audit(one_of_them, squared, pairs)
+    assert audit.claim == ApproxDP(1.0, 1 / n**2)
+    adjacency = as_adjacency(audit.pairs)
+    assert f"n = {n} in the smaller input" in adjacency.name
+    assert adjacency.pairs()
+    assert {records(pair) for pair in adjacency.pairs()} == {n}
+    for pair in adjacency.pairs():
+        adjacency.check(pair)
+    assert can_search(adjacency) == can_search(as_adjacency(pairs))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "options", "said"),
+    [
+        (Rows(DIGITS, "replace", most=4), {}, "give pairs of one size, such as Rows(..., 'replace', least=n, most=n)"),
+        ([([0], [1]), ([0, 0], [0, 1])], {}, "the smaller inputs of the pairs have [1, 2]"),
+        ([([0], [1])], {"play": [Pair([0, 0], [0, 1])]}, "the smaller inputs of the pairs have [1, 2]"),
+        (Rows(DIGITS, "add/remove", least=0, most=1), {}, "claim(0), for 0 records, raised ZeroDivisionError"),
+        (None, {}, "a claim for each number of records needs pairs="),
+    ],
+)
+def test_where_there_is_no_one_claim_nothing_is_audited(pairs, options, said):
+    with pytest.raises(CollectionError) as raised:
+        Audit(one_of_them, squared, pairs, **options)
+    assert said in str(raised.value)
+
+
+def test_inputs_without_records_and_what_is_no_claim_are_refused():
+    with pytest.raises(AdjacencyError, match="expected two inputs with a number of records"):
+        Audit(one_of_them, squared, AnyValues((0, 1)))
+    with pytest.raises(CollectionError, match=r"expected a claim such as PureDP\(1\.0\), got claim=0\.25"):
+        Audit(one_of_them, lambda n: 1 / n**2, [([0, 0], [0, 1])])
+    with pytest.raises(CollectionError, match="got the class PureDP"):
+        Audit(one_of_them, PureDP, [([0, 0], [0, 1])])
+
+
+WHOLE = Rows(DIGITS, "add/remove", least=1, most=6)
+SIZED = OfSize(WHOLE, 2)
+
+
+@settings(max_examples=40)
+@given(st.one_of(SIZED.strategy(), SIZED.wide()))
+def test_generated_pairs_are_of_that_size(pair):
+    SIZED.check(pair)
+    assert sorted([len(pair.data), len(pair.neighbour)]) == [2, 3]
+
+
+def test_corner_cases_are_of_that_size_and_others_are_refused():
+    assert {records(pair) for pair in SIZED.corner_cases()} == {2} < {records(pair) for pair in WHOLE.corner_cases()}
+    with pytest.raises(AdjacencyError, match="the smaller input has 3 records"):
+        SIZED.check(Pair([1, 2, 3], [1, 2, 3, 4]))
+    with pytest.raises(AdjacencyError, match="expected one"):
+        SIZED.check(Pair([1, 2], [3, 4, 5]))
+
+
+@pytest.mark.parametrize(
+    ("claim", "pairs", "verdict"),
+    [
+        (squared, [([0] * 5, [0, 0, 0, 0, 1])], Verdict.VIOLATED),
+        (lambda n: ApproxDP(1.0, 1 / n), Rows(DIGITS, "replace", least=5, most=5), Verdict.NOT_REFUTED),
+    ],
+)
+def test_an_audit_of_such_a_claim_says_what_it_is_and_of_how_many_records(claim, pairs, verdict):
+    audit = Audit(one_of_them, claim, pairs, evidence=["game"])
+    result = run_audit(audit, Settings(0.01, 4_000, 1))
+    assert result.verdict is verdict
+    assert result.claim is not None
+    assert result.claim.delta == claim(5).delta
+    assert "n = 5 in the smaller input" in result.claim.adjacency
+
+
+def test_an_assertion_takes_such_a_claim():
+    with pytest.raises(PrivacyViolation, match=r"one_of_them is not \(1, 0\.04\)-DP"):
+        assert_private(one_of_them, squared, [([0] * 5, [0] * 4 + [1])], calls=4_000)

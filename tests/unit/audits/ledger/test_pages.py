@@ -1,0 +1,230 @@
+"""The pages of the ledger: an overview, a page a paper, an answer to authors, and nothing that a text could break."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from auditdp.errors import ConfigurationError
+from auditdp.record.results import Counterexample, Published, Verdict
+from auditdp.report.markdown import cell, code, graphs
+from audits.ledger.entries import Outcome, entries, tally, without_statement
+from audits.ledger.pages import found_of, overview, page, to_json, two_inputs
+from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
+
+EVIL = "<b>x</b>|`y` \x1b[31m[a](http://b)\n# *z*"
+
+
+@pytest.fixture
+def listed(record):
+    """A record in which a violated, a certified and a clean audit are listed, the second as a repair of the first."""
+    violated = next(r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample)
+    certified = next(r for r in record.results if r.verdict is Verdict.CERTIFIED)
+    clean = next(r for r in record.results if r.verdict is Verdict.NOT_REFUTED)
+    published = {
+        violated.id: Published("row", "as deployed"),
+        certified.id: Published("row", "repaired", violated.id, cost="twice the noise"),
+        clean.id: Published("row", "as stated"),
+    }
+    results = [replace(r, published=published.get(r.id)) for r in record.results]
+    return replace(record, results=results), violated, certified, clean
+
+
+def statement(key, *, audits=(), **more):
+    """A statement with all that is required."""
+    return Statement(
+        **{
+            "key": key,
+            "title": key,
+            "kind": Kind.PUBLISHED,
+            "claim": "It is ε-DP.",
+            "place": "Section 1",
+            "audits": audits,
+            **more,
+        }
+    )
+
+
+def paper(*statements):
+    return Paper("p", "A paper", "Read.", statements, {"epsilon": Parameter("ε", "the budget", "1")})
+
+
+def test_a_proof_makes_a_certificate_or_a_clean_game_a_proved_statement_and_no_violation(listed):
+    record, violated, certified, clean = listed
+    found = entries(
+        record,
+        paper(
+            statement("a", audits=(certified.id,)),
+            statement("b", audits=(clean.id,), proof="by hand"),
+            statement("c", audits=(violated.id,), proof="by hand"),
+        ),
+    )
+    assert [e.outcome for e in found] == [Outcome.CERTIFIED, Outcome.PROVED, Outcome.VIOLATED]
+
+
+def test_the_worst_audit_decides_and_a_missing_one_is_said(listed):
+    record, violated, certified, _ = listed
+    both, gone = entries(
+        record, paper(statement("a", audits=(certified.id, violated.id)), statement("b", audits=("x::y",)))
+    )
+    assert (both.outcome, both.worst.audit) == (Outcome.VIOLATED, violated.id)
+    assert (gone.outcome, gone.missing) == (Outcome.MISSING, ["x::y"])
+    text = overview(record, [paper(gone.statement)])
+    assert "**Partial: 1 audit of the lines below did not run.**" in text
+
+
+def test_kinds_are_counted_apart(listed):
+    record, violated, certified, _ = listed
+    found = entries(
+        record,
+        paper(
+            statement("a", audits=(violated.id,)),
+            statement("b", audits=(certified.id,), kind=Kind.DERIVED),
+            statement("c", unaudited="nobody could"),
+        ),
+    )
+    assert tally(found) == {
+        Kind.PUBLISHED: {Outcome.VIOLATED: 1, Outcome.UNAUDITED: 1},
+        Kind.DERIVED: {Outcome.CERTIFIED: 1},
+    }
+
+
+def test_arithmetic_settles_a_statement(listed):
+    record, *_ = listed
+    false = Settled(Verdict.VIOLATED, "1 → 2", "because", "tests/x.py::test")
+    text = page(record, paper(statement("a", settled=false, instead="2 holds.")))
+    assert "VIOLATED" in text
+    assert "1 → 2" in text
+    assert "What holds instead" in text
+
+
+def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(listed):
+    record, violated, *_ = listed
+    shown = replace(violated, counterexample=Counterexample("name: [0] | [1]", "probabilities .1 and .2", "[7]"))
+    record = replace(record, results=[shown if r.id == violated.id else r for r in record.results])
+    record = replace(
+        record,
+        results=[
+            replace(r, published=Published("row", "as deployed")) if r.id == violated.id else r for r in record.results
+        ],
+    )
+    text = page(record, paper(statement("a", audits=(violated.id,), instead="Less.", setting="worse there")))
+    for part in (
+        "first input `[0]`, second input `[1]`",
+        "output `[7]`",
+        "twice the noise",
+        f"  - run it again: `{violated.reproduce}`",
+    ):
+        assert part in text
+    assert "Dear authors of A paper," in text
+    assert "What would change our mind" in text
+
+
+def test_nobody_is_written_to_about_what_they_do_not_state(listed):
+    record, violated, *_ = listed
+    assert "Dear authors" not in page(
+        record, paper(statement("a", audits=(violated.id,), kind=Kind.AMBIGUOUS, instead="x"))
+    )
+
+
+def test_the_overview_links_to_the_cards(listed):
+    record, violated, *_ = listed
+    one = paper(statement("a", audits=(violated.id,), instead="Less."), statement("b", unaudited="why not"))
+    text = overview(record, [one])
+    assert "[a](claims/p.md#a)" in text
+    assert '<a id="a"></a>' in page(record, one)
+    assert "## A paper ([its page](claims/p.md), 1 more not audited)" in text
+    assert "why not" in page(record, one)
+
+
+def test_a_cell_of_the_overview_has_a_whole_text_or_a_link_to_the_card(listed):
+    record, violated, *_ = listed
+    short, long = "half of the noise keeps ε. " * 4, "half of the noise keeps ε. " * 5
+    one = paper(
+        statement("a", audits=(violated.id,), place=long, instead=short),
+        statement("b", settled=Settled(Verdict.VIOLATED, long, "because", "tests/x.py::test"), instead=long),
+    )
+    first, second = (row for row in overview(record, [one]).splitlines() if row.startswith("| ["))
+    assert "| [on its card](claims/p.md#a) |" in first
+    assert short.strip() in first
+    assert second.count("[on its card](claims/p.md#b)") == 2
+    assert "…" not in first + second
+
+
+def test_what_an_output_shows_over_all_outputs_is_said_and_not_all_of_its_explanation(listed):
+    record, violated, *_ = listed
+    said = (
+        "This output has probability 1 on the first input and 0 on the second. Over all outputs ε = ∞ and δ(0.25) = 1"
+    )
+    evidence = [replace(e, epsilon_lower=None, epsilon_upper=None) for e in violated.evidence]
+    changed = replace(
+        violated,
+        evidence=evidence,
+        counterexample=Counterexample("[0] | [1]", said, "[7]"),
+        published=Published("row"),
+    )
+    (entry,) = entries(replace(record, results=[changed]), paper(statement("a", audits=(violated.id,), instead="x")))
+    assert found_of(entry.worst).endswith("→ over all outputs ε = ∞ and δ(0.25) = 1")
+
+
+def test_texts_are_shown_as_they_are(listed):
+    record, violated, *_ = listed
+    one = Paper(
+        "p", EVIL, EVIL, [statement("a", audits=(violated.id,), claim=EVIL, place=EVIL, instead=EVIL, setting=EVIL)]
+    )
+    for text in (overview(record, [one]), page(record, one)):
+        assert "<b>" not in text
+        assert "\x1b" not in text
+        assert "http:" not in text
+    rows = [line for line in overview(record, [one]).splitlines() if line.startswith("| [a]")]
+    assert rows[0].replace("\\|", "").count("|") == 6
+
+
+def test_cells_and_code_stay_on_one_line():
+    assert cell(EVIL) == "&lt;b&gt;x&lt;/b&gt;\\|\\`y\\` \\\\x1b\\[31m\\[a\\](http&#58;//b) # \\*z\\*"
+    assert code("a`\nb|") == "`a' b|`"
+    assert cell("- a") == "\\- a"
+
+
+def test_graphs_are_drawn_and_nothing_else():
+    lines = graphs("1 | 0 edges: 3 nodes, edges 01 12 | 3 nodes, no edges")
+    assert graphs("3 nodes, edges 01 12 | 3 nodes, edges none") == lines
+    assert [line.strip() for line in lines if "---" in line] == ["a0 --- a1", "a1 --- a2"]
+    assert graphs("[0] | [1]") == []
+
+
+def test_inputs_that_cannot_be_told_apart_are_shown_together():
+    assert two_inputs("a: 1 | 2") == ("a", "1", "2")
+    assert two_inputs("no bar") == ("", "no bar", "")
+
+
+def test_a_violation_is_rounded_down(listed):
+    record, violated, *_ = listed
+    evidence = [replace(e, epsilon_lower=1.31289, epsilon_upper=1.31289) for e in violated.evidence]
+    record = replace(record, results=[replace(violated, evidence=evidence, published=Published("row"))])
+    (entry,) = entries(record, paper(statement("a", audits=(violated.id,), instead="x")))
+    assert "1.312 ≤ ε" in found_of(entry.worst)
+
+
+def test_json_keeps_statements_and_lines(listed):
+    record, violated, certified, clean = listed
+    stored = json.loads(to_json(record, [paper(statement("a", audits=(violated.id,), instead="x"))]))
+    assert stored["schema"] == 2
+    assert stored["papers"][0]["statements"][0]["verdict"] == "VIOLATED"
+    lines = {line["audit"]: line for line in stored["claims"]}
+    assert (lines[violated.id]["paper"], lines[violated.id]["statement_key"]) == ("p", "a")
+    assert set(lines) == {violated.id, certified.id, clean.id}
+    assert stored["no_statement"] == [clean.id]
+
+
+def test_an_audit_may_not_stand_under_two_statements(listed):
+    record, violated, *_ = listed
+    twice = paper(statement("a", audits=(violated.id,)), statement("b", audits=(violated.id,)))
+    with pytest.raises(ConfigurationError, match="stands under two statements"):
+        without_statement(record, [twice])
+
+
+@pytest.mark.parametrize("more", [{}, {"audits": ("x::y",), "unaudited": "no"}])
+def test_a_statement_is_looked_at_in_one_way(more):
+    with pytest.raises(ConfigurationError, match="exactly one of audits, settled and unaudited"):
+        statement("a", **more)

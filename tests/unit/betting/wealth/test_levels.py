@@ -1,0 +1,61 @@
+"""The grid of levels, and the chain of those that were crossed."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditdp.betting.wealth.levels import GRID_LIMITS, ROUNDING_SLACK, Levels, level_grid
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+
+
+@pytest.mark.parametrize("level", [1e-5, 1e-3, 0.1, 1.0, 7.3, 64.0, 200.0])
+@pytest.mark.parametrize("kind", [PureDP, lambda v: ApproxDP(v, 0.1), GaussianDP], ids=["pure", "approx", "gaussian"])
+def test_the_grid_holds_the_claim_and_covers_its_range(kind, level):
+    claim = kind(level)
+    levels = level_grid(claim)
+    assert (levels == claim.level).sum() == 1
+    assert (np.diff(levels) > 0).all()
+    assert levels[1:] / levels[:-1] == pytest.approx(1.01, rel=1e-9)
+    assert levels[0] <= max(GRID_LIMITS[0], level)
+    assert levels[-1] >= min(GRID_LIMITS[1], level)
+    assert levels[-1] >= level
+
+
+paths = st.lists(st.lists(st.floats(-50, 50) | st.just(-math.inf), min_size=4, max_size=4), min_size=1, max_size=6)
+
+
+@given(paths, st.floats(1e-12, 0.99), st.floats(1e-12, 0.99))
+def test_the_bound_is_the_chain_of_what_was_ever_crossed(path, alpha, other):
+    values = np.array([0.5, 1.0, 2.0, 3.0])
+    levels, bounds = Levels(values), []
+    for wealth in path:
+        levels.reach(np.array(wealth))
+        bounds.append(levels.bound(alpha))
+    bound = 0.0
+    for level, wealth in zip(values, np.array(path).T, strict=True):
+        if max(0.0, *wealth) < math.log(1 / alpha) + ROUNDING_SLACK:
+            break
+        bound = level
+    assert bounds[-1] == bound
+    assert bounds == sorted(bounds), "what was crossed stays crossed"
+    assert levels.bound(min(alpha, other)) <= levels.bound(max(alpha, other))
+    assert levels.crossed(alpha) == np.searchsorted(values, bound, side="right")
+
+
+def test_levels_that_are_not_crossed_end_the_chain():
+    levels = Levels(np.array([1.0, 2.0, 3.0]))
+    levels.reach(np.array([5.0, 2.9, 5.0]))
+    assert (levels.bound(0.05), levels.crossed(0.05)) == (1.0, 1)
+    levels.reach(np.array([0.0, 3.0, 0.0]))
+    assert (levels.bound(0.05), levels.crossed(0.05)) == (3.0, 3)
+
+
+def test_rounding_goes_towards_the_claim():
+    levels = Levels(np.array([1.0]))
+    levels.reach(np.array([math.log(20)]))
+    assert levels.bound(0.05) == 0.0
+    levels.reach(np.array([math.log(20) + 2 * ROUNDING_SLACK]))
+    assert levels.bound(0.05) == 1.0

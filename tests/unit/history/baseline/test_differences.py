@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from auditdp.errors import ConfigurationError
+from auditdp.history.baseline.differences import Kind, differences
+from auditdp.history.baseline.entries import Accepted, covered, entry_of, rounded_down
+from auditdp.history.baseline.update import updated
+from auditdp.record.results import (
+    AuditResult,
+    ClaimRecord,
+    ControlResult,
+    Evidence,
+    Fate,
+    LedgerEntry,
+    MutantResult,
+    Mutation,
+    RunRecord,
+    Verdict,
+)
+from auditdp.report.ci.judged import Level, judged
+from auditdp.report.ci.sarif import rule_of
+
+TODAY = date(2026, 6, 1)
+CLAIM = ClaimRecord("PureDP", "1-DP", "value LDP", epsilon=1.0)
+ID = "audits/audit_a.py::one"
+
+
+def audit(verdict=Verdict.NOT_REFUTED, identifier=ID, **changes):
+    result = AuditResult(
+        id=identifier,
+        verdict=verdict,
+        summary=f"it ended {verdict}",
+        claim=CLAIM,
+        evidence=[Evidence("game", verdict, "…"), Evidence("counting", Verdict.NOT_REFUTED, "…")],
+        epsilon_lower=0.813,
+        calls=62_517,
+        controls=[ControlResult("Twin(2)", Verdict.VIOLATED)],
+        reproduce="auditdp run …",
+    )
+    return replace(result, **changes)
+
+
+def twin(factor):
+    return ControlResult(f"Twin({factor})", Verdict.VIOLATED)
+
+
+def counted(epsilon, delta, least=None, most=None, *, calls=12_500):
+    details = {"delta_upper": delta, "event_at_least": least, "event_at_most": most}
+    shown = Evidence("counting", Verdict.NOT_REFUTED, "…", epsilon_upper=epsilon, calls=calls, details=details)
+    return audit(evidence=[audit().evidence[0], shown], calls=50_000 + calls)
+
+
+UNDECIDED = audit(
+    Verdict.INCONCLUSIVE, controls=[ControlResult("Twin(2)", Verdict.NOT_REFUTED, blind=["game"])], lacking=48_000
+)
+
+
+def run(*results, status="complete", planned=(), **arguments):
+    names = [result.id for result in results] + list(planned)
+    return RunRecord(
+        root_seed=1,
+        status=status,
+        arguments={"paths": ["audits"], **arguments},
+        versions={},
+        revision="",
+        device="",
+        alpha_ledger=[LedgerEntry(name, "", 0.01) for name in names if "::" in name],
+        results=list(results),
+    )
+
+
+def known(*results, **accepted):
+    return {result.id: entry_of(result, accepted.get("accepted")) for result in results}
+
+
+def compared(entries, record, today=TODAY):
+    found = differences(entries, record, covered=covered(record), today=today)
+    return [(difference.kind, difference.audit) for difference in found]
+
+
+def test_the_same_run_differs_in_nothing():
+    results = [
+        audit(verdict, f"{ID}_{k}")
+        for k, verdict in enumerate(Verdict)
+        if verdict.value not in ("VIOLATED", "ERROR", "MISCALIBRATED")
+    ]
+    assert compared(known(*results), run(*results)) == []
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "kinds"),
+    [
+        (audit(), audit(Verdict.VIOLATED), [Kind.FINDING]),
+        (audit(), audit(Verdict.MISCALIBRATED), [Kind.FINDING]),
+        (audit(), audit(controls=[ControlResult("Twin(2)", Verdict.NOT_REFUTED)]), [Kind.FINDING, Kind.WEAKER]),
+        (audit(Verdict.VIOLATED, expected="violation"), audit(expected="violation"), [Kind.FINDING]),
+        (audit(), audit(Verdict.VIOLATED, expected="violation"), [Kind.CHANGED]),
+        (audit(), audit(Verdict.ERROR), [Kind.CRASHED]),
+        (audit(), audit(Verdict.SKIPPED, evidence=[], controls=[], claim=None, calls=0), [Kind.SKIPPED]),
+        (audit(), audit(Verdict.INCONCLUSIVE), [Kind.WEAKER]),
+        (audit(Verdict.CERTIFIED), audit(), [Kind.WEAKER]),
+        (audit(), audit(controls=[]), [Kind.WEAKER]),
+        (audit(), audit(evidence=audit().evidence[:1]), [Kind.WEAKER]),
+        (audit(), audit(calls=61_999), [Kind.WEAKER]),
+        (audit(), audit(calls=62_000), []),
+        (audit(), audit(Verdict.CERTIFIED), [Kind.STRONGER]),
+        (audit(), audit(calls=70_000), [Kind.STRONGER]),
+        (audit(), audit(claim=replace(CLAIM, text="2-DP", epsilon=2.0)), [Kind.CHANGED]),
+        (audit(), audit(claim=replace(CLAIM, adjacency="edge DP")), [Kind.CHANGED]),
+        (audit(), audit(claim=replace(CLAIM, epsilon=1 + 1e-12)), []),
+        (audit(), audit(claim=replace(CLAIM, epsilon=1.00001)), [Kind.CHANGED]),
+        (audit(Verdict.EQUIVALENT), audit(), [Kind.CHANCE]),
+        (audit(), audit(evidence=audit().evidence[:1], asked=["counting", "game"]), [Kind.CHANCE]),
+        (audit(), audit(evidence=audit().evidence[1:], asked=["counting", "game"]), [Kind.WEAKER]),
+        (audit(), UNDECIDED, [Kind.CHANCE]),
+        (audit(), replace(UNDECIDED, lacking=0), [Kind.FINDING, Kind.WEAKER, Kind.WEAKER]),
+        (counted(1.2, 0.016), counted(1.2, 0.016, calls=75_000), []),  # how many calls counting has is no promise
+        (audit(controls=[twin("2.00001")]), audit(controls=[twin("2")]), []),
+        (audit(controls=[twin("2.1")]), audit(controls=[twin("2")]), [Kind.WEAKER]),
+        (counted(0.259, 0.013), counted(1.2, 0.016, 0.6455, 0.338), [Kind.DRIFT]),
+        (counted(1.2, 0.016, 0.6455, 0.338), counted(0.259, 0.013), [Kind.DRIFT]),
+        (counted(0.259, 0.013), counted(1.2, 0.016, 0.459, 0.338), []),
+        (
+            counted(0.259, 0.013),
+            replace(counted(1.2, 0.016), epsilon_lower=0.896),
+            [],
+        ),  # the game may win by what is rarer than δ
+        (audit(), audit(claim=replace(CLAIM, source="another place")), []),
+        (audit(epsilon_upper=0.9), audit(epsilon_lower=0.95), [Kind.DRIFT]),
+        (audit(epsilon_upper=0.9), audit(epsilon_lower=0.8999), []),
+        (audit(), audit(epsilon_lower=0.1, epsilon_upper=0.7), [Kind.DRIFT]),
+        (audit(), audit(epsilon_lower=0.1), []),
+        (audit(), audit(epsilon_lower=5.0), []),  # two lower bounds contradict each other nowhere
+        (
+            audit(Verdict.VIOLATED, expected="violation", calls=50_000),
+            audit(Verdict.VIOLATED, expected="violation", calls=900),
+            [],
+        ),
+    ],
+)
+def test_what_counts_as_a_difference(then, now, kinds):
+    assert [kind for kind, _ in compared(known(then), run(now))] == kinds
+
+
+@pytest.mark.parametrize(
+    ("now", "today", "kind"),
+    [
+        (audit(Verdict.VIOLATED), date(2026, 7, 1), Kind.ACCEPTED),
+        (audit(Verdict.VIOLATED), date(2026, 7, 2), Kind.EXPIRED),
+        (audit(Verdict.MISCALIBRATED), TODAY, Kind.FINDING),
+        (audit(), TODAY, Kind.STALE),
+    ],
+)
+def test_an_accepted_finding(now, today, kind):
+    entries = known(audit(Verdict.VIOLATED), accepted=Accepted("we know", date(2026, 7, 1)))
+    assert compared(entries, run(now), today)[0] == (kind, ID)
+
+
+def test_a_mutant_that_survives_is_a_finding_that_nobody_accepts():
+    survivor = MutantResult("noise halved", "constant", "", Fate.SURVIVED, "it was not refuted")
+    mutated = audit(mutation=Mutation([survivor]))
+    (found,) = differences(known(audit()), run(mutated), covered=covered(run()), today=TODAY)
+    assert (found.kind, found.text) == (Kind.FINDING, "mutant noise halved survives: it was not refuted")
+    (item,) = judged(run(mutated))
+    assert (item.level, item.reasons) == (Level.FINDING, ("A mutant survived: noise halved: it was not refuted",))
+    assert rule_of(item) == "toothless"
+
+
+def test_an_accepted_finding_that_is_skipped_is_not_called_stale():
+    entries = known(audit(Verdict.VIOLATED), accepted=Accepted("we know"))
+    skipped = audit(Verdict.SKIPPED, evidence=[], controls=[], claim=None, calls=0)
+    assert [kind for kind, _ in compared(entries, run(skipped))] == [Kind.SKIPPED]
+
+
+def test_audits_that_are_gone_new_or_renamed():
+    other, third = audit(identifier="audits/audit_a.py::two"), audit(identifier="audits/audit_c.py::three")
+    third = replace(third, claim=replace(CLAIM, adjacency="edge DP"))
+    found = differences(known(audit(), third), run(other), covered=covered(run()), today=TODAY)
+    assert [(d.kind, d.audit) for d in found] == [(Kind.GONE, ID), (Kind.GONE, third.id), (Kind.NEW, other.id)]
+    assert "perhaps it is audits/audit_a.py::two now" in found[0].text
+    assert "perhaps" not in found[1].text
+    gone = differences(
+        known(audit(Verdict.VIOLATED), accepted=Accepted("we know")), run(), covered=covered(run()), today=TODAY
+    )
+    assert [(d.kind, "we know" in d.text) for d in gone] == [(Kind.STALE, True)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({}, Kind.GONE),
+        ({"paths": ["./audits/"]}, Kind.GONE),
+        ({"paths": ["."]}, Kind.GONE),
+        ({"paths": [str(Path.cwd() / "audits")]}, Kind.GONE),
+        ({"paths": ["/elsewhere/audits"]}, Kind.NOT_RUN),
+        ({"paths": ["audits/audit_a.py"]}, Kind.GONE),
+        ({"paths": ["audits/audit_a.py::one"]}, Kind.GONE),
+        ({"paths": ["audits/audit_b.py"]}, Kind.NOT_RUN),
+        ({"paths": ["audits/audit_a.py::two"]}, Kind.NOT_RUN),
+        ({"paths": ["audit"]}, Kind.NOT_RUN),
+        ({"keyword": "two"}, Kind.NOT_RUN),
+        ({"changed_since": "main"}, Kind.NOT_RUN),
+    ],
+)
+def test_what_the_run_was_not_asked_for_is_not_gone(arguments, kind):
+    assert compared(known(audit()), run(**arguments)) == [(kind, ID)]
+
+
+def test_what_did_not_import_and_what_was_not_finished():
+    broken = AuditResult("audits/audit_a.py", Verdict.ERROR, "does not import")
+    assert compared(known(audit()), run(broken)) == [(Kind.CRASHED, "audits/audit_a.py")]
+    assert compared(known(audit()), run(planned=[ID], status="interrupted")) == [(Kind.CRASHED, ID)]
+
+
+def test_differences_are_listed_worst_first():
+    results = [
+        audit(Verdict.CERTIFIED, f"{ID}_a"),
+        audit(Verdict.VIOLATED, f"{ID}_b"),
+        audit(calls=10, identifier=f"{ID}_c"),
+    ]
+    entries = known(*(audit(identifier=result.id) for result in results), audit())
+    assert [kind for kind, _ in compared(entries, run(*results))] == [
+        Kind.FINDING,
+        Kind.WEAKER,
+        Kind.GONE,
+        Kind.STRONGER,
+    ]
+
+
+class TestUpdate:
+    def test_it_takes_over_what_the_run_says(self):
+        assert updated({}, run(audit()), {}) == known(audit())
+        assert updated(known(audit()), run(audit(calls=10)), {})[ID].calls == 10
+        assert updated(known(audit()), run(audit(identifier="audits/audit_b.py::x")), {}).keys() == {
+            "audits/audit_b.py::x"
+        }
+
+    def test_it_keeps_what_the_run_was_not_asked_for(self):
+        other = audit(identifier="audits/audit_b.py::x")
+        assert updated(known(audit()), run(other, paths=["audits/audit_b.py"]), {}).keys() == {ID, other.id}
+
+    def test_bounds_that_do_not_separate_stay_as_they_were(self):
+        kept = updated(known(audit()), run(audit(epsilon_lower=0.5)), {})[ID]
+        assert kept.bounds == (0.81, None)
+        gained = updated(known(audit()), run(audit(epsilon_upper=1.0)), {})[ID]
+        assert gained.bounds == (0.81, 1.0)
+        apart = updated(known(audit()), run(audit(epsilon_lower=0.1, epsilon_upper=0.7)), {})[ID]
+        assert apart.bounds == (0.1, 0.7)
+        lost = updated(known(audit()), run(audit(epsilon_lower=None)), {})[ID]
+        assert lost.bounds == (None, None)
+
+    def test_a_claim_stays_as_it_was_written(self):
+        """So that a baseline does not change with the machine on which it is updated."""
+        elsewhere = audit(claim=replace(CLAIM, epsilon=1 + 3e-8, text="1.00001-DP"))
+        assert updated(known(audit()), run(elsewhere), {}) == known(audit())
+        of_version_1 = {ID: replace(entry_of(audit()), numbers=())}
+        assert updated(of_version_1, run(audit()), {}) == known(audit())
+
+    def test_what_was_counted_stays_until_it_is_contradicted(self):
+        first = counted(0.259, 0.013, 0.5, 0.48)
+        same, other = counted(0.3, 0.013, 0.51, 0.47), counted(1.2, 0.013, 0.66, 0.34)
+        assert updated(known(first), run(same), {}) == known(first)
+        assert updated(known(first), run(other), {}) == known(other)
+
+    def test_a_finding_needs_a_reason_and_keeps_it(self):
+        found = run(audit(Verdict.VIOLATED))
+        with pytest.raises(ConfigurationError, match=f"not accepted: {ID}; .*--accept ID --reason"):
+            updated(known(audit()), found, {})
+        accepted = updated({}, found, {ID: Accepted("we know")})
+        assert updated(accepted, found, {}) == accepted
+        assert updated(accepted, run(audit()), {})[ID].accepted is None
+        with pytest.raises(ConfigurationError, match="not accepted"):
+            updated(accepted, run(audit(Verdict.MISCALIBRATED)), {})
+
+    def test_what_is_no_finding_cannot_be_accepted(self):
+        with pytest.raises(ConfigurationError, match="no finding of this id; findings: none"):
+            updated({}, run(audit()), {ID: Accepted("why not")})
+
+    def test_it_is_not_made_from_what_crashed_or_did_not_end(self):
+        with pytest.raises(ConfigurationError, match="crashed, or not finished"):
+            updated({}, run(audit(Verdict.ERROR)), {})
+        with pytest.raises(ConfigurationError, match="crashed, or not finished"):
+            updated({}, run(planned=[ID], status="interrupted"), {})
+
+
+def test_numbers_are_rounded_so_that_they_promise_less():
+    assert [rounded_down(calls) for calls in (0, 9, 99, 999, 123_456)] == [0, 9, 99, 990, 120_000]
+    bounds = entry_of(audit(epsilon_lower=1.2999, epsilon_upper=1.301)).bounds
+    assert bounds == (1.2, 1.4)
+    assert entry_of(audit(epsilon_lower=0.3, epsilon_upper=0.1 + 0.2)).bounds == (0.3, 0.3)
+    assert entry_of(audit(epsilon_lower=0.0, epsilon_upper=float("inf"))).bounds == (None, None)
+    assert entry_of(audit(epsilon_lower=float("inf"))).bounds == (float("inf"), None)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from auditdp.errors import ConfigurationError
+from auditdp.history.baseline.entries import Accepted, Entry
+from auditdp.history.baseline.file import read_baseline, write_baseline
+from auditdp.record.results import Verdict
+
+HOLDS = Entry(
+    "audits/audit_b.py::holds",
+    "1-DP",
+    'value "LDP"\\',
+    Verdict.NOT_REFUTED,
+    evidence=("counting", "game"),
+    controls=("Twin(ε=2)",),
+    calls=62_000,
+    bounds=(0.81, None),
+    numbers=(1.0, 1e-5),
+    counted=(1.2, 0.013),
+    told_apart=(0.66, 0.35),
+)
+FOUND = Entry(
+    "audits/audit_a.py::found",
+    "0.226-DP",
+    "edge DP",
+    Verdict.VIOLATED,
+    bounds=(float("inf"), None),
+    accepted=Accepted("repaired in release 3", date(2027, 1, 31)),
+)
+DECLARED = Entry("audits/audit_a.py::known", "1-DP", "edge DP", Verdict.VIOLATED, expect="violation")
+
+
+def stored(tmp_path, text):
+    path = tmp_path / "auditdp-baseline.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    text = write_baseline([HOLDS, FOUND, DECLARED])
+    assert read_baseline(stored(tmp_path, text)) == {e.id: e for e in (FOUND, DECLARED, HOLDS)}
+    assert list(read_baseline(stored(tmp_path, text))) == sorted(e.id for e in (FOUND, DECLARED, HOLDS))
+
+
+def test_it_is_made_to_be_read_in_a_diff(tmp_path):
+    text = write_baseline([HOLDS, FOUND])
+    assert text == write_baseline([FOUND, HOLDS])
+    assert 'at_least = "0.81"\n' in text
+    assert "calls = 62_000\n" in text
+    assert "expires = 2027-01-31\n" in text
+    assert not re.search(r"^[^#\"]*= *-?\d+\.\d", text, re.M)  # no floats
+    assert text.endswith("\n")
+
+
+@pytest.mark.parametrize("name", ["a\nb::c", "\x7f\x00", "ε–\u2028", '"quoted"\\'])
+def test_names_of_any_letters_are_kept(tmp_path, name):
+    entry = Entry(name, name, name, Verdict.CERTIFIED, controls=(name,))
+    assert read_baseline(stored(tmp_path, write_baseline([entry]))) == {name: entry}
+
+
+GOOD = write_baseline([HOLDS, FOUND])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("version = 2", "version = 3", ["version 3", "reads versions 1 and 2", "auditdp baseline update"]),
+        ("version = 2", "", ["version None"]),
+        ("version = 2", "version = 2\nbudget = 3", ["unknown key 'budget'"]),
+        ("claim = ", 'fingerprint = "0123"\nclaim = ', ["unknown key 'fingerprint'"]),
+        ('numbers = "1 1e-05"', 'numbers = "one"', ["numbers = 'one'", "numbers as a text"]),
+        ('numbers = "1 1e-05"', 'numbers = ""', ["numbers = ''", "numbers as a text"]),
+        ('counted = "1.2 0.013"', 'counted = "1.2"', ["counted = '1.2'", "two numbers as a text"]),
+        ("claim = ", "claimed = ", ["unknown key 'claimed'", "did you mean 'claim'?", "audit_a.py::found"]),
+        ('verdict = "NOT_REFUTED"', 'verdict = "NOT_REFUTD"', ["'NOT_REFUTD'", "did you mean 'NOT_REFUTED'?"]),
+        ('verdict = "NOT_REFUTED"', 'verdict = "ERROR"', ["'ERROR'"]),
+        ('verdict = "NOT_REFUTED"\n', "", ["verdict is missing"]),
+        ('verdict = "NOT_REFUTED"', 'verdict = "VIOLATED"', ["not declared", "accepted] with a reason"]),
+        ("calls = 62_000", "calls = 62000.0", ["calls = 62000.0", "an integer"]),
+        ("calls = 62_000", "calls = -1", ["calls = -1"]),
+        ("calls = 62_000", "calls = true", ["calls = True"]),
+        ('at_least = "0.81"', "at_least = 0.81", ["at_least = 0.81", "a text"]),
+        ('at_least = "0.81"', 'at_least = "much"', ["'much'", "a number as a text"]),
+        ('["Twin(ε=2)"]', "[2]", ["controls = [2]", "a list of texts"]),
+        ('reason = "repaired in release 3"', 'reason = " "', ["reason = ' '", "say why"]),
+        ('reason = "repaired in release 3"\n', "", ["reason = None"]),
+        ("expires = 2027-01-31", 'expires = "2027-01-31"', ["expected a date"]),
+        ("expires = 2027-01-31", "expires = 2027-13-31", ["repair it, or write it anew"]),
+        ("expires = ", "expire = ", ["unknown key 'expire'", "did you mean 'expires'?"]),
+        ("claim = ", 'expect = "vilation"\nclaim = ', ["'vilation'", "did you mean 'violation'?"]),
+        ('[audit."audits/audit_b.py::holds"]', '[audit."audits/audit_a.py::found"]', ["repair it, or write it anew"]),
+        ("claim = ", "<<<<<<< HEAD\nclaim = ", ["line 6", "a conflict of a merge", "<<<<<<< HEAD"]),
+        (GOOD, "", ["version None"]),
+        (GOOD, "version = 2\naudit = 3\n", ["audit = 3"]),
+        (GOOD, "version = 2\n[audit]\na = 3\n", ["expected a table, got 3"]),
+        (GOOD, "not toml [", ["repair it"]),
+    ],
+)
+def test_a_file_that_is_edited_wrongly_is_refused_with_the_place(tmp_path, before, after, said):
+    assert before in GOOD
+    path = stored(tmp_path, GOOD.replace(before, after, 1))
+    with pytest.raises(ConfigurationError) as error:
+        read_baseline(path)
+    assert str(path) in str(error.value)
+    for words in said:
+        assert words in str(error.value)
+
+
+def test_a_file_of_version_1_is_read_for_what_it_has(tmp_path):
+    """Its calls have those of counting, which depend on what was drawn; a digest of digits is compared with nothing."""
+    names = ("version", "numbers", "counted", "told_apart")
+    old = "\n".join(line for line in GOOD.split("\n") if not line.startswith(names))
+    old = "version = 1\n" + old.replace("adjacency = ", 'fingerprint = "0123456789ab"\nadjacency = ')
+    assert read_baseline(stored(tmp_path, old)) == {
+        FOUND.id: FOUND,
+        HOLDS.id: replace(HOLDS, numbers=(), counted=None, told_apart=None, calls=0),
+    }
+
+
+def test_a_missing_and_an_unreadable_file(tmp_path):
+    with pytest.raises(ConfigurationError, match="auditdp baseline update"):
+        read_baseline(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b"version = 1 # \xff")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_baseline(tmp_path / "latin.toml")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_baseline(tmp_path)

@@ -1,0 +1,93 @@
+"""The numbers of evidence are typed by its kind, and their JSON is what it is documented to be."""
+
+import json
+import math
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from auditdp.record.details import Confirmation, CountingDetails, Details, ExactDetails, GameDetails, details_of
+from auditdp.record.results import Evidence, Verdict, details, with_figure
+
+ADAPTER = TypeAdapter(Evidence)
+
+
+def of(kind, given):
+    return Evidence(kind, Verdict.NOT_REFUTED, "", details=given)
+
+
+def written(evidence):
+    return json.loads(ADAPTER.dump_json(evidence))["details"]
+
+
+def test_a_mapping_becomes_the_record_of_its_kind():
+    found = of("exact", {"exact_epsilon": "inf", "curve": [[0, 1], [1, 0.5]]})
+    assert found.details == ExactDetails(exact_epsilon=math.inf, curve=[(0.0, 1.0), (1.0, 0.5)])
+    assert found == ADAPTER.validate_json(ADAPTER.dump_json(found))
+
+
+def test_what_is_none_is_left_out_of_json_unless_it_says_something():
+    assert written(of("exact", {})) == {"claim_curve": []}
+    game = written(of("game", {}))
+    assert (game["refuted_at"], game["confirmation"]) == (None, None)
+    assert "growths" not in game
+    assert "delta_at_claim" not in written(of("counting", CountingDetails()))
+    assert written(of("counting", CountingDetails(delta_upper=0.1)))["delta_at_claim"] is None
+
+
+def test_names_that_python_keeps_for_itself_are_written_as_they_are_called():
+    row = {"class": "a", "n": 30} | dict.fromkeys(["truth", "mean", "low", "high"], 0.0)
+    row |= dict.fromkeys(["variance", "variance_low", "variance_high"], 1.0)
+    found = of("estimation", {"classes": [row]})
+    assert found.details.classes[0].name == "a"
+    (again,) = written(found)["classes"]
+    assert again == row | {"variance_bound": None, "largest_bias": 0.0, "largest_variance": 0.0}
+
+
+def test_what_is_not_known_is_kept_and_written_as_it_was():
+    found = of("game", {"threshold": 3, "new": [1.5, math.inf], "text": "é"})
+    assert found.details.more == {"new": [1.5, math.inf], "text": "é"}
+    assert written(found)["new"] == [1.5, "inf"]
+    assert "more" not in written(found)
+    assert dict(found.details.values())["text"] == "é"
+    assert type(of("of a later version", {"x": 1}).details) is Details
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("game", {"wealth_path": "nonsense"}),
+        ("game", {"refuted_at": [3]}),
+        ("game", {"wealth_path": [[7.5, 1.0]]}),
+        ("game", {"confirmation": True}),
+        ("exact", {"curve": 3}),
+        ("exact", {"scope": ["x"]}),
+        ("estimation", {"classes": [1]}),
+        ("sensitivity", {"exhaustive": "perhaps"}),
+        ("exact", GameDetails()),
+        ("game", 5),
+        ("counting", {"scatter": {"series": None}}),
+    ],
+)
+def test_what_is_of_another_type_is_refused(kind, given):
+    with pytest.raises(ValidationError, match="details"):
+        of(kind, given)
+
+
+def test_a_figure_joins_what_is_there():
+    kept = with_figure(of("exact", {"scope": "2 pairs", "new": 1}), {"scatter": {"log": True}, "points": [1]})
+    assert (kept.details.scope, kept.details.scatter.log) == ("2 pairs", True)
+    assert kept.details.more == {"new": 1, "points": [1]}
+
+
+def test_details_of_one_kind_are_found_among_others():
+    confirmation = Confirmation(calls=1, log_e_value=2.0, alpha=0.1, confirmed=True)
+    games = [GameDetails(confirmation=confirmation), GameDetails()]
+    evidence = [of("game", games[0]), of("exact", {}), of("support", games[1])]
+    assert list(details(evidence, GameDetails)) == games
+    assert list(details(evidence, CountingDetails)) == []
+
+
+def test_details_of_the_right_kind_are_taken_as_they_are():
+    given = ExactDetails(scope="all")
+    assert details_of("exact", given) is given

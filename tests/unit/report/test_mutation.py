@@ -1,0 +1,64 @@
+"""The mutation score in reports: beside each audit, with every survivor, and not where no mutants were played."""
+
+from __future__ import annotations
+
+from auditdp.record.results import AuditResult, Fate, MutantResult, Mutation, RunRecord, Verdict
+from auditdp.report.formats import render
+from auditdp.report.standing import mutation_score
+
+MUTATION = Mutation(
+    mutants=[
+        MutantResult("half", "noise halved", "the noise is halved", Fate.KILLED, "game: refuted", 120),
+        MutantResult("shared", "noise reused", "the noise is shared", Fate.REJECTED, "not independent"),
+        MutantResult(
+            "<blind>", "clip left out", "the <clip> is left out", Fate.SURVIVED, "5,000 calls & nothing", 5000
+        ),
+        MutantResult("same", "term left out", "a term is left out", Fate.EQUIVALENT, "post-processing"),
+        MutantResult("crash", "step left out", "a step is left out", Fate.INVALID, "raised"),
+    ],
+    unread=["f"],
+)
+
+
+def record(*mutations):
+    results = [
+        AuditResult(f"audit_it.py::a{k}", Verdict.NOT_REFUTED, "nothing seen", mutation=mutation)
+        for k, mutation in enumerate(mutations)
+    ]
+    return RunRecord(1, "complete", {}, {}, "", "", [], results)
+
+
+def test_the_score_in_words():
+    assert mutation_score(MUTATION) == "2 of 3 killed (1 equivalent, 1 invalid, 1 function not mutated)"
+    assert mutation_score(MUTATION, Mutation(MUTATION.mutants[:1])).startswith("3 of 4 killed (")
+    assert mutation_score(Mutation()) == "0 of 0 killed"
+
+
+def test_the_terminal_shows_the_score_and_the_survivors():
+    lines = [" ".join(line.split()) for line in render(record(MUTATION), "terminal").splitlines()]
+    assert (
+        lines.count("mutants 2 of 3 killed (1 equivalent, 1 invalid, 1 function not mutated)") == 2
+    )  # audit and summary
+    assert "survivor <blind>: 5,000 calls & nothing" in lines
+
+
+def test_the_page_shows_the_score_beside_the_audit_and_why_mutants_are_left():
+    page = render(record(MUTATION, None), "html")
+    assert '<td class="number">2 of 3</td>' in page
+    assert '<td class="number">–</td>' in page
+    assert "<div>&lt;blind&gt;</div>" in page
+    assert "<blind>" not in page
+    for mutant in MUTATION.mutants:
+        assert (mutant.statement.replace("&", "&amp;") in page) == (mutant.name not in ("half", "crash"))
+    assert "<div>half</div>" in page
+    assert "their values are cached: f." in page
+
+
+def test_a_page_without_mutants_does_not_speak_of_them():
+    assert "utant" not in render(record(None), "html")
+    assert "utant" not in render(record(None), "terminal")
+
+
+def test_a_record_with_mutants_goes_to_json_and_back():
+    before = record(MUTATION, None)
+    assert RunRecord.from_json(before.to_json()) == before
