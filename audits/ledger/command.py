@@ -62,7 +62,7 @@ def counts(record, papers=PAPERS):
 
 def main():
     """Read records, write the ledger, and print how many statements each paper has."""
-    parser = argparse.ArgumentParser(prog="python -m audits.ledger.command", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m audits.ledger", description=main.__doc__)
     parser.add_argument("records", nargs="+", type=Path, help="records written by auditdp run --report json=PATH")
     parser.add_argument("-o", "--out", type=Path, default=Path("reports"))
     given = parser.parse_args()

@@ -39,7 +39,7 @@ class Ledger:
             return cls({claim["audit"]: claim for claim in claims})
         except (ValueError, TypeError, KeyError) as error:
             raise ConfigurationError(
-                f"{path} is no ledger of claims ({error}); make it with: python -m audits.ledger.command"
+                f"{path} is no ledger of claims ({error}); make it with: python -m audits.ledger"
             ) from error
 
 

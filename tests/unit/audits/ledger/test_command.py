@@ -1,4 +1,4 @@
-"""``python -m audits.ledger.command``: from records to the pages."""
+"""``python -m audits.ledger``: from records to the pages."""
 
 import json
 import sys
