@@ -256,7 +256,7 @@ def test_where_no_accountant_answers_the_exit_code_says_so(monkeypatch, capsys, 
             monkeypatch.setattr(kind, method, out_of_memory)
     options = f"dp-sgd --sampling shuffled --records 1000 --batch 100 --epochs 2 {question}"
     monkeypatch.setattr(sys, "argv", ["auditdp", "account", *options.split()])
-    code, said = _carried_out(["account"], in_project=False), capsys.readouterr()
+    code, said = _carried_out(["calculators.account"], in_project=False), capsys.readouterr()
     assert code == 3
     assert "ran out of memory; it gave no answer: use fewer" in words(said.out + said.err)
     assert "found about" not in said.out
