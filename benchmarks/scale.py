@@ -23,7 +23,7 @@ import numpy as np
 from mechanisms.cells import distinct
 from mechanisms.edges import DPRR, LapGraph, LocalLaplaceGraph, RandomisedResponse
 from mechanisms.graphs import Graph
-from mechanisms.neighbour_lists import NeighbourLists
+from mechanisms.neighbour_lists import PackedLists
 
 ORKUT_NODES, ORKUT_EDGES = 3_072_441, 117_185_083
 SIZES = (10**4, 10**5, 10**6, 10**7, ORKUT_EDGES)
@@ -48,14 +48,14 @@ def generate(edges: int, folder: Path, rng: np.random.Generator) -> None:
         low, high = ends.min(axis=0), ends.max(axis=0)
         keys = distinct(np.concatenate([keys, (low * nodes + high)[low < high]]))
     keys = np.delete(keys, rng.choice(len(keys), len(keys) - edges, replace=False))
-    lists = NeighbourLists.of(Graph(nodes, np.stack(np.divmod(keys, nodes))))
+    lists = PackedLists.of(Graph(nodes, np.stack(np.divmod(keys, nodes))))
     np.save(folder / "starts.npy", lists.starts)
     np.save(folder / "targets.npy", lists.targets)
 
 
 def measure(mechanism: str, folder: Path, rng: np.random.Generator) -> dict[str, Any]:
     """Release the graph that a folder holds once, and return what that took."""
-    lists = NeighbourLists(np.load(folder / "starts.npy"), np.load(folder / "targets.npy"))
+    lists = PackedLists(np.load(folder / "starts.npy"), np.load(folder / "targets.npy"))
     nodes, arcs = lists.nodes, len(lists.targets)
     graph = None if mechanism == "DPRR" else _graph(lists)
     if graph is not None:
@@ -82,7 +82,7 @@ def measure(mechanism: str, folder: Path, rng: np.random.Generator) -> dict[str,
     }
 
 
-def _graph(lists: NeighbourLists) -> Graph:
+def _graph(lists: PackedLists) -> Graph:
     sources = np.repeat(np.arange(lists.nodes), lists.sizes)
     later = sources < lists.targets
     return Graph(lists.nodes, np.stack([sources[later], lists.targets[later]]))

@@ -14,7 +14,7 @@ from mechanisms.graphs import DirectedGraph, Graph
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourLists:
+class PackedLists:
     """The list of every node: targets[starts[v]:starts[v + 1]], ascending, without v.
 
     Args:
@@ -31,11 +31,11 @@ class NeighbourLists:
     def __post_init__(self) -> None:
         if not (len(self.starts) and self.starts[0] == 0 and self.starts[-1] == len(self.targets)):
             raise MechanismError(
-                f"NeighbourLists: expected starts from 0 to the number of targets, {len(self.targets)}, got {self.starts!r}"
+                f"PackedLists: expected starts from 0 to the number of targets, {len(self.targets)}, got {self.starts!r}"
             )
 
     @classmethod
-    def of(cls, graph: Graph | DirectedGraph) -> NeighbourLists:
+    def of(cls, graph: Graph | DirectedGraph) -> PackedLists:
         """Return the lists of a graph, in time and memory proportional to its arcs.
 
         Edges are ascending. So a node's later neighbours lie next to each other, and a counting sort of the edges by their

@@ -15,7 +15,7 @@ from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import Array, brief
 
-Edges = list[tuple[int, int]]
+EdgeList = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class NodeDP:
             raise AdjacencyError(f"{self.name}: {which} has edges of a node that is not there: {brief(graph)}")
         return graph
 
-    def _matrix(self, edges: Edges, there: set[int]) -> Array:
+    def _matrix(self, edges: EdgeList, there: set[int]) -> Array:
         matrix = np.zeros((self.nodes, self.nodes), np.int8)
         for i, j in edges:
             matrix[i, j] = matrix[j, i] = 1
@@ -99,7 +99,7 @@ class NodeDP:
         return matrix
 
     def _pair(
-        self, rest: Edges, node: int, first: set[int], second: set[int] | None, there: set[int], name: str
+        self, rest: EdgeList, node: int, first: set[int], second: set[int] | None, there: set[int], name: str
     ) -> Pair:
         """The pair in which a node has the first neighbours, or the second; with None it is not there."""
         a = self._matrix([*rest, *((node, j) for j in first)], there | {node})
@@ -194,7 +194,7 @@ def _subsets(nodes: set[int]) -> Iterator[set[int]]:
         yield from map(set, combinations(sorted(nodes), size))
 
 
-def _graphs(nodes: set[int]) -> Iterator[Edges]:
+def _graphs(nodes: set[int]) -> Iterator[EdgeList]:
     """The edges of every graph on the nodes."""
     everything = list(combinations(sorted(nodes), 2))
     for size in range(len(everything) + 1):

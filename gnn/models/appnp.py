@@ -8,7 +8,7 @@ from torch_geometric.nn import APPNP as Propagation  # noqa: N811 - the model is
 
 from gnn.models.mlp import MLP
 from gnn.models.propagation import propagation_edges
-from gnn.models.stack import Edges
+from gnn.models.stack import LayerEdges
 from gnn.validation import check_count, check_number
 
 
@@ -68,12 +68,12 @@ class APPNP(nn.Module):
         """The layers of f."""
         return self.mlp.layers
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
         """Return the entries of S, as of ``GCN``."""
-        return Edges(*propagation_edges(x, edge_index, edge_weight))
+        return LayerEdges(*propagation_edges(x, edge_index, edge_weight))
 
-    def forward(self, x: Tensor, edge_index: Tensor | Edges, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor | LayerEdges, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logits Z, shape (nodes, classes); arguments as of ``Stack``."""
-        edges = edge_index if isinstance(edge_index, Edges) else self.edges(x, edge_index, edge_weight)
+        edges = edge_index if isinstance(edge_index, LayerEdges) else self.edges(x, edge_index, edge_weight)
         found: Tensor = self.propagation(self.mlp(x), edges.arcs, edges.weights)
         return found

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_self_loops
 
-from gnn.models.stack import Edges, Stack
+from gnn.models.stack import LayerEdges, Stack
 from gnn.randomness import seeded
 from gnn.validation import check_count, check_number
 
@@ -59,8 +59,8 @@ class GAT(Stack):
             convolutions.append(GATConv(inputs[-1], classes, dropout=attention_dropout, add_self_loops=False))
         super().__init__(convolutions, hops=layers, dropout=dropout, input_dropout=input_dropout, activation=activation)
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
         """Return the edges with a self-loop at every node: a node attends to itself too."""
         given = super().edges(x, edge_index, edge_weight)
         looped, _ = add_self_loops(given.arcs, num_nodes=x.shape[0])
-        return Edges(looped, None)
+        return LayerEdges(looped, None)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from gnn.models.propagation import propagation_edges
-from gnn.models.stack import Edges, Stack, widths
+from gnn.models.stack import LayerEdges, Stack, widths
 from gnn.randomness import seeded
 
 
@@ -50,11 +50,11 @@ class GCN(Stack):
             ]
         super().__init__(convolutions, hops=layers, dropout=dropout, input_dropout=input_dropout, activation=activation)
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
         """Return the entries of S: its edges, self-loops among them, and its weights."""
-        return Edges(*propagation_edges(x, edge_index, edge_weight))
+        return LayerEdges(*propagation_edges(x, edge_index, edge_weight))
 
-    def apply_layer(self, layer: nn.Module, x: Tensor, edges: Edges) -> Tensor:
+    def apply_layer(self, layer: nn.Module, x: Tensor, edges: LayerEdges) -> Tensor:
         """Return S x W + b."""
         found: Tensor = layer(x, edges.arcs, edges.weights)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gnn.models.stack import Edges, Stack, widths
+from gnn.models.stack import LayerEdges, Stack, widths
 from gnn.randomness import seeded
 
 
@@ -42,7 +42,7 @@ class MLP(Stack):
             linear = [nn.Linear(*each) for each in widths("MLP", features, hidden, classes, layers)]
         super().__init__(linear, hops=0, dropout=dropout, input_dropout=input_dropout, activation=activation)
 
-    def apply_layer(self, layer: nn.Module, x: Tensor, edges: Edges) -> Tensor:
+    def apply_layer(self, layer: nn.Module, x: Tensor, edges: LayerEdges) -> Tensor:
         """Return W x + b."""
         found: Tensor = layer(x)
         return found

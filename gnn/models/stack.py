@@ -31,7 +31,7 @@ def widths(owner: str, features: int, hidden: int, classes: int, layers: int) ->
     return list(itertools.pairwise(sizes))
 
 
-class Edges(NamedTuple):
+class LayerEdges(NamedTuple):
     """Edges as a model's layers are given them; a model takes them in place of ``edge_index``, to make them once.
 
     Attributes:
@@ -77,21 +77,21 @@ class Stack(nn.Module):
         self.dropout, self.input_dropout = dropout, input_dropout
         self.activation = activation
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
         """Return the edges that every layer is given, by default those of the input; arguments as of ``forward``."""
         if edge_weight is not None and not self.weighted:
             raise ConfigurationError(f"{type(self).__name__}: reads no edge weights; leave edge_weight out, or use GCN")
-        return Edges(edge_index, edge_weight)
+        return LayerEdges(edge_index, edge_weight)
 
-    def apply_layer(self, layer: nn.Module, x: Tensor, edges: Edges) -> Tensor:
+    def apply_layer(self, layer: nn.Module, x: Tensor, edges: LayerEdges) -> Tensor:
         """Return a layer's output; by default without weights."""
         found: Tensor = layer(x, edges.arcs)
         return found
 
-    def _run(self, x: Tensor, edge_index: Tensor | Edges | None, edge_weight: Tensor | None, layers: int) -> Tensor:
+    def _run(self, x: Tensor, edge_index: Tensor | LayerEdges | None, edge_weight: Tensor | None, layers: int) -> Tensor:
         if edge_index is None:
             edge_index = torch.empty(2, 0, dtype=torch.long, device=x.device)
-        edges = edge_index if isinstance(edge_index, Edges) else self.edges(x, edge_index, edge_weight)
+        edges = edge_index if isinstance(edge_index, LayerEdges) else self.edges(x, edge_index, edge_weight)
         sigma = ACTIVATIONS[self.activation]
         x = dropout(x, self.input_dropout, training=self.training)
         for number, layer in enumerate(self.layers[:layers], start=1):
@@ -100,11 +100,11 @@ class Stack(nn.Module):
                 x = dropout(sigma(x), self.dropout, training=self.training)
         return x
 
-    def hidden(self, x: Tensor, edge_index: Tensor | Edges | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def hidden(self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Return the last hidden layer after its activation, shape (nodes, hidden)."""
         return self._run(x, edge_index, edge_weight, len(self.layers) - 1)
 
-    def forward(self, x: Tensor, edge_index: Tensor | Edges | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logits.
 
         Args:

@@ -18,7 +18,7 @@ from mechanisms.cells import Rng
 from mechanisms.edges.dprr_law import RowLaw, row_law
 from mechanisms.edges.sparse import thinned_lists, user_ids
 from mechanisms.graphs import DirectedGraph, Graph
-from mechanisms.neighbour_lists import NeighbourLists
+from mechanisms.neighbour_lists import PackedLists
 from mechanisms.rounding import keep_probability, laplace_scale, remaining
 from mechanisms.validation import all_bits, bit_list, check_integer, check_positive
 
@@ -205,9 +205,9 @@ class DPRR:
 
     def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Any = None) -> DirectedGraph:
         """Return the noisy lists of the users (all by default), each perturbing their own row, as ``lists`` does."""
-        return self.lists(NeighbourLists.of(graph), rng=rng, users=users).graph
+        return self.lists(PackedLists.of(graph), rng=rng, users=users).graph
 
-    def lists(self, lists: NeighbourLists, *, rng: Rng, users: Sequence[int] | Any = None) -> NeighbourLists:
+    def lists(self, lists: PackedLists, *, rng: Rng, users: Sequence[int] | Any = None) -> PackedLists:
         """Return the noisy lists of the users (all by default), each perturbing their own one.
 
         Time and memory are proportional to users, true ones and released ones; the figures are in reports/scale.md.

@@ -29,13 +29,13 @@ from mechanisms.cells import (
     pairs_at,
 )
 from mechanisms.graphs import DirectedGraph, Graph
-from mechanisms.neighbour_lists import NeighbourLists, id_type
+from mechanisms.neighbour_lists import PackedLists, id_type
 
 BLOCK = 1 << 22
 """Cells that are drawn at a time. The arrays of a block take about a hundred bytes a cell."""
 
 
-def user_ids(graph: Graph | NeighbourLists, users: Sequence[int] | Array | None) -> Array:
+def user_ids(graph: Graph | PackedLists, users: Sequence[int] | Array | None) -> Array:
     """Return the ids as an ascending array without repetition; all nodes by default."""
     if users is None:
         return np.arange(graph.nodes, dtype=np.int64)
@@ -76,7 +76,7 @@ def flipped_pairs(graph: Graph, flip: float, rng: Rng) -> Graph:
     return Graph(graph.nodes, pairs_at(cells, graph.nodes))
 
 
-def thinned_lists(lists: NeighbourLists, users: Array, keep_one: Array, set_zero: Array, rng: Rng) -> NeighbourLists:
+def thinned_lists(lists: PackedLists, users: Array, keep_one: Array, set_zero: Array, rng: Rng) -> PackedLists:
     """Return lists in which ones of the r-th user stay with probability keep_one[r] and zeros turn one with set_zero[r].
 
     The ones are drawn one by one. For the zeros, each of *all* n − 1 cells of a row is marked independently with
@@ -99,7 +99,7 @@ def thinned_lists(lists: NeighbourLists, users: Array, keep_one: Array, set_zero
         row, place = np.divmod(np.sort(np.concatenate([kept, marks])), max(bits, 1))
         parts.append((place + (place >= mine[row])).astype(parts[0].dtype))
         sizes[mine] = np.bincount(row, minlength=len(mine))
-    return NeighbourLists(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(parts))
+    return PackedLists(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(parts))
 
 
 def top_noise(populations: Array, takes: Array, scale: float, rng: Rng) -> Array:

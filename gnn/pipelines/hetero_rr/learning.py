@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gnn.datasets.conversion import to_data
 from gnn.datasets.splits import Split
-from gnn.models.stack import Edges, Stack, widths
+from gnn.models.stack import LayerEdges, Stack, widths
 from gnn.randomness import seeded
 from gnn.sparse import csr, product, transposed
 from gnn.training import Record, Settings, area_under_roc, evaluate, fit, macro_f1, micro_f1
@@ -42,16 +42,16 @@ class MeanGCN(Stack):
             layers = [nn.Linear(*each) for each in widths("MeanGCN", features, hidden, classes, 2)]
         super().__init__(layers, hops=2, dropout=dropout, input_dropout=0.0, activation="relu")
 
-    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Edges:
+    def edges(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> LayerEdges:
         """Return D^-1(A+I) and its transpose, both sparse CSR, in place of arcs and weights."""
         sender, receiver = super().edges(x, edge_index, edge_weight).arcs.cpu().numpy()
         shape = (len(x), len(x))
         looped = sparse.csr_array((np.ones(len(sender)), (receiver, sender)), shape=shape) + sparse.eye_array(len(x))
         found = sparse.csr_array(looped / looped.sum(axis=1)[:, None])
         mean = csr(found.data, found.indices, found.indptr, shape).to(x.device)
-        return Edges(mean, transposed(mean))
+        return LayerEdges(mean, transposed(mean))
 
-    def apply_layer(self, layer: nn.Module, x: Tensor, edges: Edges) -> Tensor:
+    def apply_layer(self, layer: nn.Module, x: Tensor, edges: LayerEdges) -> Tensor:
         """Return the mean of the mapped inputs."""
         assert edges.weights is not None  # the transpose
         return product(edges.arcs, edges.weights, layer(x))

@@ -11,7 +11,7 @@ from torch_geometric.utils import degree
 
 from gnn.models import GAT, GCN, GraphSAGE
 from gnn.models.propagation import propagation_edges
-from gnn.models.stack import ACTIVATIONS, Edges, Stack
+from gnn.models.stack import ACTIVATIONS, LayerEdges, Stack
 from gnn.pipelines.lpgnn.features import Reports
 from gnn.pipelines.lpgnn.parameters import Parameters
 from gnn.pipelines.lpgnn.propagation import PropagatedFeatures, normalised_adjacency
@@ -61,7 +61,7 @@ class Attending(nn.Module):
         layer.lin = nn.Identity()
         self.attention = layer
 
-    def forward(self, x: Tensor | PropagatedFeatures, graph: Edges) -> Tensor:
+    def forward(self, x: Tensor | PropagatedFeatures, graph: LayerEdges) -> Tensor:
         """Return the layer's output, shape (nodes, heads × out)."""
         found: Tensor = self.attention(mapped(x, self.maps), graph.arcs)
         return found
@@ -96,7 +96,7 @@ class LocallyPrivateGNN(nn.Module):
 
     def prepared(
         self, x: Tensor, edge_index: Tensor, operator: Tensor | None = None
-    ) -> tuple[PropagatedFeatures, Mixing | Edges]:
+    ) -> tuple[PropagatedFeatures, Mixing | LayerEdges]:
         """Return what a call computes first, of the same arguments, to make it once.
 
         Args:
@@ -109,14 +109,14 @@ class LocallyPrivateGNN(nn.Module):
         found = PropagatedFeatures(x, operator, self.steps, scale=self.scale, shift=self.shift)
         return found, self._graph(edge_index, operator)
 
-    def _graph(self, edge_index: Tensor, operator: Tensor) -> Mixing | Edges:
+    def _graph(self, edge_index: Tensor, operator: Tensor) -> Mixing | LayerEdges:
         nodes = operator.shape[0]
         if self.kind is GraphSAGE:
             weights = degree(edge_index[1], nodes).clamp(min=1).reciprocal()[edge_index[1]]
         else:
             edge_index, weights = propagation_edges(operator, edge_index, None)
         if self.kind is GAT:
-            return Edges(edge_index, None)
+            return LayerEdges(edge_index, None)
         matrix = torch.sparse_coo_tensor(edge_index.flip(0), weights, (nodes, nodes), check_invariants=False)
         matrix = matrix.to_sparse_csr()
         return Mixing(matrix, transposed(matrix) if self.kind is GraphSAGE else matrix)
@@ -124,7 +124,7 @@ class LocallyPrivateGNN(nn.Module):
     def forward(
         self,
         x: Tensor | PropagatedFeatures,
-        graph: Tensor | Mixing | Edges,
+        graph: Tensor | Mixing | LayerEdges,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """Return the logits.

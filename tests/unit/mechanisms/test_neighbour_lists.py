@@ -6,7 +6,7 @@ import pytest
 from auditdp.errors import MechanismError
 from mechanisms.edges import DPRR, sparse
 from mechanisms.graphs import Graph, barabasi_albert
-from mechanisms.neighbour_lists import NeighbourLists, id_type
+from mechanisms.neighbour_lists import PackedLists, id_type
 
 GRAPHS = [
     Graph(5, np.array([[0, 0, 1, 3], [1, 4, 3, 4]])),
@@ -17,15 +17,15 @@ GRAPHS = [
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_lists_hold_the_arcs_of_the_graph(graph):
-    lists = NeighbourLists.of(graph)
+    lists = PackedLists.of(graph)
     np.testing.assert_array_equal(lists.graph.arcs, graph.arcs)
     np.testing.assert_array_equal(lists.sizes, graph.degrees)
     assert lists.targets.dtype == np.int32
 
 
 def test_lists_of_a_directed_graph():
-    lists = NeighbourLists(np.array([0, 2, 2, 3]), np.array([1, 2, 0], np.int32))
-    again = NeighbourLists.of(lists.graph)
+    lists = PackedLists(np.array([0, 2, 2, 3]), np.array([1, 2, 0], np.int32))
+    again = PackedLists.of(lists.graph)
     np.testing.assert_array_equal(again.starts, lists.starts)
     np.testing.assert_array_equal(again.targets, lists.targets)
 
@@ -33,12 +33,12 @@ def test_lists_of_a_directed_graph():
 @pytest.mark.parametrize("users", [[0, 1, 2, 3, 4], [1, 4], []])
 def test_cells_are_those_of_the_rows(users):
     users = np.array(users, np.int64)
-    np.testing.assert_array_equal(NeighbourLists.of(GRAPHS[0]).cells(users), sparse.row_cells(GRAPHS[0], users))
+    np.testing.assert_array_equal(PackedLists.of(GRAPHS[0]).cells(users), sparse.row_cells(GRAPHS[0], users))
 
 
 def test_starts_that_are_not_those_of_the_targets():
     with pytest.raises(MechanismError, match="expected starts from 0 to the number of targets, 3"):
-        NeighbourLists(np.array([0, 1, 2]), np.array([1, 0, 1]))
+        PackedLists(np.array([0, 1, 2]), np.array([1, 0, 1]))
 
 
 def test_ids_have_four_bytes_as_long_as_they_fit():
