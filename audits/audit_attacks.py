@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from auditdp import Audit, EdgeDP, GaussianDP, Pair, PureDP, audit
+from auditdp import Audit, Edges, GaussianDP, Pair, PureDP, audit
 from auditdp.training import Training
 from auditdp.training.trainers import as_training
 from audits.trainers import ABADI, ensembles
@@ -60,7 +60,7 @@ def link_teller_on_randomised_edges(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=as_training(EdgeRand(epsilon, nodes), attack),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         play=[Pair(linked, graph, "edge 01")],
         controls=[as_training(EdgeRand(2 * epsilon, nodes), attack), Training(as_it_is, attack)],
         evidence=("game",),

@@ -8,7 +8,7 @@ Budgets, sizes, pairs and calls are such that every fault that ``auditdp mutate`
 
 import numpy as np
 
-from auditdp import Audit, EdgeDP, EdgeLDP, ListsLDP, Pair, PureDP, Relationship, audit
+from auditdp import Audit, Edges, NeighbourList, NeighbourLists, Pair, PureDP, Relationship, audit
 from mechanisms.edges import (
     DPRR,
     Customised,
@@ -54,7 +54,7 @@ def warner_rr(epsilon=1.0, nodes=8):
     return Audit(
         mechanism=RandomisedResponse(epsilon),
         claim=PureDP(epsilon),
-        pairs=EdgeLDP(nodes),
+        pairs=NeighbourList(nodes),
         controls=[RandomisedResponse(1.5 * epsilon), Publish()],
     )
 
@@ -73,7 +73,7 @@ def warner_rr_relationship(epsilon=1.0, nodes=3):
 @audit(source=f"{DPRR_PAPER}, Proposition 2", row="DPRR (Alg. 1)", reading="as stated, noisy degree clipped at 0")
 def dprr(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (noisy degree clipped at 0, as implemented)."""
-    pairs = EdgeLDP(nodes)
+    pairs = NeighbourList(nodes)
     return Audit(
         mechanism=DPRR(epsilon1, epsilon2),
         claim=PureDP(epsilon1 + epsilon2),
@@ -87,7 +87,7 @@ def dprr(epsilon1=0.5, epsilon2=0.5, nodes=8):
 @audit(source=f"{DPRR_PAPER}, Proposition 2 and Algorithm 1", row="DPRR (Alg. 1)", reading="as printed")
 def dprr_as_printed(epsilon1=0.5, epsilon2=0.5, nodes=8):
     """The DPRR provides (ε₁ + ε₂)-edge LDP (formula as printed: a very negative noisy degree keeps every one)."""
-    pairs = EdgeLDP(nodes)
+    pairs = NeighbourList(nodes)
     return Audit(
         mechanism=DPRR(epsilon1, epsilon2, clip_degree=False),
         claim=PureDP(epsilon1 + epsilon2),
@@ -129,7 +129,7 @@ def dprr_allocated(epsilon=2.0, nodes=8):
     False as soon as √(8/(n_max−1)) > (1−α)ε: the two parts then sum to more than ε. Here on the smallest graphs, where
     every list can be enumerated; ``dprr_allocated_reddit`` has the size and an ε of the paper's own experiments.
     """
-    return Audit(mechanism=DPRR.allocated(epsilon, nodes), claim=PureDP(epsilon), pairs=EdgeLDP(nodes))
+    return Audit(mechanism=DPRR.allocated(epsilon, nodes), claim=PureDP(epsilon), pairs=NeighbourList(nodes))
 
 
 @audit(
@@ -167,7 +167,7 @@ def allocated_on(epsilon, n_max, degree):
     return Audit(
         mechanism=statistic,
         claim=PureDP(epsilon),
-        pairs=EdgeLDP(n_max),
+        pairs=NeighbourList(n_max),
         play=[statistic.pair],
         exhaustive=False,
         evidence=["exact"],
@@ -182,7 +182,11 @@ def allocated_on(epsilon, n_max, degree):
 )
 def dprr_allocated_repaired(epsilon=2.0, nodes=8):
     """The DPRR with the same ε₁ and ε₂ = ε − ε₁ provides ε-edge LDP."""
-    pairs, published, repaired = EdgeLDP(nodes), DPRR.allocated(epsilon, nodes), DPRR.allocated_within(epsilon, nodes)
+    pairs, published, repaired = (
+        NeighbourList(nodes),
+        DPRR.allocated(epsilon, nodes),
+        DPRR.allocated_within(epsilon, nodes),
+    )
     return Audit(
         mechanism=repaired,
         claim=PureDP(epsilon),
@@ -203,7 +207,7 @@ def local_laplace(epsilon=1.0, nodes=6):
     return Audit(
         mechanism=LocalLaplaceMessage(epsilon),
         claim=PureDP(epsilon),
-        pairs=EdgeLDP(nodes),
+        pairs=NeighbourList(nodes),
         controls=[LocalLaplaceMessage(1.5 * epsilon)],
     )
 
@@ -257,7 +261,7 @@ def edge_rand(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=EdgeRand(epsilon, nodes),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[EdgeRand(1.5 * epsilon, nodes)],
     )
 
@@ -268,7 +272,7 @@ def lap_graph(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=LapGraphNoisy(epsilon, nodes),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[LapGraphNoisy(1.5 * epsilon, nodes)],
     )
 
@@ -276,7 +280,7 @@ def lap_graph(epsilon=1.0, nodes=4):
 @audit(source=LINKTELLER, row="LapGraph", reading="as deployed")
 def lap_graph_deployed(epsilon=1.0, nodes=4):
     """LapGraph, as deployed: the released graph of the T largest cells provides ε-edge DP."""
-    pairs = EdgeDP(nodes)
+    pairs = Edges(nodes)
     return Audit(
         mechanism=LapGraph(epsilon, nodes),
         claim=PureDP(epsilon),
@@ -301,7 +305,7 @@ def customised_rr(epsilon=1.0, nodes=3):
     return Audit(
         mechanism=Customised(RandomisedResponse(epsilon), nodes, private=(0,)),
         claim=PureDP(epsilon),
-        pairs=ListsLDP(nodes, protected=(0,)),
+        pairs=NeighbourLists(nodes, protected=(0,)),
         controls=[Customised(RandomisedResponse(1.5 * epsilon), nodes, private=(0,))],
     )
 
@@ -309,7 +313,7 @@ def customised_rr(epsilon=1.0, nodes=3):
 @audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, DPRR")
 def customised_dprr(epsilon1=0.5, epsilon2=0.5, nodes=3):
     """Customised setting with the DPRR: (ε₁ + ε₂)-edge LDP for a private user's own list, others publishing theirs."""
-    pairs = ListsLDP(nodes, protected=(0,))
+    pairs = NeighbourLists(nodes, protected=(0,))
     return Audit(
         mechanism=Customised(DPRR(epsilon1, epsilon2), nodes, private=(0,)),
         claim=PureDP(epsilon1 + epsilon2),
@@ -324,7 +328,7 @@ def customised_dprr(epsilon1=0.5, epsilon2=0.5, nodes=3):
 @audit(source=f"{DPRR_PAPER}, customised setting", row="customised setting", reading="as stated, LocalLap")
 def customised_local_laplace(epsilon=2.0, nodes=3):
     """Customised setting with LocalLap row by row: ε-edge LDP for a private user's list, others publishing theirs."""
-    pairs = ListsLDP(nodes, protected=(0,))
+    pairs = NeighbourLists(nodes, protected=(0,))
     return Audit(
         mechanism=Customised(LocalLaplaceRow(epsilon), nodes, private=(0,)),
         claim=PureDP(epsilon),

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from auditdp import Audit, EdgeDP, EdgeLDP, Pair, PureDP, audit
+from auditdp import Audit, Edges, NeighbourList, Pair, PureDP, audit
 from mechanisms.edges import PerUser
 from mechanisms.edges.graph_pub import GraphPub, counts, linear_scores, score_matrix
 from mechanisms.edges.graph_pub_response import GraphPubList, GraphPubResponse
@@ -29,7 +29,7 @@ def published(nodes, epsilon=1.0, **readings):
     readings.setdefault("scores", score_matrix(embedding(nodes)))
     mechanism = GraphPub(epsilon, nodes, **readings)
     claim = epsilon + (mechanism.degree_epsilon or 0)
-    return Audit(mechanism=mechanism, claim=PureDP(claim), pairs=EdgeDP(nodes), calls=2_000)
+    return Audit(mechanism=mechanism, claim=PureDP(claim), pairs=Edges(nodes), calls=2_000)
 
 
 @audit(source=GRAPH_PUB, expect="violation", row="GraphPub", reading="as stated, L public", smallest=SIZES)
@@ -138,7 +138,7 @@ def graph_pub_response(epsilon=1.0, nodes=3, degree=1.5):
     return Audit(
         mechanism=GraphPubResponse(epsilon, nodes, scores, degree),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[GraphPubResponse(2 * epsilon, nodes, scores, degree)],
         calls=20_000,
         cost=(
@@ -166,9 +166,9 @@ def graph_pub_list(epsilon1=0.5, epsilon2=1.0, nodes=5):
     return Audit(
         mechanism=GraphPubList(epsilon1, epsilon2, nodes),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=EdgeLDP(nodes),
+        pairs=NeighbourList(nodes),
         controls=[GraphPubList(epsilon1, 2 * epsilon2, nodes)],
-        play=[second_neighbour(nodes), *EdgeLDP(nodes).pairs()[:1]],
+        play=[second_neighbour(nodes), *NeighbourList(nodes).pairs()[:1]],
         calls=1_000_000,
         cost="ε₁ + ε₂ for one list, twice that for an undirected edge, which is in two; and numbers hold on average only",
     )
@@ -185,7 +185,7 @@ def graph_pub_lists(epsilon1=0.25, epsilon2=0.5, nodes=3):
     return Audit(
         mechanism=PerUser(GraphPubList(epsilon1, epsilon2, nodes), nodes),
         claim=PureDP(2 * (epsilon1 + epsilon2)),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[PerUser(GraphPubList(epsilon1, 4 * epsilon2, nodes), nodes)],
         calls=20_000,
         cost="half of (ε₁+ε₂) for each list, so that an undirected edge has the whole",

@@ -7,7 +7,7 @@ two nodes, as with a public L; what L itself gives away is audited on pairs of g
 
 import numpy as np
 
-from auditdp import Audit, EdgeDP, Pair, PureDP, Skip, audit
+from auditdp import Audit, Edges, Pair, PureDP, Skip, audit
 from audits.graphs import graph
 from mechanisms.edges.graph_pub import GraphPub
 from mechanisms.edges.graph_pub_response import GraphPubResponse
@@ -47,7 +47,7 @@ def training(nodes, epochs, steps, encode="learned"):
 def graph_pub_trained(epsilon=1.0, nodes=4, epochs=50, steps=20):
     """The whole pipeline, trained with a public seed, provides ε-edge DP."""
     scores = training(nodes, epochs, steps).with_seed(SEED)
-    return Audit(mechanism=GraphPub(epsilon, nodes, scores), claim=PureDP(epsilon), pairs=EdgeDP(nodes), calls=2_000)
+    return Audit(mechanism=GraphPub(epsilon, nodes, scores), claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000)
 
 
 @audit(
@@ -60,7 +60,7 @@ def graph_pub_trained(epsilon=1.0, nodes=4, epochs=50, steps=20):
 def graph_pub_trained_afresh(epsilon=1.0, nodes=4, epochs=50, steps=20):
     """The whole pipeline, trained afresh in every run, provides ε-edge DP."""
     mechanism = gnn().GraphPubTrained(epsilon, training(nodes, epochs, steps))
-    return Audit(mechanism=mechanism, claim=PureDP(epsilon), pairs=EdgeDP(nodes), calls=2_000)
+    return Audit(mechanism=mechanism, claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000)
 
 
 @audit(
@@ -73,7 +73,7 @@ def graph_pub_trained_afresh(epsilon=1.0, nodes=4, epochs=50, steps=20):
 def graph_pub_trained_degrees(epsilon1=0.5, epsilon2=1.0, nodes=4, epochs=50, steps=20):
     """The whole pipeline with noisy degrees provides (ε₁+ε₂)-edge DP."""
     mechanism = GraphPub(epsilon2, nodes, training(nodes, epochs, steps).with_seed(SEED), degree_epsilon=epsilon1)
-    return Audit(mechanism=mechanism, claim=PureDP(epsilon1 + epsilon2), pairs=EdgeDP(nodes), calls=2_000)
+    return Audit(mechanism=mechanism, claim=PureDP(epsilon1 + epsilon2), pairs=Edges(nodes), calls=2_000)
 
 
 @audit(
@@ -86,7 +86,7 @@ def graph_pub_trained_degrees(epsilon1=0.5, epsilon2=1.0, nodes=4, epochs=50, st
 def graph_pub_trained_adjacency(epsilon=1.0, nodes=4, epochs=50, steps=20):
     """The pipeline without A_s, its encoder trained on A itself, provides ε-edge DP."""
     scores = training(nodes, epochs, steps, encode="private").with_seed(SEED)
-    return Audit(mechanism=GraphPub(epsilon, nodes, scores), claim=PureDP(epsilon), pairs=EdgeDP(nodes), calls=2_000)
+    return Audit(mechanism=GraphPub(epsilon, nodes, scores), claim=PureDP(epsilon), pairs=Edges(nodes), calls=2_000)
 
 
 def unwritten_edges():
@@ -117,7 +117,7 @@ def graph_pub_leaking_scores(epochs=100, steps=100):
     return Audit(
         mechanism=mechanism,
         claim=PureDP(1.0),
-        pairs=EdgeDP(5),
+        pairs=Edges(5),
         play=unwritten_edges(),
         exhaustive=False,
         evidence=("exact",),
@@ -130,7 +130,7 @@ def graph_pub_leaking_scores(epochs=100, steps=100):
 def graph_pub_leaking_scores_afresh(epochs=100, steps=100):
     """L, trained afresh in every run, keeps 1-edge DP where the selection by a public L tells nothing (the triangle)."""
     mechanism = gnn().GraphPubTrained(1.0, training(5, epochs, steps), rounding="floor")
-    return Audit(mechanism=mechanism, claim=PureDP(1.0), pairs=EdgeDP(5), play=unwritten_edges()[:1], calls=600)
+    return Audit(mechanism=mechanism, claim=PureDP(1.0), pairs=Edges(5), play=unwritten_edges()[:1], calls=600)
 
 
 @audit(
@@ -148,7 +148,7 @@ def graph_pub_trained_response(epsilon=1.0, nodes=3, degree=1.5, epochs=50, step
     return Audit(
         mechanism=GraphPubResponse(epsilon, nodes, scores, degree),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[GraphPubResponse(2 * epsilon, nodes, scores, degree)],
         calls=20_000,
         cost=(

@@ -11,7 +11,7 @@ the budget ε₁. What is true, by enumeration of every dendrogram and every pai
   is false, each on its own.
 """
 
-from auditdp import Audit, EdgeDP, Pair, PureDP, audit
+from auditdp import Audit, Edges, Pair, PureDP, audit
 from audits.graphs import BESIDE, SQUARE, WEDGE, graph, telling
 from mechanisms.hierarchy import DendrogramStep, PrivateEdgeDP
 from mechanisms.hierarchy.dendrogram_step import ManyPublicMoves
@@ -37,7 +37,7 @@ def hrg_sensitivity(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[DendrogramStep(epsilon, nodes, equation="15")],
         evidence=["sensitivity"],
         decides="nothing is open: the proof in mechanisms/hierarchy/likelihood.py covers every size",
@@ -62,7 +62,7 @@ def edge_rr_sensitivity(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, equation="15"),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         evidence=["sensitivity"],
     )
 
@@ -79,7 +79,7 @@ def privhrg_dendrogram(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[DendrogramStep(5 * epsilon, nodes)],
         play=[*telling(nodes), SQUARE],
     )
@@ -98,8 +98,8 @@ def privhrg_dendrogram_one_step(epsilon=1.0, nodes=3):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, steps=1),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
-        play=EdgeDP(nodes).pairs()[:1],
+        pairs=Edges(nodes),
+        play=Edges(nodes).pairs()[:1],
     )
 
 
@@ -117,7 +117,7 @@ def privhrg_dendrogram_few_steps(epsilon=0.1, nodes=4, steps=3):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, steps=steps),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         evidence=["exact"],
     )
 
@@ -135,9 +135,9 @@ def privhrg_dendrogram_enough_steps(epsilon=1.0, nodes=4, steps=12):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, steps=steps),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[DendrogramStep(5 * epsilon, nodes, steps=steps)],
-        play=[telling(nodes)[0], EdgeDP(nodes).pairs()[-1]],
+        play=[telling(nodes)[0], Edges(nodes).pairs()[-1]],
         equivalent_mutants={
             "noise halved: draw 2, random in ExactChain.run*": (
                 "squared odds of acceptance: by enumeration of all pairs of 4 nodes the exact ε is then .336"
@@ -164,7 +164,7 @@ def privhrg_dendrogram_uniform_start(epsilon=1.0, nodes=4, steps=1):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, steps=steps, start="uniform"),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[DendrogramStep(20 * epsilon, nodes, steps=steps, start="uniform")],
         play=[telling(nodes)[0], Pair(graph(nodes, (2, 3)), graph(nodes), "an edge | none")],
         calls=50_000,  # the control needs some 2,000, as many as the quick budget has
@@ -197,7 +197,7 @@ def edge_rr_dendrogram(epsilon=5.0, nodes=4):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, factor=1),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         evidence=["exact"],
     )
 
@@ -217,7 +217,7 @@ def edge_rr_dendrogram_printed(epsilon=0.5, nodes=4):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, factor=1, equation="15"),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         evidence=["exact"],
     )
 
@@ -236,7 +236,7 @@ def edge_rr_dendrogram_equation_15(epsilon=20.0, nodes=5):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, equation="15"),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes, unlabelled=True),
+        pairs=Edges(nodes, unlabelled=True),
         evidence=["exact"],
     )
 
@@ -253,7 +253,7 @@ def edge_rr_dendrogram_repaired(epsilon=0.5, nodes=4):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[DendrogramStep(8 * epsilon, nodes)],
         play=telling(nodes),
         cost=(
@@ -346,6 +346,6 @@ def edge_rr_private_nodes_dendrogram(epsilon=0.1, nodes=6):
     return Audit(
         mechanism=DendrogramStep(epsilon, nodes, private_nodes="data"),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes, unlabelled=True),
+        pairs=Edges(nodes, unlabelled=True),
         evidence=["exact"],
     )

@@ -14,7 +14,7 @@ on the dendrogram; audits of the whole that are about the dendrogram set the thr
 
 import math
 
-from auditdp import Audit, EdgeDP, PureDP, audit
+from auditdp import Audit, Edges, PureDP, audit
 from audits.graphs import BESIDE, WEDGE, telling
 from mechanisms.hierarchy import EdgeRR, NoisyCounts, PrivateEdgeDP, PrivHRG, Thresholds
 
@@ -47,7 +47,7 @@ def noisy_probabilities(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=NoisyCounts(tree, Thresholds(epsilon)),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[NoisyCounts(tree, Thresholds(2 * epsilon)), NoisyCounts(tree, Thresholds(epsilon, draws="fresh"))],
     )
 
@@ -59,7 +59,7 @@ def noisy_probabilities_unpooled(epsilon=1.0, nodes=4):
     return Audit(
         mechanism=NoisyCounts(tree, Thresholds(epsilon, **NEVER)),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[NoisyCounts(tree, Thresholds(2 * epsilon, **NEVER))],
     )
 
@@ -79,7 +79,7 @@ def noisy_probabilities_fresh(epsilon=1.0, nodes=3):
     return Audit(
         mechanism=NoisyCounts(ladder(nodes), Thresholds(epsilon, draws="fresh")),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
     )
 
 
@@ -96,7 +96,7 @@ def noisy_probabilities_nested(epsilon=1.0, nodes=3):
     return Audit(
         mechanism=NoisyCounts(ladder(nodes), Thresholds(epsilon, draws="nested")),
         claim=PureDP(epsilon),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
     )
 
 
@@ -118,7 +118,7 @@ def edge_rr_private_nodes(epsilon1=0.5, epsilon2=0.5, nodes=2):
     False with an infinite loss: two nodes without a private edge are never joined by one, with it they often are.
     """
     return Audit(
-        mechanism=EdgeRR(epsilon1, epsilon2, nodes, steps=20), claim=PureDP(epsilon1 + epsilon2), pairs=EdgeDP(nodes)
+        mechanism=EdgeRR(epsilon1, epsilon2, nodes, steps=20), claim=PureDP(epsilon1 + epsilon2), pairs=Edges(nodes)
     )
 
 
@@ -131,9 +131,9 @@ def privhrg(epsilon1=1.0, epsilon2=1.0, nodes=4):
     return Audit(
         mechanism=PrivHRG(epsilon1, epsilon2, nodes, **NEVER),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[PrivHRG(epsilon1, 12 * epsilon2, nodes, **NEVER)],
-        play=[telling(nodes)[0], EdgeDP(nodes).pairs()[0]],
+        play=[telling(nodes)[0], Edges(nodes).pairs()[0]],
         equivalent_mutants={"noise left out: draw 1, standard_exponential*": FIXED_TREE},
     )
 
@@ -147,9 +147,9 @@ def privhrg_pooled(epsilon1=0.5, epsilon2=0.5, nodes=4):
     return Audit(
         mechanism=PrivHRG(epsilon1, epsilon2, nodes, steps=1),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[PrivHRG(epsilon1, 20 * epsilon2, nodes, steps=1)],
-        play=EdgeDP(nodes).pairs(),
+        play=Edges(nodes).pairs(),
         equivalent_mutants={
             "factor left out in HierarchicalRelease.__call__: (count.value*": (
                 "what is drawn from the noisy count, at ε₂, does not look at the graph again: post-processing"
@@ -172,7 +172,7 @@ def privhrg_one_step(epsilon1=0.5, epsilon2=0.5, nodes=3):
     return Audit(
         mechanism=PrivHRG(epsilon1, epsilon2, nodes, steps=1, **NEVER),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         evidence=["exact"],
     )
 
@@ -188,9 +188,9 @@ def privhrg_many_steps(epsilon1=0.5, epsilon2=0.5, nodes=4, steps=30):
     return Audit(
         mechanism=PrivHRG(epsilon1, epsilon2, nodes, steps=steps, **NEVER),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[PrivHRG(epsilon1, 12 * epsilon2, nodes, steps=steps, **NEVER)],
-        play=[telling(nodes)[0], EdgeDP(nodes).pairs()[0]],
+        play=[telling(nodes)[0], Edges(nodes).pairs()[0]],
         calls=200_000,
     )
 
@@ -211,7 +211,7 @@ def edge_rr(epsilon1=0.5, epsilon2=0.01, nodes=4):
     return Audit(
         mechanism=EdgeRR(epsilon1, epsilon2, nodes, private_nodes="all", moves="private", **NEVER),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         evidence=["exact"],
     )
 
@@ -231,7 +231,7 @@ def edge_rr_fresh(epsilon1=0.25, epsilon2=0.75, nodes=3):
     return Audit(
         mechanism=PrivHRG(epsilon1, epsilon2, nodes, draws="fresh"),
         claim=PureDP(epsilon1 + epsilon2),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
     )
 
 

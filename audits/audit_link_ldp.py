@@ -6,7 +6,7 @@ all pairs of a few users are computed.
 
 from fractions import Fraction
 
-from auditdp import Audit, EdgeLDP, ListsLDP, PureDP, Relationship, audit
+from auditdp import Audit, NeighbourList, NeighbourLists, PureDP, Relationship, audit
 from mechanisms.link_ldp import LinkMessage, LinkMessages
 
 BLINK = "Zhu, Tan & Xiao 2023 (Blink), arXiv:2309.03190"
@@ -27,9 +27,9 @@ def blink_message(epsilon=1.2, nodes=3):
     return Audit(
         mechanism=LinkMessage(epsilon, SHARE),
         claim=PureDP(epsilon),
-        pairs=EdgeLDP(nodes),
+        pairs=NeighbourList(nodes),
         controls=[LinkMessage(2 * epsilon, SHARE)],
-        play=EdgeLDP(nodes).pairs()[:1],
+        play=NeighbourList(nodes).pairs()[:1],
         equivalent_mutants=MESSAGE_EQUIVALENTS,
     )
 
@@ -57,4 +57,6 @@ def blink_link(epsilon=1.0, nodes=2):
 )
 def blink_search(epsilon=1.0, runs=1):
     """All messages of one of two users, in as many runs as the server asks for, are ε-link LDP."""
-    return Audit(mechanism=LinkMessages(LinkMessage(epsilon, SHARE), 2, runs), claim=PureDP(epsilon), pairs=ListsLDP(2))
+    return Audit(
+        mechanism=LinkMessages(LinkMessage(epsilon, SHARE), 2, runs), claim=PureDP(epsilon), pairs=NeighbourLists(2)
+    )

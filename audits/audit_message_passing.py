@@ -6,7 +6,7 @@ An audit of code is about what its lines do on the smallest graphs that show it.
 
 import numpy as np
 
-from auditdp import AnyValues, Audit, EdgeDP, GaussianDP, audit
+from auditdp import AnyValues, Audit, Edges, GaussianDP, audit
 from mechanisms.message_passing import (
     AllIterations,
     CaribouEmbedding,
@@ -66,7 +66,7 @@ def caribou_depth(lipschitz=0.5, sensitivity=1.0, sigma=2.0, hops=16):
 def caribou_embedding(noise=4.0, nodes=2):
     """The embedding of one noisy hop that is aggregated once more without noise is 1/λ-Gaussian DP for an edge."""
     return Audit(
-        mechanism=FeaturesAgree(CaribouEmbedding(noise, nodes)), claim=GaussianDP(1 / noise), pairs=EdgeDP(nodes)
+        mechanism=FeaturesAgree(CaribouEmbedding(noise, nodes)), claim=GaussianDP(1 / noise), pairs=Edges(nodes)
     )
 
 
@@ -81,8 +81,8 @@ def caribou_noisy_hop(noise=2.0, nodes=4):
     return Audit(
         mechanism=NoisyHop(noise, nodes),
         claim=GaussianDP(1 / noise),
-        pairs=EdgeDP(nodes),
-        play=EdgeDP(nodes).pairs()[:1],
+        pairs=Edges(nodes),
+        play=Edges(nodes).pairs()[:1],
         controls=[NoisyHop(noise / 3, nodes)],
         equivalent_mutants=HOP_EQUIVALENTS,
         cost="the classifier sees one aggregation less for the same noise",

@@ -9,7 +9,7 @@ the mechanism and those; certificates "as declared" hold for any number of ids, 
 
 import numpy as np
 
-from auditdp import ApproxDP, Audit, NodeDP, Pair, PureDP, QueryAnswers, audit
+from auditdp import ApproxDP, Audit, Nodes, Pair, PureDP, QueryAnswers, audit
 from audits.graphs import graph, hub_changed
 from mechanisms.pagerank import (
     DPApprEM,
@@ -84,7 +84,7 @@ def ista_appr(epsilon=1.0, nodes=3):
 
     Nothing is drawn, so that two graphs with different rows are told apart for certain.
     """
-    return Audit(PlainRows(PublicRows(nodes)), PureDP(epsilon), NodeDP(nodes), calls=5_000)
+    return Audit(PlainRows(PublicRows(nodes)), PureDP(epsilon), Nodes(nodes), calls=5_000)
 
 
 # One row.
@@ -99,7 +99,7 @@ def dp_appr_em(epsilon=0.25, k=2, delta=1e-3, nodes=4):
     return Audit(
         mechanism=DPApprEM(epsilon, k, PublicRows(nodes)),
         claim=ApproxDP(row_epsilon(epsilon, k, delta), delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[DPApprEM(12 * epsilon, k, PublicRows(nodes))],
         play=hub_changed(nodes),
         calls=60_000,
@@ -145,7 +145,7 @@ def dp_appr_em_counted_once(epsilon=0.5, k=1, delta=1e-3, nodes=4):
     return Audit(
         mechanism=DPApprEM(epsilon, k, PublicRows(nodes)),
         claim=ApproxDP(row_epsilon(epsilon, k, delta, each=1), delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         calls=5_000,
     )
 
@@ -163,7 +163,7 @@ def dp_appr_em_counted_twice(epsilon=0.5, k=1, delta=1e-3, nodes=4):
     return Audit(
         mechanism=DPApprEM(epsilon, k, PublicRows(nodes)),
         claim=ApproxDP(row_epsilon(epsilon, k, delta), delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[DPApprEM(6 * epsilon, k, PublicRows(nodes))],
         play=hub_changed(nodes),
         calls=60_000,
@@ -185,7 +185,7 @@ def dp_appr_em_values(epsilon=0.5, value_epsilon=0.25, k=2, delta=1e-6, nodes=8)
     return Audit(
         mechanism=DPApprEMValues(DPApprEM(epsilon, k, rows), value_epsilon),
         claim=ApproxDP(row_epsilon(epsilon, k, delta) + value_epsilon, delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[
             DPApprEMValues(DPApprEM(16 * epsilon, k, rows), value_epsilon),
             DPApprEMValues(DPApprEM(epsilon, k, rows), 24 * value_epsilon),
@@ -223,7 +223,7 @@ def dp_appr_em_values_given(value_epsilon=1.0, nodes=4):
     return Audit(
         mechanism=SelectedValues(value_epsilon, (1, 2), rows),
         claim=PureDP(value_epsilon),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[SelectedValues(4 * value_epsilon, (1, 2), rows)],
         play=hub_changed(nodes),
         calls=60_000,
@@ -252,7 +252,7 @@ def dp_appr_em_matrix(epsilon=1.0, k=2, delta=1e-3, nodes=4):
     return Audit(
         mechanism=DPApprEM(each, k, PublicRows(nodes, seeds)),
         claim=ApproxDP(epsilon, 2 * len(seeds) * delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[DPApprEM(40 * each, k, PublicRows(nodes, seeds))],
         play=hub_changed(nodes),
         calls=60_000,
@@ -279,7 +279,7 @@ def dp_appr_em_deployed(epsilon=1.0, k=2, count=1, nodes=4):
     return Audit(
         mechanism=DPApprEM(each, k, SampledRows(nodes, count), candidates="present"),
         claim=ApproxDP(epsilon, 2 * count * delta),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=Nodes(nodes, "removed", loops=True),
         exhaustive=False,
         calls=5_000,
     )
@@ -302,7 +302,7 @@ def dp_appr_em_sampled(epsilon=1.0, k=2, count=1, nodes=4, delta_of_node=0.25):
     return Audit(
         mechanism=DPApprEM(each, k, SampledRows(nodes, count)),
         claim=ApproxDP(epsilon, 2 * count * delta),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=Nodes(nodes, "removed", loops=True),
         exhaustive=False,
         calls=5_000,
     )
@@ -323,7 +323,7 @@ def dp_appr_em_public(epsilon=1.0, k=2, delta=1e-3, nodes=4):
     """
     seeds = (0, 1)
     each = budget_of_entries(epsilon, len(seeds), k, delta)
-    pairs = NodeDP(nodes, "removed", loops=True)
+    pairs = Nodes(nodes, "removed", loops=True)
     return Audit(
         mechanism=DPApprEM(each, k, PublicRows(nodes, seeds)),
         claim=ApproxDP(epsilon, 2 * len(seeds) * delta),
@@ -351,7 +351,7 @@ def dp_appr_em_sampled_ids(epsilon=1.0, k=2, count=1, delta=1e-3, nodes=3):
     True here, for any δ.
     """
     each = budget_of_entries(epsilon, count, k, delta)
-    rows, pairs = SampledRows(nodes, count, "universe"), NodeDP(nodes, "removed", loops=True)
+    rows, pairs = SampledRows(nodes, count, "universe"), Nodes(nodes, "removed", loops=True)
     return Audit(
         mechanism=DPApprEM(each, k, rows),
         claim=ApproxDP(epsilon, 2 * count * delta),

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from auditdp import ApproxDP, Audit, NodeDP, Pair, audit
+from auditdp import ApproxDP, Audit, Nodes, Pair, audit
 from audits.graphs import graph, hub_changed
 from mechanisms.pagerank import DPApprGM, NoisyRows, PublicRows, lazy
 
@@ -95,9 +95,9 @@ def dp_appr_gm(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, nodes=4):
     return Audit(
         mechanism=NoisyRows(epsilon, delta, PublicRows(nodes)),
         claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[NoisyRows(5 * epsilon, delta, PublicRows(nodes))],
-        play=[*seed_rewired(nodes), *NodeDP(nodes).pairs()[:1]],
+        play=[*seed_rewired(nodes), *Nodes(nodes).pairs()[:1]],
         calls=400_000,
         equivalent_mutants=GAUSSIAN_EQUIVALENTS,
     )
@@ -119,7 +119,7 @@ def dp_appr_gm_largest(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, k=2, no
     return Audit(
         mechanism=DPApprGM(NoisyRows(epsilon, delta, PublicRows(nodes)), k),
         claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[DPApprGM(NoisyRows(5 * epsilon, delta, PublicRows(nodes)), k)],
         play=[*seed_rewired(nodes), *hub_changed(nodes)],
         calls=1_000_000,
@@ -144,7 +144,7 @@ def dp_appr_gm_plain_walk(epsilon=PUBLISHED_EPSILON, delta=PUBLISHED_DELTA, node
     return Audit(
         mechanism=NoisyRows(epsilon, delta, PublicRows(nodes, alpha=lazy(teleport))),
         claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         calls=5_000,
     )
 
@@ -166,7 +166,7 @@ def dp_appr_gm_large_epsilon(epsilon=10.0, delta=1e-3, nodes=1):
     return Audit(
         mechanism=NoisyRows(epsilon, delta, PublicRows(nodes)),
         claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=Nodes(nodes, "removed", loops=True),
         evidence=["exact", "sensitivity"],
     )
 
@@ -183,7 +183,7 @@ def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
     return Audit(
         mechanism=two_rows(epsilon, delta, nodes, teleport),
         claim=ApproxDP(epsilon, delta),
-        pairs=NodeDP(nodes),
+        pairs=Nodes(nodes),
         controls=[two_rows(4 * epsilon, delta, nodes, teleport)],
         play=hub_changed(nodes),
         calls=100_000,
@@ -203,7 +203,7 @@ def dp_appr_gm_repaired(epsilon=0.5, delta=0.1, nodes=7, teleport=0.25):
 )
 def dp_appr_gm_analytic(epsilon=2.0, delta=0.1, nodes=3):
     """A row with the analytic σ for √2·C₁ is (ε, δ)-node DP for any ε, where a node is added or removed too."""
-    large, pairs = two_rows(10.0, 1e-3, nodes, 0.25), NodeDP(nodes, "removed", loops=True)
+    large, pairs = two_rows(10.0, 1e-3, nodes, 0.25), Nodes(nodes, "removed", loops=True)
     return Audit(
         mechanism=two_rows(epsilon, delta, nodes, 0.25),
         claim=ApproxDP(epsilon, delta),

@@ -7,7 +7,7 @@ that steps share show as well. For graphs, a record is a node with its edges, wh
 
 import math
 
-from auditdp import AccountedDP, Audit, GaussianDP, NodeDP, audit
+from auditdp import AccountedDP, Audit, GaussianDP, Nodes, audit
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from audits.trainers import ABADI, ensembles, forecasters, graph_trainer
 
@@ -84,7 +84,7 @@ def gcn_accounted_for_records(sigma=1.0, steps=1, nodes=2):
     return Audit(
         mechanism=released(1.0),
         claim=GaussianDP(math.sqrt(steps) / sigma),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=Nodes(nodes, "removed", loops=True),
         forecasters=forecasters(),
         calls=2_000,
     )
@@ -100,7 +100,7 @@ def gcn_sensitivity_of_a_record(nodes=2):
     return Audit(
         mechanism=graph_trainer(nodes, 1.0, 1)(1.0),
         claim=GaussianDP(1.0),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=Nodes(nodes, "removed", loops=True),
         evidence=("sensitivity",),
     )
 
@@ -115,7 +115,7 @@ def sage_sensitivity_of_a_record(nodes=2):
     return Audit(
         mechanism=graph_trainer(nodes, 1.0, 1, "GraphSAGE")(1.0),
         claim=GaussianDP(1.0),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=Nodes(nodes, "removed", loops=True),
         evidence=("sensitivity",),
     )
 
@@ -128,7 +128,7 @@ def gcn_accounted_for_nodes(noise=1.0, steps=1, nodes=2):
     return Audit(
         mechanism=released(reach),
         claim=GaussianDP(math.sqrt(steps) / noise),
-        pairs=NodeDP(nodes, "removed", loops=True),
+        pairs=Nodes(nodes, "removed", loops=True),
         controls=[released(reach, name, name) for name in ("no clipping", "half the noise")],
         forecasters=forecasters(),
         calls=20_000,

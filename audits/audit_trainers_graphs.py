@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from auditdp import ApproxDP, Audit, EdgeDP, GaussianDP, Pair, audit
+from auditdp import ApproxDP, Audit, Edges, GaussianDP, Pair, audit
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Scored
 from audits.trainers import ensembles
@@ -110,7 +110,7 @@ def gap_edge_sums(nodes=4):
     return Audit(
         mechanism=room.GAPAggregations(rows, 1, 1.0, math.sqrt(2) * (1 + 1e-6)),
         claim=GaussianDP(1.0),
-        pairs=EdgeDP(nodes),
+        pairs=Edges(nodes),
         controls=[room.GAPAggregations(rows, 1, 1.0, 1.0, label="the noise of one arc")],
         evidence=("sensitivity",),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from auditdp import NodeDP, Pair
+from auditdp import Nodes, Pair
 from mechanisms.graphs import Graph
 
 
@@ -13,7 +13,7 @@ def graph(nodes, *edges):
 
 def hub_changed(nodes):
     """Return the pair in which node 0 leaves one hub for another that has fewer leaves."""
-    return [pair for pair in NodeDP(nodes).pairs() if pair.name == "leaf of one hub | of another"]
+    return [pair for pair in Nodes(nodes).pairs() if pair.name == "leaf of one hub | of another"]
 
 
 def telling(nodes):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from auditdp import AnyValues, ApproxDP, Box, EdgeDP, PureDP, QueryAnswers
+from auditdp import AnyValues, ApproxDP, Box, Edges, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency
 from auditdp.claims.statements import Claim
 from auditdp.evidence.exact.evidence import exact_evidence
@@ -280,7 +280,7 @@ def _graphs(repeats: int, rng: Rng) -> int:
                         matrix[e] = matrix[e[::-1]] = bit if place == k else ones[place]
                     both.append([chance(matrix), 1 - chance(matrix)])
                 truth = max(truth, true_epsilon(*both))
-        adjacency = EdgeDP(nodes, unlabelled=bool(rng.random() < 0.8))
+        adjacency = Edges(nodes, unlabelled=bool(rng.random() < 0.8))
         mechanism = Stated(lambda a, f=chance: FiniteLaw(np.array([0, 1]), [f(a), 1 - f(a)]))
         wrong += _wrong(mechanism, adjacency, truth, PureDP(_level(truth, rng)))
     return wrong

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp import ApproxDP, EdgeLDP, GaussianDP, Pair, PureDP, QueryAnswers
+from auditdp import ApproxDP, GaussianDP, NeighbourList, Pair, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency, as_adjacency
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.claims.statements import Claim
@@ -160,7 +160,7 @@ TIGHT: dict[str, tuple[Callable[[], Any], Claim, Adjacency]] = {
     "randomised response on lists, pairs searched": (
         lambda: Hidden(RandomisedResponse(1.0)),
         PureDP(1.0),
-        EdgeLDP(nodes=6),
+        NeighbourList(nodes=6),
     ),
     "(ε, δ), black box": (lambda: Hidden(LeakyResponse(1.0, 0.05)), ApproxDP(1.0, 0.05), as_adjacency(Pair(1, 0))),
     "Gaussian, black box": (lambda: Hidden(GaussianMechanism(1.0)), GaussianDP(1.0), BIT),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp import ApproxDP, GaussianDP, Neighbours, PureDP, QueryAnswers, Records
-from auditdp.adjacency import EdgeDP
+from auditdp.adjacency import Edges
 from benchmarks.ordinary_case import Cases, Rng, geometric_noise, one_row_more
 
 NOISE = Cases()
@@ -113,7 +113,7 @@ def favourite_colours(rows: list[str], rng: Rng) -> dict[str, int]:
 
 @NOISE.add(
     PureDP(1.0),
-    EdgeDP(5),
+    Edges(5),
     level=2.0,
     why="An edge changes two degrees, and the noise is for one.",
     fault="wrong sensitivity",

@@ -12,9 +12,9 @@ from typing import Any
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
 from auditdp.adjacency.canaries import Canaries
-from auditdp.adjacency.edges import EdgeDP, EdgeLDP, ListsLDP, Relationship
+from auditdp.adjacency.edges import Edges, NeighbourList, NeighbourLists, Relationship
 from auditdp.adjacency.fields import Fields
-from auditdp.adjacency.nodes import NodeDP
+from auditdp.adjacency.nodes import Nodes
 from auditdp.adjacency.offers import is_adjacency
 from auditdp.adjacency.records import Records
 from auditdp.adjacency.rows import Rows
@@ -28,12 +28,12 @@ __all__ = [
     "AnyValues",
     "Box",
     "Canaries",
-    "EdgeDP",
-    "EdgeLDP",
+    "Edges",
     "Fields",
-    "ListsLDP",
+    "NeighbourList",
+    "NeighbourLists",
     "Neighbours",
-    "NodeDP",
+    "Nodes",
     "Pair",
     "QueryAnswers",
     "Records",
@@ -63,7 +63,9 @@ def as_adjacency(pairs: Any) -> Adjacency:
         return Neighbours([pairs])
     if isinstance(pairs, tuple | list):
         return Neighbours(list(pairs))
-    raise AdjacencyError(f"expected an adjacency such as EdgeLDP(nodes=8) or pairs (data, neighbour), got {pairs!r}")
+    raise AdjacencyError(
+        f"expected an adjacency such as NeighbourList(nodes=8) or pairs (data, neighbour), got {pairs!r}"
+    )
 
 
 def _is_one_pair(first: Any, second: Any) -> bool:

@@ -31,7 +31,7 @@ def _check_nodes(kind: str, nodes: int, least: int) -> None:
 
 
 @dataclass(frozen=True)
-class EdgeLDP:
+class NeighbourList:
     """Edge local DP: two neighbour lists of one user that differ in one bit.
 
     An input is the user's neighbour list without the diagonal, an int8 array of nodes - 1 zeros and ones.
@@ -43,7 +43,7 @@ class EdgeLDP:
     nodes: int
 
     def __post_init__(self) -> None:
-        _check_nodes("EdgeLDP", self.nodes, 2)
+        _check_nodes("NeighbourList", self.nodes, 2)
 
     @property
     def name(self) -> str:
@@ -112,11 +112,11 @@ class EdgeLDP:
 
 
 @dataclass(frozen=True)
-class ListsLDP:
+class NeighbourLists:
     """Edge local DP seen from outside: the neighbour lists of all users, one bit of one protected user's list changed.
 
     An input is an int8 matrix of shape (nodes, nodes) with a zero diagonal; row i is what user i says, so it need not
-    be symmetric. It is ``EdgeLDP`` for mechanisms that take everybody's lists at once.
+    be symmetric. It is ``NeighbourList`` for mechanisms that take everybody's lists at once.
 
     Args:
         nodes: Number of users.
@@ -127,9 +127,11 @@ class ListsLDP:
     protected: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_nodes("ListsLDP", self.nodes, 2)
+        _check_nodes("NeighbourLists", self.nodes, 2)
         if not self.users or not set(self.users) <= set(range(self.nodes)):
-            raise AdjacencyError(f"ListsLDP: expected protected users in 0..{self.nodes - 1}, got {self.protected!r}")
+            raise AdjacencyError(
+                f"NeighbourLists: expected protected users in 0..{self.nodes - 1}, got {self.protected!r}"
+            )
 
     @property
     def users(self) -> tuple[int, ...]:
@@ -179,7 +181,7 @@ class ListsLDP:
 
 
 @dataclass(frozen=True)
-class EdgeDP:
+class Edges:
     """Edge DP in the central model: two undirected graphs on the same nodes that differ in one edge.
 
     An input is a symmetric int8 adjacency matrix of shape (nodes, nodes) with a zero diagonal. When every user releases
@@ -204,10 +206,10 @@ class EdgeDP:
     unlabelled: bool = False
 
     def __post_init__(self) -> None:
-        _check_nodes("EdgeDP", self.nodes, 2)
+        _check_nodes("Edges", self.nodes, 2)
         if self.among is not None and (len(set(self.among)) < 2 or not set(self.among) <= set(range(self.nodes))):
             raise AdjacencyError(
-                f"EdgeDP: expected among, two or more of the nodes 0..{self.nodes - 1}, got {self.among!r}"
+                f"Edges: expected among, two or more of the nodes 0..{self.nodes - 1}, got {self.among!r}"
             )
 
     @property
@@ -279,6 +281,6 @@ class EdgeDP:
         return self._flips.wide()
 
 
-def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> EdgeDP:  # noqa: N802 - reads as what it returns
+def Relationship(nodes: int, among: tuple[int, ...] | None = None) -> Edges:  # noqa: N802 - reads as what it returns
     """Return relationship DP: one undirected edge, that is, one bit in each of two users' neighbour lists."""
-    return EdgeDP(nodes, label="relationship DP (one edge, in both users' lists)", among=among)
+    return Edges(nodes, label="relationship DP (one edge, in both users' lists)", among=among)

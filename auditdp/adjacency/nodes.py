@@ -19,7 +19,7 @@ EdgeList = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class NodeDP:
+class Nodes:
     """Node DP over a public universe of node ids: two undirected graphs that differ in one node and its edges.
 
     An input is a symmetric int8 adjacency matrix of shape (nodes, nodes). With change "replaced", any edges of one node are
@@ -48,10 +48,10 @@ class NodeDP:
 
     def __post_init__(self) -> None:
         if self.change not in ("replaced", "removed"):
-            raise AdjacencyError(f"NodeDP: expected change='replaced' or 'removed', got {self.change!r}")
+            raise AdjacencyError(f"Nodes: expected change='replaced' or 'removed', got {self.change!r}")
         least = 1 if self.loops and self.change == "removed" else 2
         if not isinstance(self.nodes, int | np.integer) or self.nodes < least:
-            raise AdjacencyError(f"NodeDP: expected nodes, an integer >= {least}, got {self.nodes!r}")
+            raise AdjacencyError(f"Nodes: expected nodes, an integer >= {least}, got {self.nodes!r}")
 
     @property
     def name(self) -> str:

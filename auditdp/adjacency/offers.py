@@ -82,8 +82,8 @@ class Offers:
 def offers(adjacency: Adjacency) -> Offers:
     """Return what an adjacency offers.
 
-    >>> from auditdp.adjacency import EdgeLDP
-    >>> offers(EdgeLDP(nodes=4)).corner_cases is None
+    >>> from auditdp.adjacency import NeighbourList
+    >>> offers(NeighbourList(nodes=4)).corner_cases is None
     True
     """
     return Offers(adjacency)

@@ -110,7 +110,7 @@ def check(
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
         claim: What it promises, such as ``PureDP(1.0)``; a function of the number of records where it depends on that (see
             ``Audit``); or a promise about an estimate.
-        pairs: An adjacency such as ``EdgeLDP(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
+        pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
         calls: Calls of the mechanism to spend.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see

@@ -45,7 +45,7 @@ class Audit:
             ``lambda n: ApproxDP(1.0, 1 / n**2)``: n is len(data) of the smaller input of a pair, the same one in all pairs
             that are listed, and no pair of another size is looked at. (Where δ falls with n, that is the weaker of the two
             claims that a row added or removed makes, so what refutes it refutes the other.)
-        pairs: For a privacy claim: an adjacency such as ``EdgeLDP(nodes=8)``, or pairs (data, neighbour).
+        pairs: For a privacy claim: an adjacency such as ``NeighbourList(nodes=8)``, or pairs (data, neighbour).
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
         accountants: Accountants of the mechanism's parameters, such as ``poisson_accountants(1.0, 0.01, 1000)``: they judge
             the claim about the model, and no control, which has other parameters.

@@ -32,7 +32,7 @@ def node_loss(call: object, x: Tensor, arcs: Tensor, node: Tensor, target: Tenso
 class GraphWorlds:
     """Makes the world of a graph on public ids: which nodes are there, and their edges, are private.
 
-    An input is the symmetric matrix of zeros and ones of ``auditdp.NodeDP(nodes, loops=True)``: a one on the diagonal where
+    An input is the symmetric matrix of zeros and ones of ``auditdp.Nodes(nodes, loops=True)``: a one on the diagonal where
     the node is there. Arcs that are missing to a complete graph are loops at one more place, which no node's messages reach.
 
     Args:

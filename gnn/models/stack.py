@@ -88,7 +88,9 @@ class Stack(nn.Module):
         found: Tensor = layer(x, edges.arcs)
         return found
 
-    def _run(self, x: Tensor, edge_index: Tensor | LayerEdges | None, edge_weight: Tensor | None, layers: int) -> Tensor:
+    def _run(
+        self, x: Tensor, edge_index: Tensor | LayerEdges | None, edge_weight: Tensor | None, layers: int
+    ) -> Tensor:
         if edge_index is None:
             edge_index = torch.empty(2, 0, dtype=torch.long, device=x.device)
         edges = edge_index if isinstance(edge_index, LayerEdges) else self.edges(x, edge_index, edge_weight)
@@ -100,11 +102,15 @@ class Stack(nn.Module):
                 x = dropout(sigma(x), self.dropout, training=self.training)
         return x
 
-    def hidden(self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def hidden(
+        self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """Return the last hidden layer after its activation, shape (nodes, hidden)."""
         return self._run(x, edge_index, edge_weight, len(self.layers) - 1)
 
-    def forward(self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, edge_index: Tensor | LayerEdges | None = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """Return the logits.
 
         Args:

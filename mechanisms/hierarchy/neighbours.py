@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from auditdp.adjacency import EdgeDP, Pair
+from auditdp.adjacency import Edges, Pair
 from auditdp.adjacency.flips import Flips
 from auditdp.errors import AdjacencyError
 from mechanisms.hierarchy.dendrogram import Edge
@@ -60,7 +60,7 @@ class PrivateEdgeDP:
 
     def check(self, pair: Pair) -> None:
         """Raise unless the graphs differ in one edge and all their edges may be private."""
-        EdgeDP(self.nodes, self.name).check(pair)
+        Edges(self.nodes, self.name).check(pair)
         for matrix in (pair.data, pair.neighbour):
             edges = [(int(i), int(j)) for i, j in np.argwhere(np.triu(matrix))]
             if wrong := [edge for edge in edges if not self._may_be_private(edge)]:

@@ -62,7 +62,7 @@ declare("no_neighbours", coin, pairs=[])
 
 @audit()
 def not_adjacent():
-    return Audit(coin, PureDP(1.0), EdgeLDP(4), play=FAR, calls=200)
+    return Audit(coin, PureDP(1.0), NeighbourList(4), play=FAR, calls=200)
 
 @audit()
 def not_adjacent_by_relation():

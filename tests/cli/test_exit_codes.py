@@ -56,7 +56,7 @@ def missed():
 CRASHES = """
 @audit()
 def crashes():
-    return Audit(tell, PureDP(1.0), EdgeLDP(1), calls=200)
+    return Audit(tell, PureDP(1.0), NeighbourList(1), calls=200)
 """
 INCONCLUSIVE = """
 @audit()

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.adjacency import AnyValues, EdgeDP, EdgeLDP, ListsLDP, Neighbours, Relationship, as_adjacency
+from auditdp.adjacency import AnyValues, Edges, NeighbourList, NeighbourLists, Neighbours, Relationship, as_adjacency
 from auditdp.errors import AdjacencyError
 
 adjacencies = st.one_of(
-    st.builds(EdgeLDP, st.integers(2, 30)),
-    st.builds(EdgeDP, st.integers(2, 9)),
+    st.builds(NeighbourList, st.integers(2, 30)),
+    st.builds(Edges, st.integers(2, 9)),
     st.builds(Relationship, st.integers(2, 6)),
     st.integers(2, 6).flatmap(
         lambda n: st.builds(
-            ListsLDP,
+            NeighbourLists,
             st.just(n),
             st.none() | st.lists(st.integers(0, n - 1), min_size=1, unique=True).map(tuple),
         )
@@ -42,7 +42,8 @@ def test_every_listed_pair_is_adjacent(adjacency):
 
 
 EVERYTHING = [
-    (a, {key(p) for p in a.exhaustive()}) for a in (EdgeLDP(5), EdgeDP(4), ListsLDP(3), AnyValues((0, 1, 2, 3)))
+    (a, {key(p) for p in a.exhaustive()})
+    for a in (NeighbourList(5), Edges(4), NeighbourLists(3), AnyValues((0, 1, 2, 3)))
 ]
 
 
@@ -53,7 +54,7 @@ def test_an_enumeration_holds_whatever_can_be_generated(adjacency, everything, d
     assert key(data.draw(adjacency.strategy())) in everything
 
 
-@pytest.mark.parametrize("adjacency", [EdgeLDP(6), ListsLDP(4), EdgeDP(5)], ids=lambda a: a.name)
+@pytest.mark.parametrize("adjacency", [NeighbourList(6), NeighbourLists(4), Edges(5)], ids=lambda a: a.name)
 @settings(max_examples=50)
 @given(data=st.data())
 def test_an_input_is_not_its_own_neighbour(adjacency, data):
@@ -65,7 +66,7 @@ def test_an_input_is_not_its_own_neighbour(adjacency, data):
 @settings(max_examples=50)
 @given(st.data())
 def test_a_second_flip_is_always_noticed(data):
-    adjacency = EdgeLDP(data.draw(st.integers(3, 20)))
+    adjacency = NeighbourList(data.draw(st.integers(3, 20)))
     pair = data.draw(adjacency.strategy())
     differs = int(np.flatnonzero(pair.data != pair.neighbour)[0])
     second = data.draw(st.integers(0, adjacency.nodes - 2).filter(lambda j: j != differs))

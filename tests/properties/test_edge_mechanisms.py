@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from auditdp.adjacency import EdgeLDP
+from auditdp.adjacency import NeighbourList
 from auditdp.mechanism.laws import precision
 from mechanisms.cells import arc_cells, arcs_at, distinct_cells, pair_cells, pair_count, pairs_at
 from mechanisms.edges import (
@@ -85,7 +85,7 @@ def test_renaming_the_other_nodes_renames_the_output(mechanism, data, random):
 @given(st.data(), st.integers(2, 30), budgets, budgets, st.booleans())
 @few
 def test_no_class_of_any_pair_exceeds_the_claim_of_dprr(data, nodes, epsilon1, epsilon2, clip):
-    pair = data.draw(EdgeLDP(nodes).strategy())
+    pair = data.draw(NeighbourList(nodes).strategy())
     mechanism = DPRR(epsilon1, epsilon2, clip)
     outputs = np.array(data.draw(st.lists(st.integers(0, 1), min_size=nodes - 1, max_size=nodes - 1)))
     table = mechanism.log_ratio_table(nodes - 1, min(int(pair.data.sum()), int(pair.neighbour.sum())))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.adjacency import EdgeDP
+from auditdp.adjacency import Edges
 from auditdp.evidence.exact.losses import finite_loss
 from mechanisms.hierarchy import DendrogramStep, PrivHRG, Thresholds
 from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, uniform
@@ -136,7 +136,7 @@ def test_k_edges_lose_at_most_k_epsilon_at_the_stationary_law(matrix, epsilon, d
     assert finite_loss(release.distribution(matrix), release.distribution(other)).upper <= 2 * len(changed) * epsilon
 
 
-@given(EPSILONS, EPSILONS, st.sampled_from(EdgeDP(4).exhaustive()))
+@given(EPSILONS, EPSILONS, st.sampled_from(Edges(4).exhaustive()))
 @settings(max_examples=20)
 def test_counts_of_one_dendrogram_lose_more_with_a_larger_budget(one, two, pair):
     """The graph of a given dendrogram; its likelihood's weight is another matter, since laws concentrate as ε grows."""

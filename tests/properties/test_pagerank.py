@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from auditdp import NodeDP
+from auditdp import Nodes
 from auditdp.evidence.exact.losses import finite_loss
 from mechanisms.pagerank import (
     DPApprEM,
@@ -132,7 +132,7 @@ def test_budgets_are_monotone_and_invert(epsilon, k, delta):
     assert share_of_row(epsilon, k, delta) < epsilon / 2
 
 
-@given(NodeDP(6).strategy(), alphas)
+@given(Nodes(6).strategy(), alphas)
 @few
 def test_clipped_rows_are_at_most_as_far_apart_as_declared(pair, alpha):
     rows = PublicRows(6, (0, 3), alpha)
@@ -145,7 +145,7 @@ def test_clipped_rows_are_at_most_as_far_apart_as_declared(pair, alpha):
     assert apart <= selection.sensitivity
 
 
-@given(NodeDP(5, "removed", loops=True).strategy(), st.integers(1, 3), st.integers(1, 4), seeds)
+@given(Nodes(5, "removed", loops=True).strategy(), st.integers(1, 3), st.integers(1, 4), seeds)
 @few
 def test_releases_name_candidates_only(pair, count, k, seed):
     rng = np.random.default_rng(seed)

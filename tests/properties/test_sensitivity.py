@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.adjacency import EdgeLDP
+from auditdp.adjacency import NeighbourList
 from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
@@ -32,7 +32,7 @@ matrices = st.integers(1, 5).flatmap(
 def look(matrix, sensitivity, norm, *, examples, root=0):
     return sensitivity_evidence(
         Linear(np.array(matrix), sensitivity, norm),
-        EdgeLDP(len(matrix[0]) + 1),
+        NeighbourList(len(matrix[0]) + 1),
         streams=lambda purpose, batch: stream(root, purpose, batch),
         examples=examples,
     )

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from auditdp.adjacency import (
     AnyValues,
     Box,
-    EdgeDP,
-    EdgeLDP,
-    ListsLDP,
+    Edges,
+    NeighbourList,
+    NeighbourLists,
     Neighbours,
     Pair,
     QueryAnswers,
@@ -25,12 +25,12 @@ from auditdp.adjacency import (
 from auditdp.errors import AdjacencyError
 
 ADJACENCIES = [
-    *(EdgeLDP(n) for n in (2, 3, 5, 8)),
-    *(ListsLDP(n) for n in (2, 3)),
-    ListsLDP(3, protected=(1,)),
-    ListsLDP(3, protected=(0, 2)),
-    ListsLDP(7, protected=(6,)),
-    *(EdgeDP(n) for n in (2, 3, 4, 9)),
+    *(NeighbourList(n) for n in (2, 3, 5, 8)),
+    *(NeighbourLists(n) for n in (2, 3)),
+    NeighbourLists(3, protected=(1,)),
+    NeighbourLists(3, protected=(0, 2)),
+    NeighbourLists(7, protected=(6,)),
+    *(Edges(n) for n in (2, 3, 4, 9)),
     Relationship(4),
     AnyValues((0, 1)),
     AnyValues(tuple(range(7)), label="label LDP"),
@@ -64,12 +64,12 @@ def edges(nodes):
 
 
 COUNTS = [
-    *((EdgeLDP(n), (n - 1) * 2 ** (n - 2)) for n in range(2, 9)),
-    *((EdgeDP(n), edges(n) * 2 ** (edges(n) - 1)) for n in (2, 3, 4, 5)),
+    *((NeighbourList(n), (n - 1) * 2 ** (n - 2)) for n in range(2, 9)),
+    *((Edges(n), edges(n) * 2 ** (edges(n) - 1)) for n in (2, 3, 4, 5)),
     (Relationship(4), 6 * 2**5),
-    *((ListsLDP(n), n * (n - 1) * 2 ** (n * (n - 1) - 1)) for n in (2, 3)),
-    (ListsLDP(3, protected=(1,)), 2 * 2**5),
-    (ListsLDP(3, protected=(0, 2)), 4 * 2**5),
+    *((NeighbourLists(n), n * (n - 1) * 2 ** (n * (n - 1) - 1)) for n in (2, 3)),
+    (NeighbourLists(3, protected=(1,)), 2 * 2**5),
+    (NeighbourLists(3, protected=(0, 2)), 4 * 2**5),
     *((AnyValues(tuple(range(k))), math.comb(k, 2)) for k in (2, 3, 10)),
 ]
 
@@ -86,15 +86,15 @@ def test_exhaustive_lists_every_pair_once(adjacency, count):
 def test_exhaustive_edge_ldp_is_what_brute_force_finds():
     lists = [np.array(bits, np.int8) for bits in itertools.product((0, 1), repeat=3)]
     brute = {unordered(Pair(a, b)) for a, b in itertools.combinations(lists, 2) if (a != b).sum() == 1}
-    assert {unordered(pair) for pair in EdgeLDP(4).exhaustive()} == brute
+    assert {unordered(pair) for pair in NeighbourList(4).exhaustive()} == brute
 
 
 @pytest.mark.parametrize(
     "adjacency",
     [
-        EdgeLDP(60),
-        EdgeDP(8),
-        ListsLDP(6),
+        NeighbourList(60),
+        Edges(8),
+        NeighbourLists(6),
         AnyValues(tuple(range(201))),
         AnyValues((0, 1), finite=False),
         Neighbours([(0, 1)]),
@@ -123,22 +123,22 @@ def matrix(*cells):
 
 
 NOT_NEIGHBOURS = [
-    (EdgeLDP(5), Pair(bits(0, 1), ZEROS), "2 bits"),
-    (EdgeLDP(5), Pair(ZEROS, ZEROS), "0 bits"),
-    (EdgeLDP(5), Pair(bits(0), np.zeros(3)), r"\(3,\)"),
-    (EdgeLDP(5), Pair(2 * bits(0), ZEROS), "2,0,0,0"),
-    (EdgeLDP(5), Pair(0.5 * bits(0), ZEROS), "0.5"),
-    (EdgeLDP(5), Pair(bits(0).reshape(2, 2), ZEROS.reshape(2, 2)), r"\(2, 2\)"),
-    (ListsLDP(4), Pair(matrix((0, 1), (1, 2)), EMPTY), "2 bits"),
-    (ListsLDP(4), Pair(matrix((1, 1)), EMPTY), "off-diagonal"),
-    (ListsLDP(4), Pair(matrix((2, 2), (0, 1)), matrix((2, 2))), "off-diagonal"),
-    (ListsLDP(4), Pair(EMPTY, EMPTY), "0 bits"),
-    (ListsLDP(4, protected=(1,)), Pair(matrix((0, 1)), EMPTY), "user 0"),
-    (EdgeDP(4), Pair(matrix((0, 1)), EMPTY), "symmetric"),
-    (EdgeDP(4), Pair(matrix((1, 1)), EMPTY), "symmetric"),
-    (EdgeDP(4), Pair(matrix((0, 1), (1, 0), (2, 3), (3, 2)), EMPTY), "2 edges"),
-    (EdgeDP(4), Pair(EMPTY, EMPTY), "0 edges"),
-    (EdgeDP(4), Pair(ZEROS, EMPTY), r"\(4,\)"),
+    (NeighbourList(5), Pair(bits(0, 1), ZEROS), "2 bits"),
+    (NeighbourList(5), Pair(ZEROS, ZEROS), "0 bits"),
+    (NeighbourList(5), Pair(bits(0), np.zeros(3)), r"\(3,\)"),
+    (NeighbourList(5), Pair(2 * bits(0), ZEROS), "2,0,0,0"),
+    (NeighbourList(5), Pair(0.5 * bits(0), ZEROS), "0.5"),
+    (NeighbourList(5), Pair(bits(0).reshape(2, 2), ZEROS.reshape(2, 2)), r"\(2, 2\)"),
+    (NeighbourLists(4), Pair(matrix((0, 1), (1, 2)), EMPTY), "2 bits"),
+    (NeighbourLists(4), Pair(matrix((1, 1)), EMPTY), "off-diagonal"),
+    (NeighbourLists(4), Pair(matrix((2, 2), (0, 1)), matrix((2, 2))), "off-diagonal"),
+    (NeighbourLists(4), Pair(EMPTY, EMPTY), "0 bits"),
+    (NeighbourLists(4, protected=(1,)), Pair(matrix((0, 1)), EMPTY), "user 0"),
+    (Edges(4), Pair(matrix((0, 1)), EMPTY), "symmetric"),
+    (Edges(4), Pair(matrix((1, 1)), EMPTY), "symmetric"),
+    (Edges(4), Pair(matrix((0, 1), (1, 0), (2, 3), (3, 2)), EMPTY), "2 edges"),
+    (Edges(4), Pair(EMPTY, EMPTY), "0 edges"),
+    (Edges(4), Pair(ZEROS, EMPTY), r"\(4,\)"),
     (AnyValues((0, 1)), Pair(0, 7), "7"),
     (AnyValues((0, 1)), Pair(1, 1), "1"),
     (Neighbours([(0, 1)], relation=lambda a, b: abs(a - b) <= 1), Pair(3, 5), "3 | 5"),
@@ -152,7 +152,7 @@ def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(adjacency
             adjacency.check(order)
 
 
-@pytest.mark.parametrize("kind", [EdgeLDP, ListsLDP, EdgeDP, Relationship])
+@pytest.mark.parametrize("kind", [NeighbourList, NeighbourLists, Edges, Relationship])
 @pytest.mark.parametrize("nodes", [1, 0, -3, 2.0, "8", None], ids=repr)
 def test_numbers_of_nodes_that_make_no_pairs_are_refused(kind, nodes):
     with pytest.raises(AdjacencyError, match="nodes"):
@@ -162,7 +162,7 @@ def test_numbers_of_nodes_that_make_no_pairs_are_refused(kind, nodes):
 @pytest.mark.parametrize("protected", [(), (3,), (-1,), (0, 9)], ids=repr)
 def test_protected_users_must_exist(protected):
     with pytest.raises(AdjacencyError, match="protected"):
-        ListsLDP(3, protected=protected)
+        NeighbourLists(3, protected=protected)
 
 
 def test_one_value_has_no_neighbour():
@@ -190,11 +190,11 @@ def test_any_values_plays_the_two_ends_first_and_at_most_sixteen():
 
 
 def test_the_names_say_what_is_protected_and_whether_it_is_checked():
-    assert "user 1" in ListsLDP(3, protected=(1,)).name
+    assert "user 1" in NeighbourLists(3, protected=(1,)).name
     assert "not checked" in Neighbours([(0, 1)]).name
     assert "not checked" not in Neighbours([(0, 1)], relation=lambda a, b: True).name
     assert "relationship" in Relationship(4).name
-    assert "8 nodes" in EdgeLDP(8).name
+    assert "8 nodes" in NeighbourList(8).name
 
 
 @pytest.mark.parametrize("given", [[], ()], ids=repr)
@@ -295,7 +295,7 @@ def test_neighbours_with_a_strategy_generate_its_pairs():
 
 
 def test_as_adjacency_returns_an_adjacency_as_it_is():
-    adjacency = EdgeLDP(4)
+    adjacency = NeighbourList(4)
     assert as_adjacency(adjacency) is adjacency
 
 
@@ -313,14 +313,14 @@ def test_a_pair_shows_both_inputs_and_its_name():
     assert (swapped.data, swapped.neighbour, swapped.name) == (0, 1, "ends")
 
 
-@pytest.mark.parametrize("adjacency", [EdgeLDP(4), ListsLDP(3), EdgeDP(4)], ids=lambda a: a.name)
+@pytest.mark.parametrize("adjacency", [NeighbourList(4), NeighbourLists(3), Edges(4)], ids=lambda a: a.name)
 def test_strategies_generate_both_orders(adjacency):
     assert find(adjacency.strategy(), lambda pair: pair.data.sum() > pair.neighbour.sum())
     assert find(adjacency.strategy(), lambda pair: pair.data.sum() < pair.neighbour.sum())
 
 
 def test_only_edges_among_the_named_nodes_change():
-    adjacency = EdgeDP(4, among=(0, 2))
+    adjacency = Edges(4, among=(0, 2))
     for pair in [*adjacency.pairs(), *adjacency.exhaustive()]:
         adjacency.check(pair)
         assert np.argwhere(np.triu(pair.data != pair.neighbour)).tolist() == [[0, 2]]
@@ -333,10 +333,10 @@ def test_only_edges_among_the_named_nodes_change():
 
     generated()
     with pytest.raises(AdjacencyError, match="not between these nodes"):
-        adjacency.check(EdgeDP(4, among=(0, 1)).pairs()[0])
+        adjacency.check(Edges(4, among=(0, 1)).pairs()[0])
     for among in ((0,), (0, 0), (0, 4)):
         with pytest.raises(AdjacencyError, match="two or more of the nodes"):
-            EdgeDP(4, among=among)
+            Edges(4, among=among)
 
 
 def smallest_form(pair, inner):
@@ -347,7 +347,7 @@ def smallest_form(pair, inner):
 
 @pytest.mark.parametrize(("nodes", "among"), [(2, None), (3, None), (4, None), (4, (0, 1)), (4, (1, 2, 3))])
 def test_unlabelled_pairs_are_one_of_each_that_differ_in_the_order_of_nodes(nodes, among):
-    every, one = EdgeDP(nodes, among=among), EdgeDP(nodes, among=among, unlabelled=True)
+    every, one = Edges(nodes, among=among), Edges(nodes, among=among, unlabelled=True)
     inner = range(nodes) if among is None else among
     forms = [smallest_form(pair, inner) for pair in one.exhaustive()]
     assert len(forms) == len(set(forms))
@@ -370,5 +370,5 @@ def test_unlabelled_pairs_of_more_nodes_are_as_many_as_counting_orbits_says():
                 while (edge := image[edge]) in left:
                     left.remove(edge)
             fixed += sum(e == f for e, f in image.items()) * 2 ** max(cycles - 1, 0)
-        assert len(EdgeDP(nodes, unlabelled=True).exhaustive()) == fixed / math.factorial(nodes)
-    assert EdgeDP(8, unlabelled=True).exhaustive() is None
+        assert len(Edges(nodes, unlabelled=True).exhaustive()) == fixed / math.factorial(nodes)
+    assert Edges(8, unlabelled=True).exhaustive() is None

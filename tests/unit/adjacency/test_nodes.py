@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import find, given, settings
 
-from auditdp import NodeDP, Pair
+from auditdp import Nodes, Pair
 from auditdp.errors import AdjacencyError
 
 ADJACENCIES = [
-    *(NodeDP(n, change, loops) for n in (2, 3, 4, 7) for change in ("replaced", "removed") for loops in (False, True)),
-    NodeDP(1, "removed", loops=True),
+    *(Nodes(n, change, loops) for n in (2, 3, 4, 7) for change in ("replaced", "removed") for loops in (False, True)),
+    Nodes(1, "removed", loops=True),
 ]
 LISTED = [adjacency for adjacency in ADJACENCIES if adjacency.nodes <= 4]
 
@@ -78,11 +78,11 @@ def test_exhaustive_is_what_brute_force_finds(adjacency):
     ("adjacency", "count"),
     [
         # By node, 2^3 graphs of the others and C(8, 2) pairs of neighbour sets, less 6·2^5 that are counted for both ends.
-        (NodeDP(4), 4 * 8 * 28 - 6 * 32),
+        (Nodes(4), 4 * 8 * 28 - 6 * 32),
         # By node, 2^3 graphs and 7 sets of neighbours, less the 6·2 graphs in which an edge stands alone.
-        (NodeDP(4, "removed"), 4 * 8 * 7 - 12),
+        (Nodes(4, "removed"), 4 * 8 * 7 - 12),
         # By the nodes that are there: k of each of the C(4, k)·2^C(k, 2) graphs.
-        (NodeDP(4, "removed", loops=True), 4 * 64 + 3 * 4 * 8 + 2 * 6 * 2 + 4),
+        (Nodes(4, "removed", loops=True), 4 * 64 + 3 * 4 * 8 + 2 * 6 * 2 + 4),
     ],
     ids=lambda value: getattr(value, "name", value),
 )
@@ -93,7 +93,7 @@ def test_exhaustive_counts(adjacency, count):
         adjacency.check(pair)
 
 
-@pytest.mark.parametrize("adjacency", [NodeDP(5), NodeDP(9, "removed"), NodeDP(200, "removed", loops=True)])
+@pytest.mark.parametrize("adjacency", [Nodes(5), Nodes(9, "removed"), Nodes(200, "removed", loops=True)])
 def test_exhaustive_says_none_where_it_cannot_list_all(adjacency):
     assert adjacency.exhaustive() is None
 
@@ -111,17 +111,17 @@ def test_generated_pairs_are_neighbours(adjacency):
 def test_generated_pairs_have_every_change():
     degree = {"replaced": lambda graph: graph[0].sum(), "removed": lambda graph: graph[3].sum()}
     for change, of in degree.items():
-        strategy = NodeDP(4, change).strategy()
+        strategy = Nodes(4, change).strategy()
         assert find(strategy, lambda pair, of=of: of(pair.data) == 3 and of(pair.neighbour) == 0)
         assert find(strategy, lambda pair, of=of: of(pair.data) == 0 and of(pair.neighbour) == 3)
-    moved = NodeDP(4).strategy().filter(lambda pair: 0 < pair.data[0].sum() < 3)
+    moved = Nodes(4).strategy().filter(lambda pair: 0 < pair.data[0].sum() < 3)
     assert find(moved, lambda pair: (pair.data[0] + pair.neighbour[0])[1:].tolist() == [1, 1, 1])
-    removed = NodeDP(4, "removed", loops=True).strategy()
+    removed = Nodes(4, "removed", loops=True).strategy()
     assert find(removed, lambda pair: pair.neighbour.trace() == 1 and pair.data.trace() == 2)
     assert find(removed, lambda pair: pair.neighbour.trace() == 1 and pair.data.trace() == 0)
 
 
-@pytest.mark.parametrize("adjacency", [NodeDP(4), NodeDP(4, "removed", loops=True)], ids=lambda a: a.name)
+@pytest.mark.parametrize("adjacency", [Nodes(4), Nodes(4, "removed", loops=True)], ids=lambda a: a.name)
 def test_hubs_and_isolated_nodes_are_played(adjacency):
     by_name = {pair.name: pair for pair in adjacency.pairs()}
     hub = by_name["hub | no hub"]
@@ -149,16 +149,16 @@ def graph(nodes, *edges, there=()):
 EMPTY = graph(4)
 ASYMMETRIC = np.eye(4, k=1, dtype=np.int8)
 NOT_NEIGHBOURS = [
-    (NodeDP(4), graph(4, (0, 1), (2, 3)), EMPTY, "share no node"),
-    (NodeDP(4), EMPTY, EMPTY, "equal"),
-    (NodeDP(4), graph(3, (0, 1)), EMPTY, r"shape \(4, 4\)"),
-    (NodeDP(4), ASYMMETRIC, EMPTY, "symmetric"),
-    (NodeDP(4), 2 * graph(4, (0, 1)), EMPTY, "zeros and ones"),
-    (NodeDP(4), graph(4, (0, 1), there=(0,)), EMPTY, "loops=True"),
-    (NodeDP(4, "removed"), graph(4, (0, 1), (1, 2)), graph(4, (0, 1), (1, 3)), "edges in both"),
-    (NodeDP(4, loops=True), graph(4, there=(0, 1, 2)), graph(4, there=range(4)), "zeros on the diagonal"),
-    (NodeDP(4, "removed", loops=True), graph(4, (0, 1), there=(0,)), graph(4, there=(0,)), "not there"),
-    (NodeDP(4, "removed", loops=True), graph(4, there=(0, 1)), EMPTY, "share no node"),
+    (Nodes(4), graph(4, (0, 1), (2, 3)), EMPTY, "share no node"),
+    (Nodes(4), EMPTY, EMPTY, "equal"),
+    (Nodes(4), graph(3, (0, 1)), EMPTY, r"shape \(4, 4\)"),
+    (Nodes(4), ASYMMETRIC, EMPTY, "symmetric"),
+    (Nodes(4), 2 * graph(4, (0, 1)), EMPTY, "zeros and ones"),
+    (Nodes(4), graph(4, (0, 1), there=(0,)), EMPTY, "loops=True"),
+    (Nodes(4, "removed"), graph(4, (0, 1), (1, 2)), graph(4, (0, 1), (1, 3)), "edges in both"),
+    (Nodes(4, loops=True), graph(4, there=(0, 1, 2)), graph(4, there=range(4)), "zeros on the diagonal"),
+    (Nodes(4, "removed", loops=True), graph(4, (0, 1), there=(0,)), graph(4, there=(0,)), "not there"),
+    (Nodes(4, "removed", loops=True), graph(4, there=(0, 1)), EMPTY, "share no node"),
 ]
 
 
@@ -171,21 +171,21 @@ def test_inputs_that_are_not_neighbours_are_refused_with_what_is_wrong(adjacency
 
 def test_a_removed_node_may_leave_others_without_edges():
     star = graph(4, (0, 1), (0, 2), (0, 3))
-    NodeDP(4, "removed").check(Pair(star, EMPTY))
-    NodeDP(4, "removed", loops=True).check(Pair(star + np.eye(4, dtype=np.int8), graph(4, there=(1, 2, 3))))
+    Nodes(4, "removed").check(Pair(star, EMPTY))
+    Nodes(4, "removed", loops=True).check(Pair(star + np.eye(4, dtype=np.int8), graph(4, there=(1, 2, 3))))
 
 
 @pytest.mark.parametrize("nodes", [1, 0, -3, 2.0, "8", None], ids=repr)
 def test_numbers_of_nodes_that_make_no_pairs_are_refused(nodes):
     with pytest.raises(AdjacencyError, match="an integer >= 2"):
-        NodeDP(nodes)
+        Nodes(nodes)
 
 
 def test_the_change_is_one_of_two():
     with pytest.raises(AdjacencyError, match="change='replaced' or 'removed', got 'moved'"):
-        NodeDP(4, "moved")
+        Nodes(4, "moved")
 
 
 def test_names_say_what_changes():
-    assert NodeDP(4).name == "node DP (the edges of one node replaced), 4 ids"
-    assert NodeDP(1, "removed", loops=True).name == "node DP (one node added or removed), 1 id, self-loops"
+    assert Nodes(4).name == "node DP (the edges of one node replaced), 4 ids"
+    assert Nodes(1, "removed", loops=True).name == "node DP (one node added or removed), 1 id, self-loops"

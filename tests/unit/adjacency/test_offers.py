@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp import AnyValues, Audit, Box, EdgeDP, Pair, PureDP
+from auditdp import AnyValues, Audit, Box, Edges, Pair, PureDP
 from auditdp.adjacency import as_adjacency
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.sized import of_size
@@ -44,7 +44,7 @@ def test_an_adjacency_may_offer_nothing_but_its_pairs():
 
 
 def test_what_ours_offer():
-    box, edges, values = offers(Box(0.0, 1.0)), offers(EdgeDP(4)), offers(AnyValues((0.5, 1.5)))
+    box, edges, values = offers(Box(0.0, 1.0)), offers(Edges(4)), offers(AnyValues((0.5, 1.5)))
     assert box.generated is not None
     assert box.wide is not None
     assert all(isinstance(pair, Pair) for pair in box.corner_cases)

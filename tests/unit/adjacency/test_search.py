@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditdp.adjacency import EdgeLDP
+from auditdp.adjacency import NeighbourList
 from auditdp.adjacency.search import maximise, smallest
 from auditdp.errors import AuditError, MechanismError, Timeout
 
@@ -49,10 +49,12 @@ def test_a_slope_is_climbed_to_its_top(seed):
 
 
 def test_pairs_are_told_apart_by_what_they_hold():
-    """EdgeLDP(3) has four pairs, in two orders each."""
-    found = maximise(EdgeLDP(3).strategy(), lambda pair: pair.data.sum(), examples=100, seed=0)
+    """NeighbourList(3) has four pairs, in two orders each."""
+    found = maximise(NeighbourList(3).strategy(), lambda pair: pair.data.sum(), examples=100, seed=0)
     assert len(found) == 8
-    frozen = maximise(st.tuples(EdgeLDP(3).strategy(), st.integers(0, 1)), lambda drawn: drawn[1], examples=200, seed=0)
+    frozen = maximise(
+        st.tuples(NeighbourList(3).strategy(), st.integers(0, 1)), lambda drawn: drawn[1], examples=200, seed=0
+    )
     assert len(frozen) == 16
 
 
@@ -122,7 +124,7 @@ def test_what_holds_is_shrunk(strategy, holds, simplest):
 
 def test_a_pair_is_shrunk_in_the_order_of_its_strategy():
     """Of the lists of 11 bits in which at least 4 become at least 5, the last four ones are the simplest."""
-    pair = smallest(EdgeLDP(12).strategy(), lambda p: p.neighbour.sum() >= 4, examples=200, seed=0)
+    pair = smallest(NeighbourList(12).strategy(), lambda p: p.neighbour.sum() >= 4, examples=200, seed=0)
     assert pair.neighbour.tolist() == [0] * 7 + [1] * 4
     assert np.abs(pair.data - pair.neighbour).tolist() == [1] + [0] * 10
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import auditdp
-from auditdp.adjacency import AnyValues, EdgeLDP, Pair
+from auditdp.adjacency import AnyValues, NeighbourList, Pair
 from auditdp.auditing.assertion import assert_private
 from auditdp.auditing.collection import collect
 from auditdp.auditing.declaration import Audit, audit, data_file
@@ -454,7 +454,7 @@ def test_assert_private_takes_adjacencies_and_forecasters():
     def respond(data, size, *, rng):
         return np.where(rng.random((size, len(data))) < 0.7, data, 1 - data).astype(np.int8)
 
-    assert assert_private(respond, PureDP(1.0), EdgeLDP(4), calls=500).verdict is Verdict.NOT_REFUTED
+    assert assert_private(respond, PureDP(1.0), NeighbourList(4), calls=500).verdict is Verdict.NOT_REFUTED
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[GaussianNB()])
     assert [f.name for f in result.evidence[0].details.forecasters] == ["gaussian n b"]
     result = assert_private(noisy, PureDP(1.0), Pair(0.0, 1.0), calls=300, forecasters=[ViewExperts()])

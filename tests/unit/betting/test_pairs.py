@@ -5,7 +5,7 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp import Audit
-from auditdp.adjacency import AnyValues, Box, EdgeLDP, Fields, Neighbours, Pair, QueryAnswers, Records, Rows
+from auditdp.adjacency import AnyValues, Box, Fields, NeighbourList, Neighbours, Pair, QueryAnswers, Records, Rows
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting import pairs as module
@@ -113,7 +113,7 @@ def test_few_calls_are_not_spent_on_a_search():
 
 def test_where_there_is_something_to_search():
     assert can_search(Numbers())
-    assert can_search(EdgeLDP(nodes=30))
+    assert can_search(NeighbourList(nodes=30))
     assert not can_search(Neighbours([(0, 1)]))
     assert can_search(Neighbours([(0, 1)], search=st.tuples(st.integers(), st.integers())))
     assert not can_search(AnyValues((0, 1)))  # both of its pairs are listed
@@ -205,7 +205,7 @@ def test_a_list_of_neighbours_can_be_searched():
     evidence = play_game(
         respond,
         CLAIM,
-        EdgeLDP(nodes=12),
+        NeighbourList(nodes=12),
         alpha=1e-3,
         calls=30_000,
         streams=lambda purpose, batch: stream(1, purpose, batch),
@@ -292,7 +292,7 @@ def weighed(rows):
 ROW = {"sum": st.integers(0, 100), "city": st.sampled_from(["Oslo", "Rome", "Riga", "Bern"]), "old": st.booleans()}
 SUBTLE = {
     "one answer of seven": (Noisy(times(1.6, 4)), QueryAnswers(7), 1.6),
-    "one bit of eleven": (Noisy(times(1.8, 7)), EdgeLDP(nodes=12), 1.8),
+    "one bit of eleven": (Noisy(times(1.8, 7)), NeighbourList(nodes=12), 1.8),
     "one record of twelve": (Noisy(lambda m: times(1.8, 3)(m[:, 0]).sum() / 5), Records(12, range(6)), 1.6),
     "a tenth of the domain": (Noisy(lambda x: x + 0.7 * np.clip(x - 300, 0, 100)), QueryAnswers(1, largest=1000), 1.7),
     "opposite changes": (Noisy(lambda x: (x[::2] - x[1::2]).sum() / 2), QueryAnswers(4, "all"), 2.0),

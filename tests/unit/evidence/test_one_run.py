@@ -11,8 +11,8 @@ from auditdp import (
     ApproxDP,
     Audit,
     Canaries,
-    EdgeLDP,
     GaussianDP,
+    NeighbourList,
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
@@ -112,7 +112,7 @@ def test_scores_that_are_none_are_refused(release, shown):
 
 
 def test_it_needs_canaries():
-    built = Audit(gaussian(1.0), PureDP(1.0), EdgeLDP(nodes=4), evidence=["one_run"])
+    built = Audit(gaussian(1.0), PureDP(1.0), NeighbourList(nodes=4), evidence=["one_run"])
     with pytest.raises(AdjacencyError, match=r"pairs=Canaries\(count\)"):
         run_audit(built, Settings(alpha=0.05, calls=1, root_seed=0))
     with pytest.raises(AdjacencyError, match="two canaries"):

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammaln
 
-from auditdp.adjacency import EdgeLDP, Pair
+from auditdp.adjacency import NeighbourList, Pair
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import ball, precision
 from audits.audit_edges_degrees import KURTOSIS
@@ -114,7 +114,7 @@ def test_ratio_tables_enclosures_and_scores_agree():
         for own, k1, k0 in np.ndindex(table.shape):
             exact = float(mechanism.ratio_enclosure(7, 3, own, k1, k0).log())
             assert table[own, k1, k0] == pytest.approx(exact, abs=1e-10)
-    (pair,) = [p for p in EdgeLDP(8).pairs() if p.data.sum() == 4]
+    (pair,) = [p for p in NeighbourList(8).pairs() if p.data.sum() == 4]
     output = np.array([[1, 0, 1, 1, 0, 1, 0]])  # own bit is at place 3
     assert mechanism.score(output, pair)[0] == pytest.approx(table[1, 2, 1], abs=1e-10)
 

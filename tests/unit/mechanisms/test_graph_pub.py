@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from auditdp.adjacency import EdgeDP, EdgeLDP
+from auditdp.adjacency import Edges, NeighbourList
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact.losses import finite_loss
 from auditdp.mechanism.laws import ball, precision
@@ -73,23 +73,21 @@ def test_union_is_of_both_directions():
 @pytest.mark.parametrize("nodes", [2, 3])
 @pytest.mark.parametrize("rounding", ["round", "random"])
 def test_no_epsilon_holds_from_two_nodes_on(nodes, rounding, choice):
-    assert largest_loss(GraphPub(0.5, nodes, flat(nodes), rounding, choice), EdgeDP(nodes)).lower == math.inf
+    assert largest_loss(GraphPub(0.5, nodes, flat(nodes), rounding, choice), Edges(nodes)).lower == math.inf
 
 
 def test_rounded_down_two_nodes_publish_nothing_and_three_break_the_claim():
-    assert largest_loss(GraphPub(0.5, 2, flat(2), "floor"), EdgeDP(2)).upper == 0
-    assert largest_loss(GraphPub(0.5, 3, flat(3), "floor"), EdgeDP(3)).lower == math.inf
+    assert largest_loss(GraphPub(0.5, 2, flat(2), "floor"), Edges(2)).upper == 0
+    assert largest_loss(GraphPub(0.5, 3, flat(3), "floor"), Edges(3)).lower == math.inf
 
 
 @pytest.mark.parametrize(("rounding", "nodes"), [("round", 2), ("floor", 2), ("random", 3)])
 def test_noisy_degrees_do_not_help(rounding, nodes):
-    assert (
-        largest_loss(GraphPub(0.5, nodes, flat(nodes), rounding, degree_epsilon=0.5), EdgeDP(nodes)).lower == math.inf
-    )
+    assert largest_loss(GraphPub(0.5, nodes, flat(nodes), rounding, degree_epsilon=0.5), Edges(nodes)).lower == math.inf
 
 
 def test_noisy_degrees_with_random_rounding_break_the_claim_at_two_nodes_already():
-    exact = largest_loss(GraphPub(0.5, 2, flat(2), "random", degree_epsilon=0.5), EdgeDP(2))
+    exact = largest_loss(GraphPub(0.5, 2, flat(2), "random", degree_epsilon=0.5), Edges(2))
     assert exact.lower > 2 * (0.5 + 0.5)
     assert exact.upper < math.inf
 
@@ -124,7 +122,7 @@ def test_scores_from_the_graph():
     scores = linear_scores(np.array([[1.0], [3.0]]))(np.array([[0, 1], [1, 0]]))
     np.testing.assert_allclose(scores, 1 / (1 + np.exp(-4.0)) * np.ones((2, 2)))
     np.testing.assert_allclose(score_matrix(np.array([[0.0], [1.0]]))[0], 0.5)
-    assert largest_loss(GraphPub(1.0, 2, linear_scores(np.ones((2, 1)))), EdgeDP(2)).lower == math.inf
+    assert largest_loss(GraphPub(1.0, 2, linear_scores(np.ones((2, 1)))), Edges(2)).lower == math.inf
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 3.0, 8.0, 20.0])
@@ -155,7 +153,7 @@ def test_repair_keeps_the_expected_counts():
 @pytest.mark.parametrize("nodes", [2, 3, 4])
 def test_repair_spends_epsilon(nodes, epsilon):
     mechanism = GraphPubResponse(epsilon, nodes, score_matrix(RNG(0).random((nodes, 2))), nodes / 2)
-    exact = largest_loss(mechanism, EdgeDP(nodes))
+    exact = largest_loss(mechanism, Edges(nodes))
     assert exact.upper <= epsilon
     assert exact.lower == pytest.approx(epsilon, rel=1e-9)
     law = mechanism.distribution(np.zeros((nodes, nodes)))
@@ -164,7 +162,7 @@ def test_repair_spends_epsilon(nodes, epsilon):
 
 
 def test_list_repair_spends_at_most_both_budgets():
-    exact = largest_loss(GraphPubList(0.5, 1.0, 5, scores=(1.0, 2.0, 3.0, 4.0)), EdgeLDP(5))
+    exact = largest_loss(GraphPubList(0.5, 1.0, 5, scores=(1.0, 2.0, 3.0, 4.0)), NeighbourList(5))
     assert exact.upper <= 1.5
     assert exact.lower > 1.2
 

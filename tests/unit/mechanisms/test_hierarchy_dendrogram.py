@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from auditdp.adjacency import EdgeDP
+from auditdp.adjacency import Edges
 from auditdp.errors import MechanismError
 from mechanisms.hierarchy import DendrogramStep
 from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, balanced, children_of, leaves_of, uniform
@@ -105,7 +105,7 @@ def test_equation_19_is_the_sensitivity_exactly(nodes):
     """Compared with the change of the likelihood of every dendrogram by every edge of every graph."""
     step = DendrogramStep(1.0, nodes)
     change = max(
-        np.abs(step.query(p.data, RNG(0)) - step.query(p.neighbour, RNG(0))).max() for p in EdgeDP(nodes).exhaustive()
+        np.abs(step.query(p.data, RNG(0)) - step.query(p.neighbour, RNG(0))).max() for p in Edges(nodes).exhaustive()
     )
     assert change == pytest.approx(sensitivity(nodes), rel=1e-12)
     assert sensitivity(nodes) >= change * (1 - 1e-15)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import EdgeDP, Pair, PureDP
+from auditdp import Edges, Pair, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.exact.evidence import exact_evidence
 from mechanisms.graphs import Graph, erdos_renyi
@@ -66,8 +66,8 @@ def test_the_law_after_t_steps_of_three_nodes(epsilon, steps):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_the_exact_epsilon_of_three_nodes(epsilon):
     """A path u-v-w and the same without v-w: both laws have weights 1, w, w in some order, so ε is −log w."""
-    assert epsilon_of(DendrogramStep(epsilon, 3), EdgeDP(3)) == pytest.approx(epsilon / 2, rel=1e-9)
-    assert epsilon_of(DendrogramStep(epsilon, 3, factor=1), EdgeDP(3)) == pytest.approx(epsilon, rel=1e-9)
+    assert epsilon_of(DendrogramStep(epsilon, 3), Edges(3)) == pytest.approx(epsilon / 2, rel=1e-9)
+    assert epsilon_of(DendrogramStep(epsilon, 3, factor=1), Edges(3)) == pytest.approx(epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_the_exact_epsilon_of_three_nodes(epsilon):
 )
 def test_the_exact_epsilon_of_four_nodes(readings, epsilon, ratio):
     """Figures of an independent enumeration in floating point, as multiples of the claimed ε."""
-    found = epsilon_of(DendrogramStep(epsilon, 4, **readings), EdgeDP(4))
+    found = epsilon_of(DendrogramStep(epsilon, 4, **readings), Edges(4))
     assert found / epsilon == pytest.approx(ratio, rel=1e-4 if "steps" in readings else 1e-8)
 
 
 @pytest.mark.parametrize("nodes", [3, 4])
 def test_one_step_from_a_public_start_has_no_finite_loss(nodes):
     """Where every move is certainly accepted the start cannot be kept; where one may be refused it can."""
-    assert epsilon_of(DendrogramStep(1.0, nodes, steps=1), EdgeDP(nodes)) == math.inf
+    assert epsilon_of(DendrogramStep(1.0, nodes, steps=1), Edges(nodes)) == math.inf
 
 
 @pytest.mark.parametrize("nodes", [3, 4])
@@ -131,7 +131,7 @@ def test_two_nodes_lose_less_than_the_noise():
     """P(edge) is 1/2 ± (1 − s(1 − e^(−1/s)))/2."""
     half = (1 - 2 * (1 - math.exp(-0.5))) / 2
     expected = math.log((0.5 + half) / (0.5 - half))
-    assert epsilon_of(PrivHRG(0.5, 0.5, 2), EdgeDP(2)) == pytest.approx(expected, rel=1e-9)
+    assert epsilon_of(PrivHRG(0.5, 0.5, 2), Edges(2)) == pytest.approx(expected, rel=1e-9)
 
 
 def counts_of(nested, thresholds, members=None):
@@ -179,7 +179,7 @@ def test_what_the_noisy_counts_of_a_ladder_of_four_cost(draws, thresholds, uses)
     mechanism = NoisyCounts((((0, 1), 2), 3), Thresholds(0.7, draws=draws, **thresholds))
     losses = [
         mechanism.distribution(p.data).epsilon_against(mechanism.distribution(p.neighbour))
-        for p in EdgeDP(4).exhaustive()
+        for p in Edges(4).exhaustive()
     ]
     assert float(max(losses)) == pytest.approx(uses * 0.7, rel=1e-12)
     assert max(losses) <= uses * Fraction(0.7)
@@ -188,15 +188,15 @@ def test_what_the_noisy_counts_of_a_ladder_of_four_cost(draws, thresholds, uses)
 @pytest.mark.parametrize(
     ("mechanism", "adjacency", "claimed", "holds"),
     [
-        (PrivHRG(0.5, 0.5, 4), EdgeDP(4), 1.0, True),
-        (PrivHRG(0.5, 0.5, 4, **NEVER), EdgeDP(4), 1.0, True),
-        (PrivHRG(0.5, 0.5, 3, steps=1, **NEVER), EdgeDP(3), 1.0, False),
-        (PrivHRG(0.1, 0.01, 4, steps=3, **NEVER), EdgeDP(4), 0.11, False),
-        (PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER), EdgeDP(4), 0.51, False),
+        (PrivHRG(0.5, 0.5, 4), Edges(4), 1.0, True),
+        (PrivHRG(0.5, 0.5, 4, **NEVER), Edges(4), 1.0, True),
+        (PrivHRG(0.5, 0.5, 3, steps=1, **NEVER), Edges(3), 1.0, False),
+        (PrivHRG(0.1, 0.01, 4, steps=3, **NEVER), Edges(4), 0.11, False),
+        (PrivHRG(0.5, 0.01, 4, factor=1, equation="15", **NEVER), Edges(4), 0.51, False),
         (PrivHRG(0.1, 0.001, 3, moves="alternating", public=WEDGE, **NEVER), PrivateEdgeDP(3, WEDGE), 0.101, False),
         (PrivHRG(0.1, 0.001, 3, moves="joint", public=WEDGE, **NEVER), PrivateEdgeDP(3, WEDGE), 0.101, True),
-        (PrivHRG(0.25, 0.75, 3, draws="fresh"), EdgeDP(3), 1.0, False),
-        (PrivHRG(0.1, 0.9, 3, draws="nested"), EdgeDP(3), 1.0, False),
+        (PrivHRG(0.25, 0.75, 3, draws="fresh"), Edges(3), 1.0, False),
+        (PrivHRG(0.1, 0.9, 3, draws="nested"), Edges(3), 1.0, False),
     ],
     ids=lambda x: getattr(x, "name", ""),
 )
@@ -209,7 +209,7 @@ def test_what_is_true_of_the_released_graph(mechanism, adjacency, claimed, holds
 def test_private_nodes_from_the_data_give_an_edge_away():
     """Without a private edge no pair is ever drawn; with one its pair may become an edge."""
     mechanism = EdgeRR(0.5, 0.5, 2, steps=3)
-    assert epsilon_of(mechanism, EdgeDP(2)) == math.inf
+    assert epsilon_of(mechanism, Edges(2)) == math.inf
     assert not mechanism(matrix(2), 50, rng=RNG(0)).any()
     assert mechanism(matrix(2, (0, 1)), 50, rng=RNG(0)).any()
 
@@ -313,7 +313,7 @@ def test_neighbours_differ_in_one_private_edge():
         adjacency.check(Pair(matrix(4, (0, 2), (1, 2)), matrix(4)))
     with pytest.raises(AdjacencyError, match="no pair"):
         PrivateEdgeDP(2, ((0, 1),))
-    assert len(PrivateEdgeDP(4).exhaustive()) == len(EdgeDP(4).exhaustive())
+    assert len(PrivateEdgeDP(4).exhaustive()) == len(Edges(4).exhaustive())
 
 
 def test_states_are_found_by_their_children():

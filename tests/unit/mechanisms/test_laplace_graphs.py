@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditdp.adjacency import EdgeDP, EdgeLDP, Pair, Relationship
+from auditdp.adjacency import Edges, NeighbourList, Pair, Relationship
 from auditdp.errors import MechanismError
 from mechanisms.edges import (
     LapGraph,
@@ -43,9 +43,9 @@ def test_budgets_are_split_as_published_and_never_exceed_the_whole(epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_local_messages_cost_exactly_what_is_claimed(epsilon):
     """User 0 pays ε for any bit; the last user, who sends only the degree, pays ε/10."""
-    first = exact_losses(LocalLaplaceMessage(epsilon), EdgeLDP(4).exhaustive())
+    first = exact_losses(LocalLaplaceMessage(epsilon), NeighbourList(4).exhaustive())
     assert all(Fraction(epsilon) * (1 - Fraction(1, 10**12)) < loss <= Fraction(epsilon) for loss in first)
-    last = exact_losses(LocalLaplaceMessage(epsilon, user=3), EdgeLDP(4).exhaustive())
+    last = exact_losses(LocalLaplaceMessage(epsilon, user=3), NeighbourList(4).exhaustive())
     assert [float(loss) for loss in last] == pytest.approx([epsilon / 10] * len(last))
 
 
@@ -66,16 +66,16 @@ def test_one_edge_of_all_messages_costs_a_tenth_more_than_epsilon():
 
 
 def test_lap_graph_costs_epsilon_exactly():
-    losses = exact_losses(LapGraphNoisy(1.0, 4), EdgeDP(4).exhaustive())
+    losses = exact_losses(LapGraphNoisy(1.0, 4), Edges(4).exhaustive())
     assert all(1 - Fraction(1, 10**12) < loss <= 1 for loss in losses)
 
 
 @pytest.mark.parametrize(
     ("mechanism", "pair"),
     [
-        (LocalLaplaceMessage(0.8), EdgeLDP(5).pairs()[1]),
-        (LocalLaplaceMessages(0.8, 4), EdgeDP(4).pairs()[1]),
-        (LapGraphNoisy(0.8, 4), EdgeDP(4).pairs()[2]),
+        (LocalLaplaceMessage(0.8), NeighbourList(5).pairs()[1]),
+        (LocalLaplaceMessages(0.8, 4), Edges(4).pairs()[1]),
+        (LapGraphNoisy(0.8, 4), Edges(4).pairs()[2]),
     ],
     ids=lambda x: getattr(x, "name", ""),
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from auditdp import NodeDP
+from auditdp import Nodes
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact.losses import gaussian_loss
 from mechanisms.graphs import Graph
@@ -109,7 +109,7 @@ def test_the_cases_of_the_proof_that_the_seed_outweighs_them(less, steepness, hi
 
 def test_the_smallest_stars_that_are_too_far_apart():
     """Five ids, where the plain walk restarts with .25: δ(6.48) is 1.2e-4; the lazy walk's .25 keeps them closer."""
-    (pair,) = (pair for pair in NodeDP(5).pairs() if pair.name == "leaf of one hub | of another")
+    (pair,) = (pair for pair in Nodes(5).pairs() if pair.name == "leaf of one hub | of another")
     plain = rows_of(5, alpha=lazy(0.25))
     assert distance(plain, pair) == pytest.approx(1.0525, abs=1e-4)
     exact = gaussian_loss(*(plain.distribution(x) for x in (pair.data, pair.neighbour)), epsilon=EPSILON)
@@ -118,7 +118,7 @@ def test_the_smallest_stars_that_are_too_far_apart():
 
 
 def test_the_sensitivity_is_attained_where_a_seed_loses_its_edges():
-    adjacency, mechanism = NodeDP(3), rows_of(3)
+    adjacency, mechanism = Nodes(3), rows_of(3)
     assert max(distance(mechanism, pair) for pair in adjacency.exhaustive()) == pytest.approx(1.0, abs=1e-12)
 
 

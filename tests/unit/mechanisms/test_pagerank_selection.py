@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from auditdp import NodeDP, Pair, QueryAnswers
+from auditdp import Nodes, Pair, QueryAnswers
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact.losses import finite_loss, laplace_loss
 from auditdp.mechanism.laws import precision
@@ -165,7 +165,7 @@ def test_values_of_padding_are_no_numbers():
 
 
 def test_given_values_spend_their_budget():
-    mechanism, adjacency = SelectedValues(1.0, (1, 2), PublicRows(4)), NodeDP(4)
+    mechanism, adjacency = SelectedValues(1.0, (1, 2), PublicRows(4)), Nodes(4)
     losses = [
         laplace_loss(mechanism.distribution(p.data), mechanism.distribution(p.neighbour))
         for p in adjacency.exhaustive()

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp.adjacency import EdgeDP, EdgeLDP, Pair, Relationship
+from auditdp.adjacency import Edges, NeighbourList, Pair, Relationship
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import precision
 from mechanisms.edges import (
@@ -49,12 +49,12 @@ def test_randomised_response_spends_at_most_epsilon(epsilon):
     mechanism = RandomisedResponse(epsilon)
     p = Fraction(mechanism.keep)
     assert math.log(p / (1 - p)) == pytest.approx(epsilon, rel=1e-12)
-    for pair in EdgeLDP(4).exhaustive():
+    for pair in NeighbourList(4).exhaustive():
         assert loss(mechanism, pair) == pytest.approx(epsilon, rel=1e-12)
 
 
 def test_log_prob_and_score_agree_with_the_law():
-    mechanism, pair = RandomisedResponse(0.7), EdgeLDP(6).pairs()[1]
+    mechanism, pair = RandomisedResponse(0.7), NeighbourList(6).pairs()[1]
     law, other = mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour)
     np.testing.assert_allclose(mechanism.log_prob(law.outcomes, pair.data), law.log_prob(law.outcomes), atol=1e-13)
     ratio = law.log_prob(law.outcomes) - other.log_prob(law.outcomes)
@@ -86,7 +86,7 @@ def test_proposition_1_an_undirected_edge_costs_twice_the_budget():
 
 def test_edge_rand_costs_the_budget_once():
     mechanism = EdgeRand(0.4, 3)
-    assert [loss(mechanism, pair) for pair in EdgeDP(3).exhaustive()] == pytest.approx([0.4] * 12, rel=1e-12)
+    assert [loss(mechanism, pair) for pair in Edges(3).exhaustive()] == pytest.approx([0.4] * 12, rel=1e-12)
 
 
 def test_edge_rand_is_the_fair_coin_of_its_source():
@@ -97,7 +97,7 @@ def test_edge_rand_is_the_fair_coin_of_its_source():
 
 
 def test_edge_rand_methods_agree():
-    mechanism, pair = EdgeRand(0.9, 4), EdgeDP(4).pairs()[1]
+    mechanism, pair = EdgeRand(0.9, 4), Edges(4).pairs()[1]
     law, other = mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour)
     assert len(law.outcomes) == 64
     np.testing.assert_allclose(mechanism.log_prob(law.outcomes, pair.data), law.log_prob(law.outcomes), atol=1e-13)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, EdgeDP, Pair
+from auditdp import AnyValues, Edges, Pair
 from auditdp.adjacency import Neighbours
 from auditdp.mutation import counted as module
 from auditdp.mutation.counted import FIRST_RUNS, _lower, counted
@@ -80,7 +80,7 @@ def test_outputs_of_other_inputs_bound_no_pair():
     ("mechanism", "adjacency"),
     [
         (LaplaceMechanism(1.0), AnyValues((0.0, 1.0))),  # every output is another one
-        (lambda data, size, *, rng: rng.integers(0, 2, size), EdgeDP(40)),  # neighbours beyond counting
+        (lambda data, size, *, rng: rng.integers(0, 2, size), Edges(40)),  # neighbours beyond counting
     ],
     ids=["many outputs", "many inputs"],
 )

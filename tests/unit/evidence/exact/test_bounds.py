@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Audit, Box, EdgeDP, GaussianDP, NodeDP, Pair, PureDP, QueryAnswers, Records
-from auditdp.adjacency import EdgeLDP, ListsLDP
+from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records
+from auditdp.adjacency import NeighbourList, NeighbourLists
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import default_forecasters
@@ -317,10 +317,10 @@ class OfNames:
 @pytest.mark.parametrize("what", ["edge (1, 3)", "degree of node 2", "weighted edges"])
 @pytest.mark.parametrize("among", [None, (1, 2, 3)])
 def test_a_law_that_depends_on_the_names_of_nodes_is_not_certified_up_to_their_order(what, among):
-    adjacency = EdgeDP(4, unlabelled=True, among=among)
+    adjacency = Edges(4, unlabelled=True, among=among)
     truth = max(
         finite_loss(OfNames(what).distribution(p.data), OfNames(what).distribution(p.neighbour)).upper
-        for p in EdgeDP(4, among=among).exhaustive()
+        for p in Edges(4, among=among).exhaustive()
     )
     found = exact_evidence(OfNames(what), PureDP(20.0), adjacency)
     if truth == math.inf:
@@ -333,15 +333,15 @@ def test_a_law_that_depends_on_the_names_of_nodes_is_not_certified_up_to_their_o
 
 
 def test_a_law_of_the_number_of_edges_is_certified_with_its_assumption():
-    found = exact_evidence(OfNames("edges"), PureDP(1.0), EdgeDP(5, unlabelled=True))
+    found = exact_evidence(OfNames("edges"), PureDP(1.0), Edges(5, unlabelled=True))
     assert found.verdict is Verdict.CERTIFIED
     assert any("treats nodes alike" in assumption and "not proved" in assumption for assumption in found.assumptions)
-    assert found.details.pairs_enumerated == len(EdgeDP(5, unlabelled=True).exhaustive())
+    assert found.details.pairs_enumerated == len(Edges(5, unlabelled=True).exhaustive())
 
 
 @pytest.mark.parametrize("among", [None, (0, 2, 3)])
 def test_reordered_pairs_are_neighbours_and_cover_every_changing_edge(among):
-    adjacency, rng = EdgeDP(5, among=among, unlabelled=True), np.random.default_rng(0)
+    adjacency, rng = Edges(5, among=among, unlabelled=True), np.random.default_rng(0)
     changing = list(itertools.combinations(range(5) if among is None else among, 2))
     for pair in adjacency.exhaustive()[::7]:
         for number in range(len(changing)):
@@ -352,7 +352,7 @@ def test_reordered_pairs_are_neighbours_and_cover_every_changing_edge(among):
 
 
 def every_input(adjacency):
-    if isinstance(adjacency, EdgeLDP):
+    if isinstance(adjacency, NeighbourList):
         return [np.array(x, np.int8) for x in itertools.product((0, 1), repeat=adjacency.nodes - 1)]
     if isinstance(adjacency, QueryAnswers):
         levels = itertools.product(range(adjacency.largest + 1), repeat=adjacency.length)
@@ -364,7 +364,7 @@ def every_input(adjacency):
         return list(adjacency.values)
     size = adjacency.nodes
     places = [(i, j) for i in range(size) for j in range(size) if i != j]
-    if not isinstance(adjacency, ListsLDP):
+    if not isinstance(adjacency, NeighbourLists):
         places = [(i, j) for i, j in places if i < j]
     if getattr(adjacency, "loops", False):
         places += [(i, i) for i in range(size)]
@@ -373,7 +373,7 @@ def every_input(adjacency):
         matrix = np.zeros((size, size), np.int8)
         for (i, j), one in zip(places, ones, strict=True):
             matrix[i, j] = one
-            matrix[j, i] = matrix[j, i] if isinstance(adjacency, ListsLDP) else one
+            matrix[j, i] = matrix[j, i] if isinstance(adjacency, NeighbourLists) else one
         found.append(matrix)
     return found
 
@@ -381,16 +381,16 @@ def every_input(adjacency):
 @pytest.mark.parametrize(
     "adjacency",
     [
-        EdgeLDP(4),
-        ListsLDP(3),
-        ListsLDP(3, (1,)),
-        EdgeDP(3),
-        EdgeDP(4),
-        EdgeDP(4, among=(0, 2, 3)),
-        NodeDP(3),
-        NodeDP(3, "removed"),
-        NodeDP(3, loops=True),
-        NodeDP(3, "removed", loops=True),
+        NeighbourList(4),
+        NeighbourLists(3),
+        NeighbourLists(3, (1,)),
+        Edges(3),
+        Edges(4),
+        Edges(4, among=(0, 2, 3)),
+        Nodes(3),
+        Nodes(3, "removed"),
+        Nodes(3, loops=True),
+        Nodes(3, "removed", loops=True),
         QueryAnswers(2, largest=2),
         QueryAnswers(2, "all", 0.5, largest=2),
         Records(2, (0.0, 1.0, 2.0)),

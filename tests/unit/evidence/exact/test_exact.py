@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from auditdp.adjacency import AnyValues, EdgeLDP, Neighbours, Pair
+from auditdp.adjacency import AnyValues, NeighbourList, Neighbours, Pair
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.exact.evidence import exact_evidence, has_exact_law
@@ -86,10 +86,10 @@ def test_the_loss_of_a_response_row_depends_on_the_number_of_differing_bits():
 
 
 def test_all_pairs_of_a_response_row_are_certified():
-    evidence = exact_evidence(ResponseRow(Fraction(3, 4)), PureDP(1.1), EdgeLDP(5))
+    evidence = exact_evidence(ResponseRow(Fraction(3, 4)), PureDP(1.1), NeighbourList(5))
     assert evidence.verdict is Verdict.CERTIFIED
     assert evidence.details.pairs_enumerated == 4 * 2**3
-    assert exact_evidence(ResponseRow(Fraction(3, 4)), PureDP(1.09), EdgeLDP(5)).verdict is Verdict.VIOLATED
+    assert exact_evidence(ResponseRow(Fraction(3, 4)), PureDP(1.09), NeighbourList(5)).verdict is Verdict.VIOLATED
 
 
 def truncated_geometric(n, a):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Box, EdgeDP, GaussianDP, NodeDP, Pair, PureDP, QueryAnswers, Records
+from auditdp import AnyValues, ApproxDP, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records
 from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.record.results import Verdict
@@ -63,10 +63,10 @@ SHRINKING = {
     "near one end of a box": (Box(0, 1), lambda x: 0.5 if x[0] > 0.97 else 1.0),
     "with one coordinate of a box": (Box(-1, 1, 6), lambda x: 0.5 if x[3] > 0.9 else 1.0),
     "with a record": (Records(8, tuple(map(float, range(10)))), lambda x: 0.5 if (x == 7).any() else 1.0),
-    "with the number of edges": (EdgeDP(9), lambda x: 0.5 if x.sum() > 60 else 1.0),
-    "with the largest degree": (EdgeDP(12), lambda x: 0.5 if x.sum(axis=0).max() == 11 else 1.0),
-    "with an edge": (EdgeDP(9), lambda x: 0.5 if x[2, 5] else 1.0),
-    "with an isolated node": (NodeDP(9), lambda x: 0.5 if (x.sum(axis=0) == 0).any() else 1.0),
+    "with the number of edges": (Edges(9), lambda x: 0.5 if x.sum() > 60 else 1.0),
+    "with the largest degree": (Edges(12), lambda x: 0.5 if x.sum(axis=0).max() == 11 else 1.0),
+    "with an edge": (Edges(9), lambda x: 0.5 if x[2, 5] else 1.0),
+    "with an isolated node": (Nodes(9), lambda x: 0.5 if (x.sum(axis=0) == 0).any() else 1.0),
     "at one value of a grid": (AnyValues(tuple(np.linspace(0, 1, 11))), lambda x: 0.5 if abs(x - 0.3) < 0.01 else 1.0),
 }
 

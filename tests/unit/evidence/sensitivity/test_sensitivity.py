@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from scipy import sparse
 
-from auditdp.adjacency import EdgeDP, EdgeLDP, Neighbours, Pair
+from auditdp.adjacency import Edges, NeighbourList, Neighbours, Pair
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
@@ -98,17 +98,17 @@ def top_two(items):
 
 # (what, query, norm, neighbours, sensitivity); every one is reached by some pair.
 KNOWN = [
-    ("the count of a list changes by the bit", np.sum, "l1", EdgeLDP(6), 1),
-    ("a list itself changes by the bit in every norm", np.asarray, "linf", EdgeLDP(4), 1),
-    ("one edge changes two degrees by one: l1", degrees, "l1", EdgeDP(4), 2),
-    ("one edge changes two degrees by one: l2", degrees, "l2", EdgeDP(4), math.sqrt(2)),
-    ("one edge changes two degrees by one: linf", degrees, "linf", EdgeDP(4), 1),
-    ("one edge changes two degrees by one: l3", degrees, 3, EdgeDP(4), 2 ** (1 / 3)),
-    ("one edge changes the largest degree by at most one", lambda g: degrees(g).max(), "l1", EdgeDP(4), 1),
-    ("one edge of K4 closes two triangles", lambda g: np.trace(g @ g @ g) // 6, "l1", EdgeDP(4), 2),
+    ("the count of a list changes by the bit", np.sum, "l1", NeighbourList(6), 1),
+    ("a list itself changes by the bit in every norm", np.asarray, "linf", NeighbourList(4), 1),
+    ("one edge changes two degrees by one: l1", degrees, "l1", Edges(4), 2),
+    ("one edge changes two degrees by one: l2", degrees, "l2", Edges(4), math.sqrt(2)),
+    ("one edge changes two degrees by one: linf", degrees, "linf", Edges(4), 1),
+    ("one edge changes two degrees by one: l3", degrees, 3, Edges(4), 2 ** (1 / 3)),
+    ("one edge changes the largest degree by at most one", lambda g: degrees(g).max(), "l1", Edges(4), 1),
+    ("one edge of K4 closes two triangles", lambda g: np.trace(g @ g @ g) // 6, "l1", Edges(4), 2),
     ("an item moved between the two largest counts changes both", top_two, "l1", Replace(4, 2, listed=True), 2),
     ("the mean of n records of 0..top changes by top/n", np.mean, "l2", Replace(4, 3, listed=True), 3 / 4),
-    ("a sparse matrix has the norm of its entries", sparse.csr_array, "l1", EdgeDP(4), 2),
+    ("a sparse matrix has the norm of its entries", sparse.csr_array, "l1", Edges(4), 2),
 ]
 
 
@@ -128,7 +128,7 @@ def test_a_known_sensitivity_holds_and_anything_less_is_refuted(query, norm, adj
 
 def test_the_first_violation_of_a_complete_list_is_shown():
     """A count of bits that is off by one from the third bit on: 3 | 2 is the first pair that shows it."""
-    found = look(Query(lambda bits: bits.sum() + (bits.sum() >= 3)), EdgeLDP(6))
+    found = look(Query(lambda bits: bits.sum() + (bits.sum() >= 3)), NeighbourList(6))
     assert found.counterexample.pair.startswith("degree 3 | 2:")
     assert found.counterexample.confirmed
     assert found.counterexample.explanation == (
@@ -139,9 +139,9 @@ def test_the_first_violation_of_a_complete_list_is_shown():
 
 
 def test_long_lists_of_pairs_are_searched_instead():
-    assert len(EdgeDP(5).exhaustive()) > MAX_ENUMERATED
-    found = look(Query(degrees, 2), EdgeDP(5))
-    listed = len(EdgeDP(5).pairs())
+    assert len(Edges(5).exhaustive()) > MAX_ENUMERATED
+    found = look(Query(degrees, 2), Edges(5))
+    listed = len(Edges(5).pairs())
     assert found.details.scope.startswith(f"{listed} pairs and {EXAMPLES} generated ones of")
     assert found.details.exhaustive is False
     assert "No difference above" in found.statement
@@ -192,11 +192,11 @@ def test_the_same_streams_give_the_same_evidence():
 def test_played_pairs_alone():
     query = Query(lambda bits: bits.sum() + (bits.sum() == 3))
     pairs = [Pair(np.array([1, 0, 0, 0, 0], np.int8), np.zeros(5, np.int8))]
-    found = look(query, EdgeLDP(6), pairs=pairs, examples=0)
+    found = look(query, NeighbourList(6), pairs=pairs, examples=0)
     assert found.verdict is Verdict.NOT_REFUTED
     assert found.details.pairs_compared == 1
-    assert look(query, EdgeLDP(6)).verdict is Verdict.MISCALIBRATED
-    assert look(query, EdgeLDP(6), examples=0).details.pairs_compared == len(EdgeLDP(6).pairs())
+    assert look(query, NeighbourList(6)).verdict is Verdict.MISCALIBRATED
+    assert look(query, NeighbourList(6), examples=0).details.pairs_compared == len(NeighbourList(6).pairs())
 
 
 def test_played_pairs_are_compared_before_the_search():
@@ -233,7 +233,7 @@ def sampled(scale):
 
 def test_randomness_inside_is_the_same_on_both_sides():
     """One bit changes the sum by its scale if it is sampled, and by nothing otherwise; fresh coins would add more."""
-    found = look(sampled(1), EdgeLDP(6))
+    found = look(sampled(1), NeighbourList(6))
     assert found.verdict is Verdict.NOT_REFUTED
     assert found.details.largest_difference == 1
     assert found.details.exhaustive is False
@@ -243,15 +243,15 @@ def test_randomness_inside_is_the_same_on_both_sides():
 
 def test_an_amplified_sample_is_refuted():
     """Records weighted by 1/rate change the sum by 2, whatever the rate does for privacy elsewhere."""
-    found = look(sampled(2), EdgeLDP(6))
+    found = look(sampled(2), NeighbourList(6))
     assert found.verdict is Verdict.MISCALIBRATED
     assert found.details.largest_difference == 2
 
 
 def test_spawned_generators_are_randomness_too():
     spawning = RandomQuery(lambda bits, rng: bits.sum() * rng.spawn(1)[0].random())
-    assert look(spawning, EdgeLDP(4)).details.exhaustive is False
-    assert look(Query(np.sum), EdgeLDP(4)).details.exhaustive is True
+    assert look(spawning, NeighbourList(4)).details.exhaustive is False
+    assert look(Query(np.sum), NeighbourList(4)).details.exhaustive is True
 
 
 def first_two(bits, rng):
@@ -272,31 +272,31 @@ def test_inputs_that_draw_unequally_much_are_not_held_against_a_query():
     With one key a place it does: a new place comes in alone, or replaces one. After unequally many draws the choices have
     nothing to do with each other.
     """
-    found = look(RandomQuery(first_two, 4), EdgeLDP(6))
+    found = look(RandomQuery(first_two, 4), NeighbourList(6))
     assert found.verdict is Verdict.NOT_REFUTED
     assert "a larger one does not count" in found.statement
     assert "holds" not in found.statement
     assert found.details.largest_difference <= 4
-    assert "holds for all 80 pairs" in look(RandomQuery(first_two_by_key, 4), EdgeLDP(6)).statement
-    assert look(RandomQuery(first_two_by_key, 3), EdgeLDP(6)).verdict is Verdict.MISCALIBRATED
+    assert "holds for all 80 pairs" in look(RandomQuery(first_two_by_key, 4), NeighbourList(6)).statement
+    assert look(RandomQuery(first_two_by_key, 3), NeighbourList(6)).verdict is Verdict.MISCALIBRATED
 
 
 def test_a_small_difference_counts_however_much_is_drawn():
     """Equal seeds are a coupling of anything; the k-th one is sampled by the k-th draw."""
-    found = look(RandomQuery(lambda bits, rng: (rng.random(bits.sum()) < 0.5).sum()), EdgeLDP(6))
+    found = look(RandomQuery(lambda bits, rng: (rng.random(bits.sum()) < 0.5).sum()), NeighbourList(6))
     assert "holds for all 80 pairs" in found.statement
 
 
 def test_a_query_that_never_couples_is_an_error():
     unequal = RandomQuery(lambda bits, rng: 100 * bits.sum() + rng.random(bits.sum()).sum())
     with pytest.raises(MechanismError, match="draws unequally much randomness on neighbours"):
-        look(unequal, EdgeLDP(4))
+        look(unequal, NeighbourList(4))
 
 
 def test_randomness_from_elsewhere_is_an_error():
     elsewhere = np.random.default_rng(0)
     with pytest.raises(MechanismError, match=r"Query\.query: gave .* and .* on one input with one seed"):
-        look(Query(lambda bits: elsewhere.random()), EdgeLDP(4))
+        look(Query(lambda bits: elsewhere.random()), NeighbourList(4))
 
 
 # Rounding.
@@ -304,11 +304,11 @@ def test_randomness_from_elsewhere_is_an_error():
 
 def test_rounding_is_not_a_violation():
     """0.1 + 0.1 + 0.1 is 0.30000000000000004, and less 0.2 it is more than 0.1."""
-    found = look(Query(lambda bits: sum([0.1] * bits.sum()), 0.1), EdgeLDP(5))
+    found = look(Query(lambda bits: sum([0.1] * bits.sum()), 0.1), NeighbourList(5))
     assert found.details.largest_difference > 0.1
     assert found.verdict is Verdict.NOT_REFUTED
     assert "above it by rounding alone" in found.statement
-    assert "rounding" not in look(Query(np.sum), EdgeLDP(5)).statement
+    assert "rounding" not in look(Query(np.sum), NeighbourList(5)).statement
 
 
 @pytest.mark.parametrize(("excess", "verdict"), [(1e-8, Verdict.MISCALIBRATED), (1e-10, Verdict.NOT_REFUTED)])
@@ -357,25 +357,25 @@ def test_unsigned_and_boolean_values_do_not_wrap():
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_a_query_that_does_not_give_numbers_is_refused(function, shown):
     with pytest.raises(MechanismError, match=shown):
-        look(Query(function), EdgeLDP(4))
+        look(Query(function), NeighbourList(4))
 
 
 @pytest.mark.parametrize("value", [0, -1, math.inf, math.nan, "1", None])
 def test_a_sensitivity_is_a_positive_number(value):
     with pytest.raises(AuditError, match=re.escape(f"sensitivity={value!r}")):
-        look(Query(np.sum, value), EdgeLDP(4))
+        look(Query(np.sum, value), NeighbourList(4))
 
 
 @pytest.mark.parametrize("norm", ["l7", "euclidean", 0, 0.5, None, math.nan])
 def test_a_norm_is_a_norm(norm):
     with pytest.raises(AuditError, match=re.escape(f"norm={norm!r}")):
-        look(Query(np.sum, 1, norm), EdgeLDP(4))
+        look(Query(np.sum, 1, norm), NeighbourList(4))
 
 
 def test_pairs_that_are_not_neighbours_are_refused():
     far = Pair(np.ones(3, np.int8), np.zeros(3, np.int8))
     with pytest.raises(AdjacencyError, match="differ in 3 bits"):
-        look(Query(np.sum), EdgeLDP(4), pairs=[far], examples=0)
+        look(Query(np.sum), NeighbourList(4), pairs=[far], examples=0)
     wrong = dataclasses.make_dataclass("Wrong", [], bases=(Replace,), frozen=True)
     wrong.strategy = lambda self: st.just(Pair((0, 0), (1, 1)))
     with pytest.raises(AdjacencyError, match="not one record"):
@@ -384,7 +384,7 @@ def test_pairs_that_are_not_neighbours_are_refused():
 
 def test_no_pairs_at_all_are_refused():
     with pytest.raises(AdjacencyError, match="lists no pairs"):
-        look(Query(np.sum), EdgeLDP(4), pairs=[], examples=0)
+        look(Query(np.sum), NeighbourList(4), pairs=[], examples=0)
 
 
 # In an audit.
@@ -418,7 +418,7 @@ class Stated(Counting):
 
 
 def judge(mechanism, **kwargs):
-    audit = Audit(mechanism, PureDP(1.0), EdgeLDP(4), **kwargs)
+    audit = Audit(mechanism, PureDP(1.0), NeighbourList(4), **kwargs)
     return run_audit(audit, Settings(alpha=1e-6, calls=3000, root_seed=0, key="test"))
 
 
@@ -482,4 +482,4 @@ def test_alone_it_has_to_refute_the_controls_itself():
 
 
 def test_an_audit_of_played_pairs_compares_those():
-    assert judge(Counting(), exhaustive=False).evidence[1].details.pairs_compared == len(EdgeLDP(4).pairs())
+    assert judge(Counting(), exhaustive=False).evidence[1].details.pairs_compared == len(NeighbourList(4).pairs())

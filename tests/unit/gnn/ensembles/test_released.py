@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from auditdp import AccountedDP, GaussianDP, NodeDP, Pair
+from auditdp import AccountedDP, GaussianDP, Nodes, Pair
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
@@ -214,7 +214,7 @@ def graphs(nodes, reach, sigma):
 @pytest.mark.parametrize(("nodes", "most"), [(1, 1.0), (2, 3.0), (3, 5.0)])
 def test_a_node_changes_the_gradients_of_its_neighbours(nodes, most):
     """All graphs: C for the node itself and 2C for each of the others; more than C from the second node on."""
-    adjacency, streams = NodeDP(nodes, "removed", loops=True), partial(stream, 0)
+    adjacency, streams = Nodes(nodes, "removed", loops=True), partial(stream, 0)
     for reach, verdict in ((1.0, "MISCALIBRATED" if nodes > 1 else "NOT_REFUTED"), (2.0 * nodes - 1, "NOT_REFUTED")):
         evidence = sensitivity_evidence(graphs(nodes, reach, 1.0), adjacency, streams=streams)
         assert evidence.verdict is Verdict[verdict]
@@ -225,7 +225,7 @@ def test_a_node_changes_the_gradients_of_its_neighbours(nodes, most):
 @pytest.mark.statistical
 def test_accounting_for_records_is_refuted_on_two_nodes():
     """1-GDP with noise σ = C, where two nodes lose 3-GDP; with noise for the reach it is not refuted."""
-    pairs = NodeDP(2, "removed", loops=True).pairs()[:1]
+    pairs = Nodes(2, "removed", loops=True).pairs()[:1]
     for reach, refuted in ((1.0, True), (3.0, False)):
         played = game(graphs(2, reach, reach), GaussianDP(1.0), pairs, [LikelihoodRatio()])
         played.play(200, alpha=ALPHA, stop_when_refuted=True)

@@ -14,7 +14,7 @@ from scipy.signal import fftconvolve
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from auditdp import AnyValues, ApproxDP, Audit, Box, EdgeDP, GaussianDP, Pair, PureDP, RenyiDP
+from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Pair, PureDP, RenyiDP
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
@@ -423,5 +423,5 @@ def test_a_law_of_floats_that_depends_on_the_order_of_nodes_by_rounding_alone_is
             p, off = 0.4 + sum(ends) / 100, abs(sum(ends) - math.fsum(ends))
             return listed([p, 1 - p - off - 1e-8, 1e-8 + off])
 
-    found = exact_evidence(Degrees(), PureDP(1.0), EdgeDP(4, unlabelled=True))
+    found = exact_evidence(Degrees(), PureDP(1.0), Edges(4, unlabelled=True))
     assert found.verdict is Verdict.CERTIFIED

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditdp.adjacency import EdgeDP, Pair
+from auditdp.adjacency import Edges, Pair
 from auditdp.mechanism.protocol import brief
 from auditdp.report.html.drawings import Cells, Graph, Words, drawing, inputs
 
 
 @given(st.data())
 def test_the_graphs_of_a_written_pair_are_read_back(data):
-    pair = data.draw(EdgeDP(data.draw(st.sampled_from([2, 3, 5, 9, 10, 12]))).strategy())
+    pair = data.draw(Edges(data.draw(st.sampled_from([2, 3, 5, 9, 10, 12]))).strategy())
     found = inputs(str(pair))
     if re.search(r"\d edges", str(pair)):  # the number of edges instead of too many
         assert found is None
