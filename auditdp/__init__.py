@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from auditdp import bounds
     from auditdp.adjacency import (
+        Adjacency,
         AnyValues,
         Box,
         Canaries,
@@ -27,27 +29,30 @@ if TYPE_CHECKING:
         Rows,
     )
     from auditdp.auditing.assertion import assert_private
-    from auditdp.auditing.checking import Checked, check
+    from auditdp.auditing.checking import check
     from auditdp.auditing.declaration import Audit, audit, data_file
     from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
     from auditdp.claims.estimates import Unbiased, VarianceAtMost
     from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
-    from auditdp.errors import AuditError, MiscalibrationWarning, PrivacyViolation, Skip
+    from auditdp.errors import AuditError, ControlSurvived, MiscalibrationWarning, PrivacyViolation, Skip
     from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
     from auditdp.mechanism.protocol import Mechanism, unseeded
-    from auditdp.record.results import Verdict
+    from auditdp.record.results import AuditResult, Verdict
+    from auditdp.training import audit_training
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AccountedDP",
+    "Adjacency",
     "AnyValues",
     "ApproxDP",
     "Audit",
     "AuditError",
+    "AuditResult",
     "Box",
     "Canaries",
-    "Checked",
+    "ControlSurvived",
     "Edges",
     "Envelope",
     "Fields",
@@ -77,33 +82,35 @@ __all__ = [
     "ZeroConcentratedDP",
     "assert_private",
     "audit",
+    "audit_training",
+    "bounds",
     "check",
     "data_file",
     "unseeded",
 ]
 
 _HOMES = {
+    "AccountedDP": "auditdp.claims.curves",
+    "Adjacency": "auditdp.adjacency",
     "AnyValues": "auditdp.adjacency",
     "ApproxDP": "auditdp.claims.statements",
     "Audit": "auditdp.auditing.declaration",
     "AuditError": "auditdp.errors",
+    "AuditResult": "auditdp.record.results",
     "Box": "auditdp.adjacency",
     "Canaries": "auditdp.adjacency",
-    "Checked": "auditdp.auditing.checking",
+    "ControlSurvived": "auditdp.errors",
     "Edges": "auditdp.adjacency",
-    "NeighbourList": "auditdp.adjacency",
     "Envelope": "auditdp.mechanism.laws",
     "Fields": "auditdp.adjacency",
     "FiniteLaw": "auditdp.mechanism.laws",
-    "AccountedDP": "auditdp.claims.curves",
     "GaussianDP": "auditdp.claims.statements",
-    "RenyiDP": "auditdp.claims.curves",
-    "ZeroConcentratedDP": "auditdp.claims.curves",
     "GaussianLaw": "auditdp.mechanism.laws",
     "LaplaceLaw": "auditdp.mechanism.laws",
-    "NeighbourLists": "auditdp.adjacency",
     "Mechanism": "auditdp.mechanism.protocol",
     "MiscalibrationWarning": "auditdp.errors",
+    "NeighbourList": "auditdp.adjacency",
+    "NeighbourLists": "auditdp.adjacency",
     "Neighbours": "auditdp.adjacency",
     "Nodes": "auditdp.adjacency",
     "Pair": "auditdp.adjacency",
@@ -112,14 +119,18 @@ _HOMES = {
     "QueryAnswers": "auditdp.adjacency",
     "Records": "auditdp.adjacency",
     "Relationship": "auditdp.adjacency",
+    "RenyiDP": "auditdp.claims.curves",
     "Rows": "auditdp.adjacency",
     "Skip": "auditdp.errors",
     "StepLaw": "auditdp.mechanism.laws",
     "Unbiased": "auditdp.claims.estimates",
     "VarianceAtMost": "auditdp.claims.estimates",
     "Verdict": "auditdp.record.results",
+    "ZeroConcentratedDP": "auditdp.claims.curves",
     "assert_private": "auditdp.auditing.assertion",
     "audit": "auditdp.auditing.declaration",
+    "audit_training": "auditdp.training",
+    "bounds": "auditdp.bounds",
     "check": "auditdp.auditing.checking",
     "data_file": "auditdp.auditing.declaration",
     "unseeded": "auditdp.mechanism.protocol",
@@ -128,8 +139,11 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'auditdp' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        from auditdp.errors import renamed
+
+        return renamed(__name__, name)
+    home = import_module(_HOMES[name])
+    found = globals()[name] = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
     return found
 
 

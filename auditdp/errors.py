@@ -1,14 +1,17 @@
-"""The errors of the harness: each message shows the value, what was expected, and what to do."""
+"""The errors of the harness: each message shows the value, what was expected, and what to do; and names that are old."""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import os
+import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 ELSEWHERE = tuple(
     folder + os.sep
@@ -97,6 +100,18 @@ class PrivacyViolation(AssertionError):  # noqa: N818 - reads as the sentence th
         self.result = result
 
 
+class ControlSurvived(AssertionError):  # noqa: N818 - as PrivacyViolation
+    """Raised by ``assert_private``: a control was not refuted, so that of the mechanism as little would have been seen.
+
+    Attributes:
+        result: The ``AuditResult``.
+    """
+
+    def __init__(self, message: str = "", result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class MiscalibrationWarning(UserWarning):
     """Given by ``assert_private``: the noise is calibrated to less than two neighbours need, and the claim is not refuted.
 
@@ -118,3 +133,62 @@ def raised_at(error: BaseException) -> str:
     frames = reversed(traceback.extract_tb(error.__traceback__))
     own = next((f for f in frames if Path(f.filename).is_file() and not f.filename.startswith(ELSEWHERE)), None)
     return f"{Path(own.filename).name}, line {own.lineno}" if own is not None else ""
+
+
+RENAMED = {
+    "AuditedTraining": "AuditResult",
+    "Checked": "AuditResult",
+    "EdgeDP": "Edges",
+    "EdgeLDP": "NeighbourList",
+    "ListsLDP": "NeighbourLists",
+    "NodeDP": "Nodes",
+}
+"""Names that were public, and what they are called now."""
+
+
+def renamed(module: str, name: str) -> Any:
+    """Return what an old name of a module names, with a warning; for the ``__getattr__`` of the module.
+
+    Raises:
+        AttributeError: If the module has no such name, and had none.
+
+    Warns:
+        DeprecationWarning: If it has another name now.
+    """
+    if (new := RENAMED.get(name)) is None or not hasattr(sys.modules[module], new):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(f"{module}.{name} is called {new} now: write {new}", DeprecationWarning, stacklevel=3)
+    return getattr(sys.modules[module], new)
+
+
+Given, Returned = ParamSpec("Given"), TypeVar("Returned")
+
+
+def renamed_keywords(**names: str) -> Callable[[Callable[Given, Returned]], Callable[Given, Returned]]:
+    """Let a function take keywords by the names that they had, as in ``@renamed_keywords(worlds="pairs")``.
+
+    Raises:
+        ConfigurationError: If the function is given both names of a keyword.
+
+    Warns:
+        DeprecationWarning: If it is given an old name.
+    """
+
+    def decorated(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+        @functools.wraps(function)
+        def called(*arguments: Given.args, **options: Given.kwargs) -> Returned:
+            for old in names.keys() & options.keys():
+                new = names[old]
+                if new in options:
+                    raise ConfigurationError(
+                        f"{function.__name__}: {old}= is the old name of {new}=; give {new}= alone"
+                    )
+                warnings.warn(
+                    f"{function.__name__}: {old}= is called {new}= now: write {new}=", DeprecationWarning, stacklevel=2
+                )
+                options[new] = options.pop(old)
+            return function(*arguments, **options)
+
+        return called
+
+    return decorated

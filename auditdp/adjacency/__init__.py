@@ -13,14 +13,14 @@ from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
 from auditdp.adjacency.canaries import Canaries
 from auditdp.adjacency.edges import Edges, NeighbourList, NeighbourLists, Relationship
+from auditdp.adjacency.entries import Entries
 from auditdp.adjacency.fields import Fields
 from auditdp.adjacency.nodes import Nodes
 from auditdp.adjacency.offers import is_adjacency
-from auditdp.adjacency.records import Records
-from auditdp.adjacency.rows import Rows
+from auditdp.adjacency.rows import Records, Rows
 from auditdp.adjacency.values import AnyValues, Neighbours
 from auditdp.adjacency.vectors import QueryAnswers
-from auditdp.errors import AdjacencyError
+from auditdp.errors import AdjacencyError, renamed
 from auditdp.mechanism.protocol import brief, identity_key
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Box",
     "Canaries",
     "Edges",
+    "Entries",
     "Fields",
     "NeighbourList",
     "NeighbourLists",
@@ -41,6 +42,10 @@ __all__ = [
     "Rows",
     "as_adjacency",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return renamed(__name__, name)
 
 
 def as_adjacency(pairs: Any) -> Adjacency:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from auditdp.adjacency.base import EVERY, Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
+from auditdp.adjacency.entries import Entries
 from auditdp.adjacency.extremes import Domain, ends, values, with_extremes
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key, is_table
@@ -45,7 +46,8 @@ class Rows:
 
     Args:
         row: A Hypothesis strategy of one row, such as ``st.integers(0, 1000)`` or
-            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``.
+            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``. Or ``Entries``, where so many lines
+            of a matrix have entries of a few values and one is replaced, as ``Records`` has it: all pairs can be listed then.
         change: "add/remove" or "replace".
         least: Fewest rows of an input.
         most: Most rows of an input, >= 1.
@@ -58,7 +60,7 @@ class Rows:
         AdjacencyError: If an argument is out of range.
     """
 
-    row: st.SearchStrategy[Any]
+    row: st.SearchStrategy[Any] | Entries
     change: Change
     least: int = 0
     most: int = 20
@@ -66,7 +68,7 @@ class Rows:
     called: str = "row"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.row, st.SearchStrategy):
+        if not isinstance(self.row, st.SearchStrategy | Entries):
             raise AdjacencyError(
                 f"{self._kind}: expected row, a Hypothesis strategy such as hypothesis.strategies.integers(0, 9), got "
                 f"{brief(self.row)}"
@@ -80,6 +82,13 @@ class Rows:
         if self.into not in CONTAINERS:
             names = ", ".join(kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS)
             raise AdjacencyError(f"{self._kind}: expected into, one of {names}, got {self.into!r}")
+        if isinstance(self.row, Entries) and (
+            self.change != "replace" or self.least < self.most or self.into is not np.ndarray
+        ):
+            raise AdjacencyError(
+                f"{self._kind}: rows of {self.row!r} are replaced in arrays of one size, expected change='replace', least=most and "
+                f"into=np.ndarray, got {self.change!r}, {self.least!r}, {self.most!r} and {self._container}; for others give a strategy of one row"
+            )
 
     @property
     def _kind(self) -> str:
@@ -93,6 +102,8 @@ class Rows:
     @property
     def name(self) -> str:
         """The convention, the sizes and what a row is."""
+        if isinstance(self.row, Entries):
+            return f"one of {self.most} {self.called}s replaced ({self.row.described})"
         what = f"one {self.called} added or removed" if self.change == "add/remove" else f"one {self.called} replaced"
         fewest = self.least if self.change == "add/remove" else self._fewest
         sizes = f"{fewest} to {self.most}" if fewest < self.most else f"{self.most}"
@@ -108,7 +119,13 @@ class Rows:
         return "" if " at 0x" in text else f" of {text if len(text) <= 60 else text[:59] + '…'}"
 
     def check(self, pair: Pair) -> None:
-        """Raise unless both are such collections and differ in one row; that rows are of the strategy is not checked."""
+        """Raise unless both are such collections and differ in one row; that rows are of a strategy is not checked."""
+        if isinstance(self.row, Entries):
+            for which, data in sides(pair):
+                if not self.row.holds(data, self.most):
+                    raise AdjacencyError(f"{self.name}: {which} is not such a population: {brief(data)}")
+            self._only_one(int((pair.data != pair.neighbour).any(axis=1).sum()), pair)
+            return
         a, b = ([(key, identity_key(row)) for key, row in self._items(which, data)] for which, data in sides(pair))
         if self.change == "add/remove" and abs(len(a) - len(b)) != 1:
             raise AdjacencyError(
@@ -118,7 +135,10 @@ class Rows:
             raise AdjacencyError(
                 f"{self.name}: the inputs have {len(a)} and {len(b)} {self.called}s, expected equally many: {pair}"
             )
-        if (differ := self._changes(a, b)) != 1:
+        self._only_one(self._changes(a, b), pair)
+
+    def _only_one(self, differ: int, pair: Pair) -> None:
+        if differ != 1:
             raise AdjacencyError(f"{self.name}: the inputs differ in {differ} {self.called}s, expected one: {pair}")
 
     def _changes(self, a: list[Item], b: list[Item]) -> int:
@@ -187,14 +207,20 @@ class Rows:
             return Pair(self._made(items), self._made(items[:place] + items[place + 1 :]), name)
         return Pair(self._made([*items[:place], (place, other), *items[place + 1 :]]), self._made(items), name)
 
+    @property
+    def _one(self) -> st.SearchStrategy[Any]:
+        """The strategy of one row; asked for where rows are not ``Entries``."""
+        assert isinstance(self.row, st.SearchStrategy)
+        return self.row
+
     @cached_property
     def _ends(self) -> tuple[Any, Any]:
-        return ends(self.row)
+        return ends(self._one)
 
     @cached_property
     def _distinct(self) -> list[Any]:
         """A few rows that differ from each other, the simplest first; of arrays, those that fit into their type."""
-        return [row for row in first_values(self.row, 2 * DISTINCT) if self._fits(row)][:DISTINCT] or [self._ends[0]]
+        return [row for row in first_values(self._one, 2 * DISTINCT) if self._fits(row)][:DISTINCT] or [self._ends[0]]
 
     def _fits(self, row: Any) -> bool:
         with suppress(AdjacencyError):
@@ -207,7 +233,12 @@ class Rows:
         return [self._distinct[k % len(self._distinct)] for k in range(count)]
 
     def pairs(self) -> list[Pair]:
-        """Return a change of the only row, of one among duplicates, of one unlike all others, and of one of several."""
+        """Return a change of the only row, of one among duplicates, of one unlike all others, and of one of several.
+
+        Of ``Entries``, those of the last row from end to end.
+        """
+        if isinstance(self.row, Entries):
+            return self.row.pairs(self.most)
         low, high = self._ends
         few = min(max(self._fewest, 3), self.most)
         several = self._some(min(max(self._fewest, DISTINCT), self.most))
@@ -227,9 +258,9 @@ class Rows:
         """Return the row that is there or not, or the one that another takes the place of."""
         return added if self.change == "add/remove" else replaced
 
-    def exhaustive(self) -> None:
-        """Return None: nobody counts the rows of a strategy."""
-        return
+    def exhaustive(self) -> list[Pair] | None:
+        """Return every unordered pair of ``Entries`` where they are few, else None: nobody counts the rows of a strategy."""
+        return self.row.exhaustive(self.most) if isinstance(self.row, Entries) else None
 
     def corner_cases(self) -> list[Pair]:
         """Return pairs at which code breaks, of each kind by turns.
@@ -241,6 +272,8 @@ class Rows:
 
     @cached_property
     def _corner_cases(self) -> list[Pair]:
+        if isinstance(self.row, Entries):
+            return self.row.corner_cases(self.most)
         found = []
         for corner in filter(None, chain.from_iterable(zip_longest(*self._corners()))):
             rows, place, other = corner
@@ -249,7 +282,7 @@ class Rows:
         return different(found)
 
     def _corners(self) -> Iterator[Iterator[Corner]]:
-        domain, telling = Domain.of(self.row), values(self.row)[:SINGLE_VALUES]
+        domain, telling = Domain.of(self._one), values(self._one)[:SINGLE_VALUES]
         yield self._alone(telling)
         yield self._among_copies(telling[:AMONG])
         yield self._in_all_sizes()
@@ -341,11 +374,11 @@ class Rows:
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return collections of any rows; the simplest have few, simple ones."""
-        return self._generated(self.row)
+        return self.row.strategy(self.most) if isinstance(self.row, Entries) else self._generated(self.row)
 
-    def wide(self) -> st.SearchStrategy[Pair]:
-        """Return collections with many of the rows at which code breaks, and with duplicates."""
-        return self._generated(with_extremes(self.row))
+    def wide(self) -> st.SearchStrategy[Pair] | None:
+        """Return collections with many of the rows at which code breaks, and with duplicates; None of ``Entries``."""
+        return None if isinstance(self.row, Entries) else self._generated(with_extremes(self.row))
 
     def _generated(self, row: st.SearchStrategy[Any]) -> st.SearchStrategy[Pair]:
         @st.composite
@@ -366,6 +399,26 @@ class Rows:
                 reject()
 
         return pairs()
+
+
+def Records(users: int, values: Sequence[float] | Sequence[str], dimension: int = 1) -> Rows:  # noqa: N802 - as Relationship
+    """Return the ``Rows`` of matrices of shape (users, dimension), of which one is replaced, with values of a whole domain.
+
+    Args:
+        users: Number of rows, >= 1.
+        values: What each entry may be; see ``Entries``.
+        dimension: Entries of a row, >= 1.
+
+    Raises:
+        AdjacencyError: If an argument is out of range.
+
+    >>> Records(2, (0, 1)).name
+    'one of 2 records replaced (1 feature of 0, 1)'
+    """
+    if users < 1:
+        raise AdjacencyError(f"Records: expected users >= 1, got {users!r}")
+    row = Entries(values, dimension)
+    return Rows(row, "replace", least=users, most=users, into=np.ndarray, called="record")
 
 
 def _number_type(values: list[Any]) -> np.dtype[Any] | None:

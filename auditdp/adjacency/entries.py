@@ -1,4 +1,4 @@
-"""Neighbours among populations of records: one record is replaced by another."""
+"""Rows whose every entry is one of a few values: all collections of so many of them can be counted, listed and drawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places, sides
+from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places
 from auditdp.adjacency.extremes import Domain, at_limits
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
@@ -22,35 +22,33 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 
 @dataclass(frozen=True)
-class Records:
-    """One record of a population is replaced: matrices of shape (users, dimension) that differ in one row.
+class Entries:
+    """A row that is a line of a matrix, each entry of which is one of some values: what ``Rows`` may be of.
 
     The matrices are float64 where the values are numbers, and arrays of text where they are texts.
 
     Args:
-        users: Number of records, >= 1.
         values: What each entry may be, the whole of its domain, ascending: at least two numbers, or texts. For anything
-            else, see ``Rows``.
-        dimension: Entries of a record, >= 1.
+            else, give ``Rows`` a strategy.
+        dimension: Entries of a row, >= 1.
 
     Raises:
         AdjacencyError: If an argument is out of range.
     """
 
-    users: int
     values: Sequence[float] | Sequence[str]
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        if self.users < 1 or self.dimension < 1:
-            raise AdjacencyError(f"Records: expected users and dimension >= 1, got {self.users!r}, {self.dimension!r}")
+        if self.dimension < 1:
+            raise AdjacencyError(f"Entries: expected dimension >= 1, got {self.dimension!r}")
         if not any(all(isinstance(value, kind) for value in self.values) for kind in (NUMBERS, str)):
             raise AdjacencyError(
-                f"Records: expected values, all numbers or all texts, got {brief(list(self.values))}; for records of "
-                "anything else give Rows(strategy, change='replace'), with a Hypothesis strategy of one record"
+                f"Entries: expected values, all numbers or all texts, got {brief(list(self.values))}; for rows of "
+                "anything else give Rows(strategy, change='replace'), with a Hypothesis strategy of one row"
             )
         if len(self.values) < 2 or list(self.values) != sorted(set(self.values)):  # type: ignore[type-var]
-            raise AdjacencyError(f"Records: expected at least two values, ascending, got {list(self.values)!r}")
+            raise AdjacencyError(f"Entries: expected at least two values, ascending, got {list(self.values)!r}")
 
     @property
     def _domain(self) -> NDArray[Any]:
@@ -58,49 +56,42 @@ class Records:
         return np.array(self.values, None if texts else np.float64)
 
     @property
-    def name(self) -> str:
-        """The adjacency and its domain."""
+    def described(self) -> str:
+        """How many entries of what domain."""
         named = [value if isinstance(value, str) else f"{value:g}" for value in self.values]
         domain = ", ".join(named if len(named) <= MOST_NAMED else [*named[:2], "…", named[-1]])
-        features = "1 feature" if self.dimension == 1 else f"{self.dimension} features"
-        return f"one of {self.users} records replaced ({features} of {domain})"
+        return f"{'1 feature' if self.dimension == 1 else f'{self.dimension} features'} of {domain}"
 
-    def check(self, pair: Pair) -> None:
-        """Raise unless both are such matrices and differ in exactly one row."""
-        for which, data in sides(pair):
-            if np.shape(data) != (self.users, self.dimension) or not np.isin(data, self._domain).all():
-                raise AdjacencyError(f"{self.name}: {which} is not such a population: {brief(data)}")
-        if (differ := int((pair.data != pair.neighbour).any(axis=1).sum())) != 1:
-            raise AdjacencyError(
-                f"{self.name}: the populations differ in {differ} records, expected exactly one: {pair}"
-            )
+    def holds(self, data: Any, size: int) -> bool:
+        """Return whether something is a matrix of so many such rows."""
+        return np.shape(data) == (size, self.dimension) and bool(np.isin(data, self._domain).all())
 
-    def pairs(self) -> list[Pair]:
-        """Return the last record moved from end to end, with all others in the middle, at one end, and at the other."""
+    def pairs(self, size: int) -> list[Pair]:
+        """Return the last of so many rows moved from end to end, with all others in the middle, at one end, and at the other."""
         values = self._domain
         ends = (values[len(values) // 2], values[0], values[-1])
         low, high = (np.full((1, self.dimension), values[k], values.dtype) for k in (0, -1))
         found = []
-        for end in ends if self.users > 1 else ends[:1]:
-            rest = np.full((self.users - 1, self.dimension), end, values.dtype)
+        for end in ends if size > 1 else ends[:1]:
+            rest = np.full((size - 1, self.dimension), end, values.dtype)
             found.append(Pair(np.concatenate([rest, high]), np.concatenate([rest, low])))
         return found
 
-    def corner_cases(self) -> list[Pair]:
-        """Return every record changed, and one of three among extremes, ties, boundary numbers, and just below a limit."""
+    def corner_cases(self, size: int) -> list[Pair]:
+        """Return every row changed, and one of three among extremes, ties, boundary numbers, and just below a limit."""
         values = self._domain
         found: list[tuple[Sequence[Any], int, Any]] = []
-        low, high, wide = self.values[0], self.values[-1], self.users * self.dimension
-        found += [([low] * self.users, place, high) for place in range(min(self.users, EVERY))]
+        low, high, wide = self.values[0], self.values[-1], size * self.dimension
+        found += [([low] * size, place, high) for place in range(min(size, EVERY))]
         alike = [low, high, *at_limits(self.values)]
-        for place, _ in places(self.users):
-            found += [([rest] * self.users, place, other) for rest in (low, high) for other in alike[:MOST_NAMED]]
-        found += [([low] * self.users, self.users - 1, value) for value in alike]
+        for place, _ in places(size):
+            found += [([rest] * size, place, other) for rest in (low, high) for other in alike[:MOST_NAMED]]
+        found += [([low] * size, size - 1, value) for value in alike]
         if (domain := Domain.listing(self.values)) is not None:
             for limit in domain.limits(wide):
                 for other in (high, domain.at_most(limit - 1)):
-                    below = domain.summing((limit - 1) / self.dimension, self.users)
-                    found += [(below, self.users - 1, other), (below[::-1], 0, other)]
+                    below = domain.summing((limit - 1) / self.dimension, size)
+                    found += [(below, size - 1, other), (below[::-1], 0, other)]
 
         def pair(rows: Sequence[Any], place: int, other: Any) -> Pair:
             both = [*rows[:place], other, *rows[place + 1 :]], rows
@@ -109,28 +100,28 @@ class Records:
 
         return different(pair(*case) for case in found)
 
-    def exhaustive(self) -> list[Pair] | None:
+    def exhaustive(self, size: int) -> list[Pair] | None:
         """Return every unordered pair, or None where there are too many."""
         dtype, records = self._domain.dtype, list(product(self.values, repeat=self.dimension))
-        if len(records) ** self.users * self.users * (len(records) - 1) > 2 * MAX_EXHAUSTIVE:
+        if len(records) ** size * size * (len(records) - 1) > 2 * MAX_EXHAUSTIVE:
             return None
         return [
             Pair(np.array(a, dtype), np.array([*a[:i], b, *a[i + 1 :]], dtype))
-            for a in product(records, repeat=self.users)
-            for i in range(self.users)
+            for a in product(records, repeat=size)
+            for i in range(size)
             for b in records
             if b < a[i]
         ]
 
-    def strategy(self) -> st.SearchStrategy[Pair]:
-        """Return populations that differ in one record; the simplest have the least values."""
+    def strategy(self, size: int) -> st.SearchStrategy[Pair]:
+        """Return matrices that differ in one row; the simplest have the least values."""
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             entry = st.integers(0, len(self.values) - 1)
             record = st.lists(entry, min_size=self.dimension, max_size=self.dimension)
-            places = [draw(record) for _ in range(self.users)]
-            who, other = draw(st.integers(0, self.users - 1)), draw(record)
+            places = [draw(record) for _ in range(size)]
+            who, other = draw(st.integers(0, size - 1)), draw(record)
             if other == places[who]:
                 other = [(other[0] + 1) % len(self.values), *other[1:]]
             neighbour = [*places[:who], other, *places[who + 1 :]]
