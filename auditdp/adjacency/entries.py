@@ -67,7 +67,7 @@ class Entries:
         return np.shape(data) == (size, self.dimension) and bool(np.isin(data, self._domain).all())
 
     def pairs(self, size: int) -> list[Pair]:
-        """Return the last of so many rows moved from end to end, with all others in the middle, at one end, and at the other."""
+        """Return the last of so many rows moved from end to end, with all others in the middle, at one end, at the other."""
         values = self._domain
         ends = (values[len(values) // 2], values[0], values[-1])
         low, high = (np.full((1, self.dimension), values[k], values.dtype) for k in (0, -1))

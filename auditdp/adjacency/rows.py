@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, permutations, zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Literal
 
 import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from auditdp.adjacency.base import EVERY, Pair, different, places, sides
+from auditdp.adjacency.base import Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.entries import Entries
-from auditdp.adjacency.extremes import Domain, ends, values, with_extremes
+from auditdp.adjacency.extremes import ends, with_extremes
+from auditdp.adjacency.row_corners import DISTINCT, RowCorners
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief, identity_key, is_table
 
 Change = Literal["add/remove", "replace"]
 Item = tuple[Any, Any]
 """The key of a row, which is its place unless the collection is a dict, and the row."""
-Corner = tuple[list[Any], int, Any]
-"""Rows, the place of the one that changes, and what it is replaced by where it is."""
 CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", "pandas")
-DISTINCT = 6
-"""Rows that differ from each other, in listed pairs."""
-SINGLE_VALUES = 24
-"""Rows at which code may break, each tried by itself."""
-AMONG = 4
-"""Of these, so many among copies of each other: both ends, and two that have another end in one part."""
 MOST_DRAWN = 12
 """Rows of a generated collection that are drawn one by one; a longer one repeats them."""
 
@@ -46,8 +39,8 @@ class Rows:
 
     Args:
         row: A Hypothesis strategy of one row, such as ``st.integers(0, 1000)`` or
-            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``. Or ``Entries``, where so many lines
-            of a matrix have entries of a few values and one is replaced, as ``Records`` has it: all pairs can be listed then.
+            ``st.fixed_dictionaries({"age": st.integers(0, 120), "city": st.text()})``. Or ``Entries``, as in ``Records``:
+            a line of a matrix, of a few values; then all pairs can be listed.
         change: "add/remove" or "replace".
         least: Fewest rows of an input.
         most: Most rows of an input, >= 1.
@@ -82,12 +75,12 @@ class Rows:
         if self.into not in CONTAINERS:
             names = ", ".join(kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS)
             raise AdjacencyError(f"{self._kind}: expected into, one of {names}, got {self.into!r}")
-        if isinstance(self.row, Entries) and (
-            self.change != "replace" or self.least < self.most or self.into is not np.ndarray
-        ):
+        fixed = self.change == "replace" and self.least == self.most and self.into is np.ndarray
+        if isinstance(self.row, Entries) and not fixed:
             raise AdjacencyError(
-                f"{self._kind}: rows of {self.row!r} are replaced in arrays of one size, expected change='replace', least=most and "
-                f"into=np.ndarray, got {self.change!r}, {self.least!r}, {self.most!r} and {self._container}; for others give a strategy of one row"
+                f"{self._kind}: of {self.row!r} expected change='replace', least=most and into=np.ndarray, got "
+                f"{self.change!r}, {self.least!r}, {self.most!r} and {self._container}; for anything else give a "
+                "strategy of one row"
             )
 
     @property
@@ -228,8 +221,10 @@ class Rows:
             return True
         return False
 
-    def _some(self, count: int) -> list[Any]:
-        """Return so many rows, all different where there are enough."""
+    @property
+    def _several(self) -> list[Any]:
+        """A few rows, all different where there are enough."""
+        count = min(max(self._fewest, DISTINCT), self.most)
         return [self._distinct[k % len(self._distinct)] for k in range(count)]
 
     def pairs(self) -> list[Pair]:
@@ -241,7 +236,7 @@ class Rows:
             return self.row.pairs(self.most)
         low, high = self._ends
         few = min(max(self._fewest, 3), self.most)
-        several = self._some(min(max(self._fewest, DISTINCT), self.most))
+        several = self._several
         found = [
             self._pair([low] * (self._fewest - 1) + [self._kept(high, low)], self._fewest - 1, high, "fewest"),
             self._pair([high] * few, few - 1, low, "duplicates"),
@@ -275,102 +270,12 @@ class Rows:
         if isinstance(self.row, Entries):
             return self.row.corner_cases(self.most)
         found = []
-        for corner in filter(None, chain.from_iterable(zip_longest(*self._corners()))):
+        corners = RowCorners(self._one, self._ends, self._several, self.change == "add/remove", self._fewest, self.most)
+        for corner in filter(None, chain.from_iterable(zip_longest(*corners.of_each_kind()))):
             rows, place, other = corner
             with suppress(AdjacencyError):  # rows that do not fit into the type of an array
                 found.append(self._pair(rows, place, other, "corner case"))
         return different(found)
-
-    def _corners(self) -> Iterator[Iterator[Corner]]:
-        domain, telling = Domain.of(self._one), values(self._one)[:SINGLE_VALUES]
-        yield self._alone(telling)
-        yield self._among_copies(telling[:AMONG])
-        yield self._in_all_sizes()
-        yield self._all_different(telling)
-        yield self._ties(telling[:AMONG])
-        yield self._with_all_elements(telling)
-        yield self._one_of_several()
-        yield self._sums(domain) if domain is not None else iter(())
-
-    def _alone(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """Each row at which code breaks, beside as few others as there may be."""
-        low, high = self._ends
-        for before, value in zip([high, *telling], telling, strict=False):
-            yield [low] * (self._fewest - 1) + [value], self._fewest - 1, before
-
-    def _among_copies(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """A row beside copies of another, the last or the first."""
-        for count in dict.fromkeys((self.most - 1, self.most // 2, self._fewest, 2)):
-            if self._fewest <= count + 1 <= self.most:
-                for k, (one, other) in enumerate(permutations(telling, 2)):
-                    kept, place = self._kept(one, other), count * (k % 2 == 0)
-                    yield [other] * place + [kept] + [other] * (count - place), place, one
-
-    def _in_all_sizes(self) -> Iterator[Corner]:
-        low, high = self._ends
-        for size in self._sizes:
-            yield [high] * size, size - 1, low
-            yield [low] * size, 0, high
-
-    def _all_different(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """A row before and after some that are all different."""
-        for count in range(self._fewest, min(len(telling) - 1, self.most, DISTINCT) + 1):
-            for place in (0, count - 1):
-                kept = self._kept(telling[count - 1], telling[count])
-                yield [*telling[:place], kept, *telling[place : count - 1]], place, telling[count - 1]
-
-    def _ties(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """The row that breaks a tie of two kinds of rows."""
-        for count in dict.fromkeys(((self.most - 1) // 2, 1, 2, self.most // 4)):
-            if count and self._fewest <= 2 * count + 1 <= self.most:
-                for one, other in permutations(telling[:2], 2):
-                    yield [one] * count + [other] * count + [self._kept(other, one)], 2 * count, other
-
-    def _with_all_elements(self, telling: Sequence[Any]) -> Iterator[Corner]:
-        """A row that has the elements of all others, which have one each, after and before them."""
-        containers = [row for row in telling if isinstance(row, Collection) and not isinstance(row, str)]
-        for row in sorted(containers, key=len, reverse=True)[:2]:
-            others = [single for single in containers if len(single) == 1 and all(x in row for x in single)]
-            for count in dict.fromkeys((min(len(others), self.most - 1), 1)):
-                if others and self._fewest <= count + 1 <= self.most:
-                    yield [*others[:count], self._kept(row, others[0])], count, row
-                    yield [self._kept(row, others[0]), *others[:count]], 0, row
-
-    def _one_of_several(self) -> Iterator[Corner]:
-        low, high = self._ends
-        several = self._some(min(max(self._fewest, DISTINCT), self.most))
-        for place in range(min(len(several), EVERY)):
-            rows = [low] * len(several)
-            if self.change == "add/remove":
-                rows[place] = high
-            yield rows, place, high
-        for place, _ in places(len(several)):
-            for value in (low, high, several[0], several[-1]):
-                rows = list(several)
-                if self.change == "add/remove":
-                    rows[place] = value
-                yield rows, place, value
-
-    @property
-    def _sizes(self) -> list[int]:
-        """Numbers of rows of the larger input: few, many, and those that do not fit into a byte."""
-        some = [self._fewest, self._fewest + 1, 2, 3, (self._fewest + self.most) // 2, self.most - 1, self.most]
-        some += [limit + d for limit in (128, 256, 32768, 65536) for d in (0, 1)]
-        return sorted({size for size in some if self._fewest <= size <= self.most})
-
-    def _sums(self, domain: Domain) -> Iterator[Corner]:
-        """Rows whose sum is just below a limit, and one that takes it across."""
-        for limit in domain.limits(self.most):
-            enough = next((n for n in range(self._fewest, self.most + 1) if limit <= n * domain.high), self.most)
-            for count in dict.fromkeys((min(enough + 1, self.most), self.most)):
-                if self.change == "add/remove":
-                    rows = domain.summing(limit - 1, count - 1)
-                    yield [*rows, domain.high], count - 1, None
-                    yield [domain.high, *reversed(rows)], 0, None
-                else:
-                    rows = domain.summing(limit - 1, count)
-                    yield rows, count - 1, domain.high
-                    yield rows[::-1], 0, domain.high
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return collections of any rows; the simplest have few, simple ones."""
