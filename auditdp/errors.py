@@ -161,7 +161,8 @@ def renamed(module: str, name: str) -> Any:
     return getattr(sys.modules[module], new)
 
 
-Given, Returned = ParamSpec("Given"), TypeVar("Returned")
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
 
 
 def renamed_keywords(**names: str) -> Callable[[Callable[Given, Returned]], Callable[Given, Returned]]:

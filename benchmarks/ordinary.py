@@ -62,7 +62,7 @@ def judge(case: Case, seed: int, *, calls: int | None = BUDGETS["standard"]) -> 
 
 
 def _checked(case: Case, seed: int, calls: int) -> AuditResult:
-    return check(case.mechanism, case.claim, case.pairs, calls=calls, alpha=ALPHA, seed=seed).result
+    return check(case.mechanism, case.claim, case.pairs, calls=calls, alpha=ALPHA, seed=seed)
 
 
 def _asserted(case: Case, seed: int) -> AuditResult:

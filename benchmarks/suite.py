@@ -42,7 +42,7 @@ from auditdp import PureDP, check
 def count(data, size, *, rng):
     return data + rng.laplace(scale=1.0, size=size)
 
-result = check(count, PureDP(1.0), [(10, 11)], calls={calls}, seed=1).result
+result = check(count, PureDP(1.0), [(10, 11)], calls={calls}, seed=1)
 print(result.verdict, result.calls, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6)
 """
 

@@ -11,11 +11,15 @@ from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.claims.estimates import Promise
 from auditdp.claims.statements import Claim
-from auditdp.errors import ConfigurationError, MiscalibrationWarning, PrivacyViolation
+from auditdp.errors import ControlSurvived, MiscalibrationWarning, PrivacyViolation
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
-from auditdp.record.budgets import Fault
 from auditdp.record.results import AuditResult, Counterexample, Verdict
 from auditdp.record.verdict import MISCALIBRATION, REMEDY
+
+CALLS = 20_000
+"""Calls of the mechanism, unless another number is given."""
+ALPHA = 1e-6
+"""How often a private mechanism fails its test, unless another number is given."""
 
 
 def assert_private(
@@ -24,13 +28,15 @@ def assert_private(
     pairs: Any = None,
     *,
     inputs: Mapping[str, Sequence[Any]] | None = None,
-    calls: int = 20_000,
+    calls: int | None = None,
     find: str = "",
-    alpha: float = 1e-6,
+    alpha: float = ALPHA,
     seed: int = 0,
+    controls: Sequence[Any] = (),
+    evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
 ) -> AuditResult:
-    """Raise if the claim is refuted; for a test in one's own suite.
+    """Raise if the claim is refuted, or a control is not; for a test in one's own suite.
 
     Passing means that this budget saw no violation, never that the mechanism is private; the result that is returned
     says how large a violation would have been seen. A sensitivity that is declared too small (``query`` and ``sensitivity``,
@@ -43,11 +49,13 @@ def assert_private(
             ``Audit``); or a promise about an estimate.
         pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
-        calls: Calls of the mechanism to spend.
+        calls: Calls of the mechanism to spend; 20,000 unless given.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
-            ``auditdp.record.budgets.Fault``): it decides how many calls the game has, instead of ``calls``.
+            ``auditdp.record.budgets.Fault``): the game then has as many calls as that takes, and at least those given.
         alpha: Probability that a private mechanism fails the test: its flake rate.
         seed: Root seed; with a fixed one the test is deterministic.
+        controls: Broken twins, each of which has to be refuted.
+        evidence: Kinds of evidence; those that apply unless given.
         forecasters: Forecasters for the game; chosen automatically unless given.
 
     Returns:
@@ -56,6 +64,7 @@ def assert_private(
     Raises:
         PrivacyViolation: If the claim is refuted; an AssertionError whose message holds the counterexample, and whose
             ``result`` is what would else be returned.
+        ControlSurvived: If a control is not refuted; it has a ``result``, too.
         AuditError: If the inputs or the mechanism cannot be used.
 
     Warns:
@@ -68,28 +77,60 @@ def assert_private(
     'NOT_REFUTED'
     """
     __tracebackhide__ = True  # a failing test shows the line of the assertion, and none of this function
-    if not calls >= 1:
-        raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
-    fault = Fault.read(find) if find else None
-    settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
-    built = Audit(mechanism, claim, pairs, inputs=inputs, forecasters=forecasters)
+    built = Audit(
+        mechanism,
+        claim,
+        pairs,
+        inputs=inputs,
+        calls=calls,
+        find=find,
+        controls=list(controls),
+        evidence=evidence,
+        forecasters=forecasters,
+    )
+    return asserted(built, Settings(alpha, CALLS, seed, name_of(mechanism)))
+
+
+def asserted(built: Audit, settings: Settings) -> AuditResult:
+    """Carry an audit out, and return or raise what ``assert_private`` does, whose caller's line a warning names."""
+    __tracebackhide__ = True
     result = run_audit(built, settings)
     if result.verdict is Verdict.VIOLATED:
         assert result.counterexample is not None  # a violation always has one
-        raise PrivacyViolation(_spell_out(mechanism, result, result.counterexample, settings), result)
+        raise PrivacyViolation(_spell_out(built, result, result.counterexample, settings), result)
+    if result.surviving_controls:
+        raise ControlSurvived(_survived(built, result, settings), result)
     if result.verdict is Verdict.MISCALIBRATED:
         assert result.counterexample is not None  # and so has a refuted calibration
-        warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=2)
+        warnings.warn(_warning(result, result.counterexample), MiscalibrationWarning, stacklevel=3)
     return result
 
 
-def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexample, settings: Settings) -> str:
+def _again(built: Audit, settings: Settings) -> str:
+    """The call that gives the same result, as far as it is not in the test."""
+    unseeded = "" if is_seeded(built.mechanism) else f" ({OWN_RANDOMNESS})"
+    calls = settings.calls if built.calls is None else built.calls
+    given = f"seed={settings.root_seed}, calls={calls}, alpha={settings.alpha:g}"
+    given += f", find={built.find!r}" if built.find else ""
+    return f"  reproduce: assert_private(…, {given}){unseeded}"
+
+
+def _survived(built: Audit, result: AuditResult, settings: Settings) -> str:
+    blind = [control for control in result.controls if control.survived]
+    lines = [
+        f"the audit of {result.mechanism} does not refute {' and '.join(control.name for control in blind)}, which should "
+        "break the claim: as large a fault of the mechanism would not be seen",
+        *[f"  {control.name}: {control.statement}" for control in blind],
+        "  remedy: give calls= or find= that see it, or a control that breaks the claim by more",
+        _again(built, settings),
+    ]
+    return "\n".join(lines)
+
+
+def _spell_out(built: Audit, result: AuditResult, counterexample: Counterexample, settings: Settings) -> str:
     from auditdp.report.guessing import guessing
 
     assert result.claim is not None  # run_audit always states the claim
-    unseeded = "" if is_seeded(mechanism) else f" ({OWN_RANDOMNESS})"
-    given = f"seed={settings.root_seed}, calls={settings.calls}, alpha={result.alpha:g}"
-    given += f", find={str(settings.find)!r}" if settings.find else ""
     lines = [
         f"{result.mechanism} is not {result.claim.text}",
         *[f"  {sentence}" for sentence in [guessing(result)] if sentence],
@@ -99,7 +140,7 @@ def _spell_out(mechanism: Any, result: AuditResult, counterexample: Counterexamp
         f"  why: {counterexample.explanation}",
         f"  found: {result.summary}",
         *[f"  notice: {text}" for text in result.notices],
-        f"  reproduce: assert_private(…, {given}){unseeded}",
+        _again(built, settings),
     ]
     return "\n".join(lines)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.judging import run_audit
@@ -14,75 +13,18 @@ from auditdp.auditing.settings import Settings
 from auditdp.betting.watching import Watcher, watched
 from auditdp.claims.estimates import Promise
 from auditdp.claims.statements import Claim
-from auditdp.errors import ConfigurationError
+from auditdp.errors import renamed
 from auditdp.mechanism.protocol import name_of
-from auditdp.record.budgets import Fault
-from auditdp.record.results import RESULT, AuditResult, Counterexample, Evidence, Verdict
+from auditdp.record.results import AuditResult
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+CALLS = 50_000
+"""Calls of the mechanism, unless another number is given."""
 REDRAWN = 0.2
 """Seconds between two drawings of a progress bar."""
 
 
-@dataclass(frozen=True, repr=False)
-class Checked:
-    """What a check found.
-
-    Attributes:
-        result: The whole result, as a record of a run has it.
-        interrupted: Whether the game was stopped before it had spent its calls.
-    """
-
-    result: AuditResult
-    interrupted: bool = False
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict."""
-        return self.result.verdict
-
-    @property
-    def epsilon_lower(self) -> float | None:
-        """Certified lower bound on the claim's parameter."""
-        return self.result.epsilon_lower
-
-    @property
-    def epsilon_upper(self) -> float | None:
-        """Certified upper bound, within the scope that its evidence states."""
-        return self.result.epsilon_upper
-
-    @property
-    def counterexample(self) -> Counterexample | None:
-        """Why the claim, or the calibration of its noise, is false; None where neither is refuted."""
-        return self.result.counterexample
-
-    @property
-    def evidence(self) -> Sequence[Evidence]:
-        """Everything that was gathered."""
-        return self.result.evidence
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data that JSON can hold; an infinite number is the string "inf"."""
-        found: dict[str, Any] = json.loads(RESULT.dump_json(self.result))
-        return {**found, "interrupted": self.interrupted}
-
-    def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the bounds against the claim, on Matplotlib's current axes unless others are given, and return the axes."""
-        from auditdp.report.html.notebook import plot_interval
-
-        return plot_interval(self.result, axes)
-
-    def __repr__(self) -> str:
-        from auditdp.report.html.notebook import short
-
-        return short(self.result, interrupted=self.interrupted)
-
-    def _repr_html_(self) -> str:
-        from auditdp.report.html.notebook import card
-
-        return card(self.result, interrupted=self.interrupted)
+def __getattr__(name: str) -> Any:
+    return renamed(__name__, name)
 
 
 def check(
@@ -91,7 +33,7 @@ def check(
     pairs: Any = None,
     *,
     inputs: Mapping[str, Sequence[Any]] | None = None,
-    calls: int = 50_000,
+    calls: int | None = None,
     find: str = "",
     alpha: float = 0.05,
     seed: int = 0,
@@ -99,7 +41,7 @@ def check(
     evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Checked:
+) -> AuditResult:
     """Audit a claim and return what was found; for a notebook.
 
     An interrupt (Ctrl-C, or the notebook's stop button) ends the game and keeps what it has; the second one is a
@@ -112,15 +54,18 @@ def check(
             ``Audit``); or a promise about an estimate.
         pairs: An adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data, neighbour).
         inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
-        calls: Calls of the mechanism to spend.
+        calls: Calls of the mechanism to spend; 50,000 unless given.
         find: A fault that is to be found nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
-            ``auditdp.record.budgets.Fault``): it decides how many calls the game has, instead of ``calls``.
+            ``auditdp.record.budgets.Fault``): the game then has as many calls as that takes, and at least those given.
         alpha: Probability that a true claim is refuted, or that the lower bound exceeds the truth.
         seed: Root seed; the same one gives the same result.
         controls: Broken twins, each of which has to be refuted.
         evidence: Kinds of evidence; those that apply unless given.
         forecasters: Forecasters for the game; chosen automatically unless given.
         progress: Called with the calls made and those to make; in a notebook a bar is shown unless it is given.
+
+    Returns:
+        The result, which a notebook shows as a card; ``interrupted`` says whether it was ended early.
 
     Raises:
         AuditError: If the inputs or the mechanism cannot be used.
@@ -129,20 +74,22 @@ def check(
     >>> check(lambda x, rng: x + rng.laplace(scale=0.5), PureDP(1.0), [(0.0, 1.0)], calls=5000).verdict.value
     'VIOLATED'
     """
-    if not calls >= 1:
-        raise ConfigurationError(f"expected calls >= 1, got calls={calls!r}")
-    fault = Fault.read(find) if find else None
-    settings = Settings(alpha=alpha, calls=int(calls), root_seed=seed, key=name_of(mechanism), find=fault)
     built = Audit(
-        mechanism, claim, pairs, inputs=inputs, controls=list(controls), evidence=evidence, forecasters=forecasters
+        mechanism,
+        claim,
+        pairs,
+        inputs=inputs,
+        calls=calls,
+        find=find,
+        controls=list(controls),
+        evidence=evidence,
+        forecasters=forecasters,
     )
-    return Checked(*carried_out(built, settings, progress))
+    return carried_out(built, Settings(alpha, CALLS, seed, name_of(mechanism)), progress)
 
 
-def carried_out(
-    built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None
-) -> tuple[AuditResult, bool]:
-    """Return the result of an audit that can be watched and stopped, and whether it was stopped.
+def carried_out(built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None) -> AuditResult:
+    """Return the result of an audit that can be watched and stopped.
 
     Args:
         built: The audit.
@@ -150,7 +97,8 @@ def carried_out(
         progress: As of ``check``.
     """
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
-        return run_audit(built, settings), watcher.stopped
+        result = run_audit(built, settings)
+        return replace(result, interrupted=watcher.stopped)
 
 
 def _bar() -> Callable[[int, int], None] | None:

@@ -8,7 +8,8 @@ import math
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
@@ -24,6 +25,7 @@ from auditdp.claims.statements import Claim
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
 from auditdp.mechanism.protocol import brief
+from auditdp.record.budgets import Fault
 from auditdp.record.details import KINDS
 from auditdp.record.results import DECLARABLE
 
@@ -45,7 +47,8 @@ class Audit:
             ``lambda n: ApproxDP(1.0, 1 / n**2)``: n is len(data) of the smaller input of a pair, the same one in all pairs
             that are listed, and no pair of another size is looked at. (Where δ falls with n, that is the weaker of the two
             claims that a row added or removed makes, so what refutes it refutes the other.)
-        pairs: For a privacy claim: an adjacency such as ``NeighbourList(nodes=8)``, or pairs (data, neighbour).
+        pairs: For a privacy claim: an adjacency such as ``NeighbourList(nodes=8)``, one ``Pair``, or a list of pairs (data,
+            neighbour).
         inputs: For a promise: inputs by class, such as ``{"degree 3": [list, list]}``.
         accountants: Accountants of the mechanism's parameters, such as ``poisson_accountants(1.0, 0.01, 1000)``: they judge
             the claim about the model, and no control, which has other parameters.
@@ -57,7 +60,7 @@ class Audit:
             budget that the mechanism had; one that survives makes the audit INCONCLUSIVE. Evidence of sensitivity
             and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes; where
             it is all the evidence, a control whose calibration it refutes counts as refuted.
-        play: Pairs for the game where they are not those that the adjacency lists.
+        play: Which of the pairs are played where they are not those that the adjacency lists.
         evidence: Kinds of evidence to gather, of 'exact', 'accounting', 'game', 'one_run', 'counting', 'sensitivity' and
             'support'; all that apply unless named, except 'support', which looks at the last bits of floating-point outputs
             and refutes nearly every textbook implementation, and 'one_run', for a training with many canaries
@@ -66,6 +69,9 @@ class Audit:
         forecasters: Forecasters for the game; chosen automatically unless named.
         calls: Calls of the game, instead of the budget's. The quick budget gives no game more than its own number; where
             an audit does not end as it declares for want of the others, reports call it undecided, and no finding.
+        find: A fault that the game is to find nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
+            ``auditdp.record.budgets.Fault``): it then has as many calls as that takes, and at least ``calls``. A run that is
+            asked to find another one (``auditdp run --find``) finds that instead.
         exhaustive: Whether exact evidence enumerates all pairs where it can, and evidence of sensitivity enumerates them
             or searches; False looks at the played ones only.
         figure: ``figure(rng) -> dict`` with a scatter plot for the report.
@@ -77,11 +83,13 @@ class Audit:
     Raises:
         CollectionError: If the arguments do not fit together.
         AdjacencyError: If the pairs cannot be read.
+        ConfigurationError: If there is no such number of calls, or fault to find.
     """
 
     mechanism: Any
     claim: Claim | Promise | Callable[[int], Claim]
     pairs: Any = None
+    _: KW_ONLY
     inputs: Mapping[str, Sequence[Any]] | None = None
     accountants: Sequence[Accountant] = ()
     about: Description | None = None
@@ -90,6 +98,7 @@ class Audit:
     evidence: Sequence[str] | None = None
     forecasters: Sequence[Any] | None = None
     calls: int | None = None
+    find: str = ""
     exhaustive: bool = True
     figure: Callable[[np.random.Generator], dict[str, Any]] | None = None
     equivalent_mutants: Mapping[str, str] = field(default_factory=dict)
@@ -120,12 +129,33 @@ class Audit:
         if not self.is_promise and self.pairs is None and not self.is_formula:
             raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
         if self.pairs is not None:
-            as_adjacency(self.pairs)  # refused here, at the line of the audit, and not when it runs
+            _ = self.adjacency  # refused here, at the line of the audit, and not when it runs
         for kind in self.evidence or ():
             if kind not in CHOICES:
                 raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, CHOICES)}")
-        if self.calls is not None and self.calls < 1:
-            raise CollectionError(f"expected calls >= 1, got calls={self.calls!r}")
+        if self.calls is not None:
+            if not 1 <= self.calls < math.inf:
+                raise ConfigurationError(f"expected calls >= 1, got calls={self.calls!r}")
+            object.__setattr__(self, "calls", int(self.calls))  # of 1e5, too
+        _ = self.fault
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The pairs as an adjacency.
+
+        Raises:
+            AdjacencyError: If they cannot be read.
+        """
+        return as_adjacency(self.pairs)
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that the game is to find, if it is to find one.
+
+        Raises:
+            ConfigurationError: If ``find`` names none.
+        """
+        return Fault.read(self.find) if self.find else None
 
     @property
     def is_formula(self) -> bool:

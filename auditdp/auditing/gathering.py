@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from auditdp.adjacency import Adjacency, as_adjacency
+from auditdp.adjacency import Adjacency
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.settings import Settings
 from auditdp.claims.estimates import Unbiased, VarianceAtMost
@@ -119,10 +119,10 @@ class _Gathering:
         """What the mechanism offers."""
         return capabilities(self.mechanism)
 
-    @cached_property
+    @property
     def adjacency(self) -> Adjacency:
         """Which inputs are neighbours."""
-        return as_adjacency(self.built.pairs)
+        return self.built.adjacency
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -163,7 +163,7 @@ class _Gathering:
             alpha=alpha,
             calls=self.calls // COUNTING_CALLS,
             streams=self.streams,
-            pairs=self.built.play,
+            play=self.built.play,
             law=self.able.law_of_output if "exact" in self.kinds else None,
         )
 
@@ -175,7 +175,7 @@ class _Gathering:
             self.mechanism,
             self.claim,
             self.adjacency,
-            pairs=None if self.built.exhaustive else (self.built.play or self.adjacency.pairs()),
+            play=None if self.built.exhaustive else (self.built.play or self.adjacency.pairs()),
             seed=int(self.streams("exact", 0).integers(2**32)),
             examples=self.settings.generated(PAIRS_GENERATED),
             refuting=self.control,
@@ -193,8 +193,8 @@ class _Gathering:
         if "game" not in self.kinds:
             return None
         settings, betting = self.settings, self._betting(alpha)
-        if settings.find is not None:
-            betting |= {"calls": self.built.calls or 1, "find": settings.find}
+        if (find := settings.find or self.built.fault) is not None:
+            betting |= {"calls": max(self.built.calls or 1, settings.least), "find": find, "most": settings.most}
         return play_game(
             self.adapted,
             self.claim,
@@ -227,7 +227,7 @@ class _Gathering:
             return None
         examples = self.settings.generated(EXAMPLES) if self.built.exhaustive else 0
         return sensitivity_evidence(
-            self.mechanism, self.adjacency, streams=self.streams, pairs=self.built.play, examples=examples
+            self.mechanism, self.adjacency, streams=self.streams, play=self.built.play, examples=examples
         )
 
     def _betting(self, alpha: float) -> dict[str, Any]:
@@ -236,6 +236,6 @@ class _Gathering:
             "alpha": alpha,
             "calls": self.calls,
             "streams": self.streams,
-            "pairs": self.built.play,
+            "play": self.built.play,
             "stop_when_refuted": self.control or self.settings.brief,
         }

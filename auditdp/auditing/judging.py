@@ -8,7 +8,6 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from auditdp.accountants.description import Description, narrowest
-from auditdp.adjacency import as_adjacency
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import gather, kept_if_refuted
 from auditdp.auditing.settings import Settings
@@ -20,7 +19,16 @@ from auditdp.evidence.game.confirming import play_again
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import as_mechanism, brief, name_of
 from auditdp.numerics.rounding import SAME, same_number
-from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, with_figure
+from auditdp.record.details import GameDetails
+from auditdp.record.results import (
+    REFUTATIONS,
+    AuditResult,
+    ClaimRecord,
+    ControlResult,
+    Evidence,
+    details,
+    with_figure,
+)
 from auditdp.record.verdict import bounds, conclude, leading
 
 
@@ -70,8 +78,16 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         asked=list(built.asked),
         cpu_seconds=time.process_time() - cpu,
         seconds=time.perf_counter() - started,
-        lacking=0 if built.is_promise or built.is_formula or settings.further else settings.lacking(built.calls),
+        lacking=_lacking(built, settings, evidence),
     )
+
+
+def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
+    """How many calls a brief budget left out of those that the audit names, or that find what it is to find."""
+    if built.is_promise or built.is_formula or settings.further:
+        return 0
+    games = (game.calls_lacking or 0 for game in details(evidence, GameDetails))
+    return max(settings.lacking(built.calls), *games, 0)
 
 
 def _control(built: Audit, twin: Any, settings: Settings, number: int) -> ControlResult:
@@ -113,12 +129,12 @@ def _claim_record(built: Audit) -> ClaimRecord:
         return ClaimRecord(
             "Sensitivity",
             f"{able.norm.name} sensitivity {able.sensitivity:.6g}",
-            as_adjacency(built.pairs).name,
+            built.adjacency.name,
             source=claim.source,
             parameter="sensitivity",
             level=able.sensitivity,
         )
-    described = _described(built).adjacency if built.is_formula else as_adjacency(built.pairs).name
+    described = _described(built).adjacency if built.is_formula else built.adjacency.name
     return claim_of_privacy(claim, described)
 
 
@@ -149,11 +165,11 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
         wealth = play_again(
             as_mechanism(built.mechanism),
             built.claim,  # type: ignore[arg-type]  # only claims of privacy are played
-            as_adjacency(built.pairs),
+            built.adjacency,
             confirmation,
             streams=settings.streams("mechanism"),
             forecasters=built.forecasters,
-            pairs=built.play,
+            play=built.play,
         )
         then = confirmation.log_e_value
         same = "as then" if same_number(wealth, then, near=SAME) else f"DIFFERENT: then {then:.6g}"

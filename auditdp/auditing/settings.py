@@ -27,8 +27,8 @@ class Settings:
         brief: Whether no game has more calls than that, whatever the audit names, games end at their verdict, and searches
             are a quarter as long.
         least: Calls that evidence has at least, whatever number the audit names.
-        find: A fault that the game is to find nine times in ten; it then has as many calls as that takes, and at least those
-            that the audit names. All other evidence has ``calls``.
+        find: A fault that the game is to find nine times in ten, instead of the audit's own; it then has as many calls as
+            that takes, and at least those that the audit names. All other evidence has ``calls``.
         further: How many calls the game has altogether when it has gone on, once for each time that it does. All other
             evidence, but for that of controls, stays as it is.
         recorded: The log wealth of the game before it goes on for the last time, if that is known.
@@ -58,6 +58,11 @@ class Settings:
     def lacking(self, named: int | None) -> int:
         """Return how many calls the game of an audit lacks of those that the audit names."""
         return max(named - self.calls, 0) if self.brief and named is not None else 0
+
+    @property
+    def most(self) -> int | None:
+        """Calls of a game at most, whatever it is to find; None for no limit."""
+        return self.calls if self.brief else None
 
     def generated(self, examples: int) -> int:
         """Return how many pairs a search generates, of those that it would generate."""

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import maximise
 from auditdp.auditing.declaration import Audit
@@ -122,7 +122,7 @@ def _pairs(built: Audit, settings: Settings) -> Pairs:
     if built.is_promise:
         inputs = [Pair(data, data) for group in (built.inputs or {}).values() for data in group]
         return Pairs(inputs, [])
-    adjacency = as_adjacency(built.pairs)
+    adjacency = built.adjacency
     played = list(built.play) if built.play is not None else adjacency.pairs()
     return Pairs(played, _others(adjacency, settings))
 
@@ -230,7 +230,7 @@ class _Trial:
         if not isinstance(self.built.claim, PureDP | ApproxDP):
             return None
         streams = self.settings.streams(f"mutant {mutant.name}")
-        return counted(mutant, as_adjacency(self.built.pairs), *self.built.claim.tangents()[0], streams)
+        return counted(mutant, self.built.adjacency, *self.built.claim.tangents()[0], streams)
 
     def _own_law(self, mutant: Mutant) -> Evidence | None:
         """Return exact evidence about the law that the broken code states; None where that does not show the fault.
@@ -238,7 +238,7 @@ class _Trial:
         A fault that changes the stated law lies in what the law and the sampler share, such as a scale. The law is then
         that of the broken sampler as far as the mechanism's is that of its own, whatever the value of what they share.
         """
-        if self.exact is None or not has_exact_law(mutant.broken, as_adjacency(self.built.pairs)):
+        if self.exact is None or not has_exact_law(mutant.broken, self.built.adjacency):
             return None
         inputs = [data for pair in self.pairs.played for data in (pair.data, pair.neighbour)]
         stated = [_law(mutant.original, data) for data in inputs]

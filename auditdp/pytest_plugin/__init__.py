@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MARKERS = (
     "audit: an audit of a file audit_*.py; given to each of them",
-    "auditdp(calls=, alpha=): calls and error probability of what the auditor fixture asserts in this test",
+    "auditdp(calls=, find=, alpha=): calls, fault to find and error probability of what the auditor fixture asserts here",
 )
 OPTIONS = ("budget", "seed", "alpha", "profile", "report")
 RESULTS = "auditdp_results"
@@ -38,6 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--auditdp", action="store_true", help="collect audit_*.py files, and the folders of auditdp_paths")
     group.addoption(
         "--auditdp-budget",
+        "--auditdp-find",
+        "--auditdp-calls",
         default="",
         metavar="BUDGET",
         help="quick, standard, thorough, a number, or a fault to find: tail:0.005",

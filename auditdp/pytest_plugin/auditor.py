@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from auditdp.auditing.assertion import assert_private
+from auditdp.auditing.assertion import ALPHA, asserted
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.settings import Settings
+from auditdp.claims.estimates import Promise
 from auditdp.claims.statements import Claim
-from auditdp.errors import ConfigurationError, PrivacyViolation, did_you_mean
+from auditdp.errors import ConfigurationError, ControlSurvived, PrivacyViolation, did_you_mean
+from auditdp.mechanism.protocol import name_of
 from auditdp.numerics.randomness import stream
 from auditdp.pytest_plugin import keep
 from auditdp.pytest_plugin.session import AuditSession
 from auditdp.record.budgets import Budget
 from auditdp.record.results import RESULT, AuditResult
 
-KNOWN = ("calls", "alpha")
+KNOWN = ("alpha", "calls", "find")
 
 
 class Auditor:
@@ -40,52 +44,68 @@ class Auditor:
             if name not in KNOWN:
                 raise ConfigurationError(f"marker auditdp({name}=): {did_you_mean(name, KNOWN)}")
         self._item, self._session, self._made = item, session, 0
-        budget = Budget.read(session.budget)
-        self._find = "" if budget.find is None or "calls" in marked else str(budget.find)
-        self._calls = marked.get("calls", budget.calls)
-        self._alpha = marked.get("alpha", 1e-6)
+        self._budget = Budget.read(session.budget)
+        self._calls, self._find = marked.get("calls"), marked.get("find")
+        self._alpha = marked.get("alpha", ALPHA)
 
     def assert_private(
         self,
         mechanism: Any,
-        claim: Claim,
-        pairs: Any,
+        claim: Claim | Promise | Callable[[int], Claim],
+        pairs: Any = None,
         *,
+        inputs: Mapping[str, Sequence[Any]] | None = None,
         calls: int | None = None,
         find: str | None = None,
         alpha: float | None = None,
+        controls: Sequence[Any] = (),
+        evidence: Sequence[str] | None = None,
         forecasters: Sequence[Any] | None = None,
     ) -> AuditResult:
-        """Raise if the claim is refuted; see ``auditdp.assert_private``.
+        """Raise if the claim is refuted, or a control is not; see ``auditdp.assert_private``.
 
         Args:
             mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
             claim: What it promises.
             pairs: An adjacency, one ``Pair``, or a list of pairs (data, neighbour).
+            inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
             calls: Calls to spend; those of the marker, or of the budget, unless given.
-            find: A fault that decides how many calls there are; that of the budget unless ``calls`` are given.
+            find: A fault that is to be found; that of the marker, or of the budget where no ``calls`` are given.
             alpha: Probability that a private mechanism fails the test; that of the marker, or 1e-6, unless given.
+            controls: Broken twins, each of which has to be refuted.
+            evidence: Kinds of evidence; those that apply unless given.
             forecasters: Forecasters for the game; chosen automatically unless given.
 
         Raises:
             PrivacyViolation: If the claim is refuted.
+            ControlSurvived: If a control is not refuted.
             AuditError: If the inputs or the mechanism cannot be used.
         """
         __tracebackhide__ = True
         self._made += 1
         name = self._item.nodeid + (f" ({self._made})" if self._made > 1 else "")
+        calls, find = self._calls if calls is None else calls, self._find if find is None else find
+        budgeted = str(self._budget.find) if self._budget.find is not None and calls is None else ""
+        built = Audit(
+            mechanism,
+            claim,
+            pairs,
+            inputs=inputs,
+            calls=calls,
+            find=budgeted if find is None else find,
+            controls=list(controls),
+            evidence=evidence,
+            forecasters=forecasters,
+        )
+        settings = Settings(
+            alpha=self._alpha if alpha is None else alpha,
+            calls=self._budget.calls,
+            root_seed=int(stream(self._session.seed, "pytest", name).integers(2**32)),
+            key=name_of(mechanism),
+        )
         try:
-            result = assert_private(
-                mechanism,
-                claim,
-                pairs,
-                calls=self._calls if calls is None else calls,
-                find=find if find is not None else self._find if calls is None else "",
-                alpha=self._alpha if alpha is None else alpha,
-                seed=int(stream(self._session.seed, "pytest", name).integers(2**32)),
-                forecasters=forecasters,
-            )
-        except PrivacyViolation as error:
+            result = asserted(built, settings)
+        except (PrivacyViolation, ControlSurvived) as error:
             self._keep(error.result, name)
             raise
         self._keep(result, name)

@@ -182,6 +182,7 @@ class GameDetails(Details):
         search_calls: Calls of the search for pairs.
         independence_calls: Calls of the look at independence.
         calls_to_find: How many calls find the fault that was asked for.
+        calls_lacking: How many of these a brief budget left out.
         parts: Where the game stopped, each time.
         went_on: The parts but the last, in words.
         detectable_epsilon: The smallest level that the calls would have refuted nine times in ten.
@@ -203,6 +204,7 @@ class GameDetails(Details):
     search_calls: int | None = None
     independence_calls: int | None = None
     calls_to_find: str | None = None
+    calls_lacking: int | None = None
     parts: list[Part] = field(default_factory=list)
     went_on: str | None = None
     detectable_epsilon: Number | None = None

@@ -6,15 +6,21 @@ Everything here is plain data that goes to JSON and back without loss; every rep
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationInfo, computed_field, field_validator
 from pydantic.dataclasses import dataclass
 
+from auditdp.errors import ConfigurationError
 from auditdp.record.details import KINDS, AnyDetails, Confirmation, Details, GameDetails, Number, Plain, details_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SCHEMA = 1
 
@@ -255,13 +261,14 @@ class Mutation:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """Everything one audit found out.
+    """Everything one audit found out; a notebook shows it as a card.
 
     ``epsilon_lower`` and ``epsilon_upper`` bound ``claim.parameter``. ``log_e_value`` and ``counterexample`` are those of
     the evidence on which the verdict rests; None where that has none. ``printed`` is what was written to standard output
     and standard error meanwhile. ``lacking`` is how many calls a brief budget left out of those that the audit names.
     ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder. ``asked`` has the kinds of
-    evidence that the audit asks for; not all of them may apply.
+    evidence that the audit asks for; not all of them may apply. ``interrupted`` says whether the game was stopped by hand
+    before it had spent its calls.
     """
 
     id: str
@@ -290,6 +297,7 @@ class AuditResult:
     mechanism_at: Place | None = None
     audit_at: Place | None = None
     asked: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
     @property
     def leading(self) -> Evidence | None:
@@ -341,6 +349,55 @@ class AuditResult:
         """Whether a person has to look: a refutation that is not declared, a declared one missed, a surviving control."""
         ended = self.verdict not in (Verdict.ERROR, Verdict.SKIPPED)
         return ended and not self.as_expected and not self.is_undecided
+
+    @property
+    def history(self) -> list[tuple[int, float]]:
+        """After how many calls of the game which lower bound was certified, wherever it rose; empty where none was played.
+
+        All of these bounds hold together with the audit's confidence, so one may stop wherever one likes. Empty for an
+        accountant's curve, too.
+        """
+        return [point for game in details(self.evidence, GameDetails) for point in game.bound_path]
+
+    @property
+    def result(self) -> AuditResult:
+        """Return the result itself: what ``check`` returned had one."""
+        warnings.warn("the result is what is returned now: leave out .result", DeprecationWarning, stacklevel=2)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data that JSON can hold; an infinite number is the string "inf"."""
+        found: dict[str, Any] = json.loads(RESULT.dump_json(self))
+        return found
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the bounds against the claim, on Matplotlib's own new axes unless some are given, and return the axes."""
+        from auditdp.report.html.notebook import plot_interval
+
+        return plot_interval(self, axes)
+
+    def plot_history(self, axes: Axes | None = None) -> Axes:
+        """Draw the lower bound against the calls, and the claim, on Matplotlib's own new axes unless some are given.
+
+        Raises:
+            ConfigurationError: If there is no history, as of an audit by canaries or of an accountant's curve.
+        """
+        if not self.history:
+            raise ConfigurationError("an audit by canaries, or of an accountant's curve, has no history; use plot()")
+        from auditdp.report.html.notebook import plot_levels
+
+        points = [*self.history, (max(self.calls, 1), self.history[-1][1])]
+        return plot_levels(points, self.claim, "calls", axes, stepwise=True)
+
+    def __repr__(self) -> str:
+        from auditdp.report.html.notebook import short
+
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        from auditdp.report.html.notebook import card
+
+        return card(self)
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from auditdp.bounds.inputs import FEWEST_OUTPUTS, Floats
 from auditdp.bounds.result import Question
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import Claim
-from auditdp.errors import ConfigurationError, MechanismError
+from auditdp.errors import ConfigurationError, MechanismError, renamed_keywords
 from auditdp.mechanism.protocol import name_of
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import ClaimRecord
-from auditdp.training.trainers import as_training, worlds_of
+from auditdp.training.trainers import as_training, two_worlds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,10 +54,11 @@ class LevelByStep:
         return plot_levels([*zip(self.steps, self.bounds, strict=True)], self.claim, "steps released", axes)
 
 
+@renamed_keywords(worlds="pairs")
 def level_by_step(
     train: Callable[..., Any],
     claim: Claim,
-    worlds: Any,
+    pairs: Any,
     *,
     trainings: int = 500,
     steps: Sequence[int] | None = None,
@@ -73,7 +74,7 @@ def level_by_step(
         train: ``train(data, rng)`` or ``train(data)``, which yields or returns what each step releases, the same number of
             numbers in each; or a mechanism ``train(data, size, *, rng)`` that returns shape (size, steps, ...).
         claim: About all steps together.
-        worlds: Two inputs (data, neighbour), or an adjacency, of which the first pair is taken.
+        pairs: Two inputs (data, neighbour), or an adjacency, of which the first pair is taken.
         trainings: On either input, at least 20.
         steps: Numbers of steps to look at; at most six unless given, growing by equal ratios up to all.
         alpha: Probability that any of the bounds is above the truth.
@@ -88,7 +89,7 @@ def level_by_step(
             f"expected alpha strictly between 0 and 1 and trainings >= {FEWEST_OUTPUTS}, got alpha={alpha!r} and "
             f"trainings={trainings!r}"
         )
-    adjacency = as_adjacency(worlds_of(worlds))
+    adjacency = as_adjacency(two_worlds(pairs))
     pair: Pair = adjacency.pairs()[0]
     adjacency.check(pair)
     first, second = (

@@ -132,8 +132,8 @@ def _read(released: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value  # trainers go on to change what they released
 
 
-def worlds_of(worlds: Any) -> Any:
+def two_worlds(pairs: Any) -> Any:
     """Return two inputs as a pair, also where each is a tuple itself, such as features and labels; else what is given."""
-    if isinstance(worlds, tuple) and len(worlds) == 2 and not any(isinstance(world, Pair) for world in worlds):
-        return Pair(*worlds)
-    return worlds
+    if isinstance(pairs, tuple) and len(pairs) == 2 and not any(isinstance(world, Pair) for world in pairs):
+        return Pair(*pairs)
+    return pairs

@@ -369,6 +369,6 @@ def remembering(case: Case) -> None:
         case.shown.append(refused)
         case.says("state", form, "REFUSED")
     else:
-        case.shown.append(result.result)
+        case.shown.append(result)
         wrong = "VIOLATED, and every release is 1-DP" if result.verdict is Verdict.VIOLATED else ""
         case.says("state", form, result.verdict, wrong, by_chance=True)

@@ -65,9 +65,7 @@ def trainer(case: Case) -> None:
     found = case.attempt(
         "trainer",
         about,
-        lambda: (
-            audit_training(train, claim, worlds=WORLDS, trainings=trainings, alpha=case.alpha, seed=case.number).result
-        ),
+        lambda: audit_training(train, claim, WORLDS, calls=trainings, alpha=case.alpha, seed=case.number),
     )
     if found is not None:
         case.judge(found, claim, code, None)

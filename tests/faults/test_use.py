@@ -228,7 +228,7 @@ def slow(data, size, *, rng):
 calls = 0
 found = check(leaks, PureDP(1.0), [(0, 1)], calls=5_000)
 early = check(slow, PureDP(1.0), [(0, 1)], calls=50_000)
-print(found.verdict, early.verdict, early.interrupted, 0 < early.result.calls < 50_000)
+print(found.verdict, early.verdict, early.interrupted, 0 < early.calls < 50_000)
 """
 
 

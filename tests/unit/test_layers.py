@@ -24,6 +24,8 @@ FORBIDDEN = {
     "libraries": ("mechanisms", "gnn", "benchmarks", "tests"),
     "benchmarks": ("tests",),
 }
+# A result draws itself when a person asks it to, by what draws records, which is imported then.
+WHEN_ASKED = {("auditdp/record/results.py", "auditdp.report.html.notebook")}
 NOT_FOR_MECHANISMS = {"auditing", "cli", "evidence", "history", "mutation", "report", "runner", "testing", "training"}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 CORE = {"errors", "numerics", "record", "claims", "mechanism", "adjacency"}
@@ -51,7 +53,7 @@ ROOMS = {
 }
 ROOMS["__main__"] = {"cli"}
 # The package itself is the vocabulary: it must not pull in the rooms that run and report.
-ROOMS[""] = {*CORE, "auditing"}
+ROOMS[""] = {*CORE, "auditing", "bounds", "training"}
 
 
 def modules(package):
@@ -121,6 +123,8 @@ def test_rooms_import_only_the_rooms_below_them():
     for name, path in modules("auditdp"):
         room = room_of(name)
         for imported, line in imports(name, path):
+            if (str(path.relative_to(ROOT)), imported) in WHEN_ASKED:
+                continue
             if imported.startswith("auditdp.") and room_of(imported) not in {*ROOMS.get(room, set()), room}:
                 wrong.append(f"{path.relative_to(ROOT)}:{line} ({room or 'auditdp'}) imports {imported}")
             if imported == "auditdp" and room not in ("", "runner", "report", "cli"):  # these ask for the version
@@ -148,9 +152,10 @@ def test_the_walk_sees_imports_of_every_form(tmp_path):
 
 
 def test_the_vocabulary_is_imported_when_it_is_asked_for():
-    """And no name of it is that of a module, which would take its place once that module has been imported."""
+    """And no name but that of a module is a module's, which would take its place once it has been imported."""
     assert sorted(auditdp._HOMES) == auditdp.__all__
-    for name in auditdp.__all__:
+    assert auditdp.bounds.__name__ == "auditdp.bounds"
+    for name in set(auditdp.__all__) - {"bounds"}:
         assert getattr(auditdp, name).__module__.startswith("auditdp.")
         assert not is_module("auditdp", name)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

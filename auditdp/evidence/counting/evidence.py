@@ -101,7 +101,7 @@ def counting_evidence(
     alpha: float,
     calls: int,
     streams: Streams,
-    pairs: Sequence[Pair] | None = None,
+    play: Sequence[Pair] | None = None,
     law: Callable[[Any], Any] | None = None,
 ) -> Evidence | None:
     """Bound what the pairs played lose from above, by counting outputs, and compare the outputs with the stated law.
@@ -113,7 +113,7 @@ def counting_evidence(
         alpha: Probability that any of what is stated is wrong.
         calls: Calls of the mechanism, shared equally by the inputs.
         streams: Randomness by (purpose, batch).
-        pairs: The pairs, if not ``adjacency.pairs()``.
+        play: The pairs to play, if not ``adjacency.pairs()``.
         law: The law of an input's output, where one is stated.
 
     Returns:
@@ -124,7 +124,7 @@ def counting_evidence(
         AdjacencyError: If a pair is not adjacent.
         MechanismError: If the mechanism misbehaves.
     """
-    played = checked_pairs(adjacency, pairs)
+    played = checked_pairs(adjacency, play)
     inputs = {identity_key(data): data for pair in played for data in (pair.data, pair.neighbour)}
     runs = calls // max(len(inputs), 1)
     if runs < FIRST_RUNS:

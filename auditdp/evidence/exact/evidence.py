@@ -69,7 +69,7 @@ def exact_evidence(
     claim: Claim,
     adjacency: Adjacency,
     *,
-    pairs: Sequence[Pair] | None = None,
+    play: Sequence[Pair] | None = None,
     seed: int = 0,
     examples: int = EXAMPLES,
     refuting: bool = False,
@@ -80,7 +80,7 @@ def exact_evidence(
         mechanism: A mechanism with ``distribution(data)``, ``before_processing(data)`` or, for a ``Box``, ``envelope()``.
         claim: What it promises.
         adjacency: The neighbours; where all pairs can be covered, the evidence can certify the claim for that scope.
-        pairs: Only these pairs; then the claim can be refuted but not certified.
+        play: Only these pairs are looked at; then the claim can be refuted but not certified.
         seed: Seed of the search for pairs.
         examples: Pairs that a search for the largest loss generates, at most.
         refuting: Whether it is enough to refute the claim: then the first pair that certainly breaks it is all that counts.
@@ -104,7 +104,7 @@ def exact_evidence(
     able = capabilities(mechanism)
     stated = stated_by(able, claim)
     envelope: Envelope | None = None
-    enclosed = pairs is None and (stated is None or is_pure(claim))
+    enclosed = play is None and (stated is None or is_pure(claim))
     if enclosed and isinstance(adjacency, Box) and able.envelope is not None:
         envelope = able.envelope()
         compared = by_envelope(envelope, stated, adjacency, seed)
@@ -112,8 +112,8 @@ def exact_evidence(
         raise MechanismError(f"{able.name}: states no law to compare; give it distribution(data)")
     else:
         if refuting and stated.of_output:
-            pairs = _first_that_breaks(stated, claim, adjacency, pairs) or pairs
-        compared = by_pairs(able, stated, claim, adjacency, pairs, seed=seed, examples=examples)
+            play = _first_that_breaks(stated, claim, adjacency, play) or play
+        compared = by_pairs(able, stated, claim, adjacency, play, seed=seed, examples=examples)
     found = _Comparison(able, claim, stated, envelope, compared)
     if found.broken and found.attained:
         return Evidence(

@@ -82,7 +82,7 @@ def play_again(
     *,
     streams: Streams,
     forecasters: Sequence[Any] | None = None,
-    pairs: Sequence[Pair] | None = None,
+    play: Sequence[Pair] | None = None,
 ) -> float:
     """Play the confirmation of a finding again on the outputs that were recorded, and return its log wealth.
 
@@ -93,12 +93,12 @@ def play_again(
         confirmation: What the evidence's details have of the confirmation.
         streams: The randomness of that audit, which gave the coins.
         forecasters: The forecasters of that audit.
-        pairs: The pairs of that audit, if not ``adjacency.pairs()``.
+        play: The pairs of that audit, if not ``adjacency.pairs()``.
 
     Raises:
         ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
     """
-    listed = [pair for pair in checked_pairs(adjacency, pairs) if str(pair) == confirmation.pair]
+    listed = [pair for pair in checked_pairs(adjacency, play) if str(pair) == confirmation.pair]
     if not listed:
         raise ConfigurationError(
             f"the pair of this finding, {confirmation.pair}, is not one that the audit lists; give it with play="

@@ -51,10 +51,11 @@ def play_game(
     calls: int,
     streams: Streams,
     find: Fault | None = None,
+    most: int | None = None,
     further: Sequence[Goal] = (),
     recorded: float | None = None,
     forecasters: Sequence[Any] | None = None,
-    pairs: Sequence[Pair] | None = None,
+    play: Sequence[Pair] | None = None,
     search: bool = True,
     stop_when_refuted: bool = False,
     bounded: bool = True,
@@ -82,10 +83,11 @@ def play_game(
             and made small.
         streams: Randomness by (purpose, batch).
         find: A fault that is to be found; there are then at least ``calls`` calls.
+        most: Calls at most, whatever is to be found.
         further: How many calls there are altogether when the game has gone on, once for each time that it does.
         recorded: The log wealth before it goes on for the last time, if that is known.
         forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
-        pairs: The pairs to play, if not ``adjacency.pairs()``.
+        play: The pairs to play, if not ``adjacency.pairs()``.
         search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
             generates any and no pairs are given.
         stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
@@ -113,16 +115,17 @@ def play_game(
             f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
             "auditdp nightly adds up what games on fresh randomness win"
         )
-    search = search and pairs is None and can_search(adjacency)
+    search = search and play is None and can_search(adjacency)
     opened = open_game(
         mechanism,
         claim,
         adjacency,
-        checked_pairs(adjacency, pairs),
+        checked_pairs(adjacency, play),
         alpha=alpha,
         calls=calls,
         streams=streams,
         find=find,
+        most=most,
         forecasters=forecasters,
         search=search,
         bounded=bounded,
@@ -306,6 +309,7 @@ def _details(opened: Opened, alpha: float, parts: list[Part]) -> GameDetails:
         search_calls=opened.searched,
         independence_calls=opened.checked,
         calls_to_find=opened.to_find,
+        calls_lacking=opened.lacking or None,
         parts=parts,
         went_on="; ".join(stops) or None,
     )

@@ -34,6 +34,7 @@ class Opened:
         checked: Calls that the look at independence took.
         searched: Calls that the search for pairs took.
         to_find: What so many calls find, in words, where a fault is to be found.
+        lacking: How many calls it lacks of those that find it.
     """
 
     game: Game
@@ -41,6 +42,7 @@ class Opened:
     checked: int
     searched: int
     to_find: str | None = None
+    lacking: int = 0
 
     @property
     def spent(self) -> int:
@@ -67,6 +69,7 @@ def open_game(
     calls: int,
     streams: Streams,
     find: Fault | None,
+    most: int | None,
     forecasters: Sequence[Any] | None,
     search: bool,
     bounded: bool,
@@ -78,14 +81,20 @@ def open_game(
     game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
     least, each = calls, calls_of_pair(find, game, alpha) if find else 0
     if find:
-        calls = max(least, each * len(game.tables))
+        calls = _at_most(max(least, each * len(game.tables)), most)
     checked = outputs_to_look(calls)
     searched = propose(game, adjacency, search_calls(calls)) if search else 0
     if find is None:
         return Opened(game, calls, checked, searched)
     pairs = len(game.tables)  # those that were found, too
     to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
-    return Opened(game, max(least, checked + searched + each * pairs), checked, searched, to_find)
+    needed = max(least, checked + searched + each * pairs)
+    calls = _at_most(needed, most)
+    return Opened(game, calls, checked, searched, to_find if calls == needed else None, needed - calls)
+
+
+def _at_most(calls: int, most: int | None) -> int:
+    return calls if most is None else min(calls, most)
 
 
 def go_on(

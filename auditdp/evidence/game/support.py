@@ -38,7 +38,7 @@ def support_evidence(
     alpha: float,
     calls: int,
     streams: Streams,
-    pairs: Sequence[Pair] | None = None,
+    play: Sequence[Pair] | None = None,
     stop_when_refuted: bool = False,
 ) -> Evidence:
     """Audit a claim by betting on bit patterns; arguments, errors and guarantee are those of ``play_game``.
@@ -54,7 +54,7 @@ def support_evidence(
         calls=calls,
         streams=prefixed(streams, "support"),
         forecasters=[*forecasters, BitPatterns()],
-        pairs=pairs,
+        play=play,
         search=False,
         stop_when_refuted=stop_when_refuted,
     )

@@ -49,7 +49,7 @@ def sensitivity_evidence(
     adjacency: Adjacency,
     *,
     streams: Streams,
-    pairs: Sequence[Pair] | None = None,
+    play: Sequence[Pair] | None = None,
     examples: int = EXAMPLES,
 ) -> Evidence:
     """Compare the query on neighbours with the declared sensitivity; look at all pairs, or search for the worst.
@@ -61,7 +61,7 @@ def sensitivity_evidence(
             first of its list. Otherwise the played pairs are compared, then a search climbs the norm, and a violation is
             shrunk to the simplest pair found.
         streams: Randomness by (purpose, batch): for the query, and for the search.
-        pairs: The pairs that are played, if not ``adjacency.pairs()``.
+        play: The pairs that are played, if not ``adjacency.pairs()``.
         examples: Pairs that the search generates, by no means uniformly, so that a clean search bounds nothing; 0 compares
             the played pairs alone.
 
@@ -80,7 +80,7 @@ def sensitivity_evidence(
     everything = adjacency.exhaustive() if examples else None
     if everything is not None and len(everything) > MAX_ENUMERATED:
         everything = None
-    listed = everything or (adjacency.pairs() if pairs is None else pairs)
+    listed = everything or (adjacency.pairs() if play is None else play)
     differences = [comparison.of(pair) for pair in listed]
     violation = next((d for d in differences if d is not None and comparison.refutes(d)), None)
     if everything is None and examples:

@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def short(result: AuditResult, *, interrupted: bool = False) -> str:
+def short(result: AuditResult) -> str:
     """Return a result on one line."""
-    return printable(f"<{result.verdict}: {_numbers(result, interrupted=interrupted)}>")
+    return printable(f"<{result.verdict}: {_numbers(result)}>")
 
 
-def _numbers(result: AuditResult, *, interrupted: bool) -> str:
+def _numbers(result: AuditResult) -> str:
     claim = f"{result.claim.text} claimed" if result.claim else ""
     found = f"{bounds(result)} found" if bounds(result) != MISSING else ""
-    early = "stopped early" if interrupted else ""
+    early = "stopped early" if result.interrupted else ""
     calls = count(result.calls, "call") if result.calls else ""
     parts = [claim, found, calls, duration(result.seconds), early]
     return ", ".join(part for part in parts if part)
 
 
-def card(result: AuditResult, *, interrupted: bool = False) -> str:
+def card(result: AuditResult) -> str:
     """Return a result as HTML that stands alone in a page of somebody else's."""
     clean = result.verdict is Verdict.NOT_REFUTED
     template = environment().get_template("notebook.html.j2")
     return template.render(
         view=audit_view(result, {}, address=""),
-        numbers=_numbers(result, interrupted=interrupted),
+        numbers=_numbers(result),
         rest=", and ".join(rarely(result)) if clean else "",
         beyond=BEYOND if clean and detectable(result) else "",
         counted=counted(result),

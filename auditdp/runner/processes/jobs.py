@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from auditdp.adjacency import as_adjacency
 from auditdp.errors import AuditError, Skip
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import name_of
@@ -48,9 +47,8 @@ def _show(task: Task) -> dict[str, Any]:
         if built.inputs is not None:
             rows += [("inputs", name) for name in built.inputs]
         elif not built.is_formula:
-            adjacency = as_adjacency(built.pairs)
-            rows += [("neighbours", adjacency.name)]
-            rows += [("pair", str(pair)) for pair in (built.play or adjacency.pairs())]
+            rows += [("neighbours", built.adjacency.name)]
+            rows += [("pair", str(pair)) for pair in (built.play or built.adjacency.pairs())]
         rows += [("control", name_of(control)) for control in built.controls]
     except Skip as reason:
         rows += [("skipped", str(reason))]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import types
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -15,7 +16,6 @@ import pytest
 
 import auditdp
 from auditdp import LaplaceLaw, PrivacyViolation, PureDP, Unbiased, assert_private, check
-from auditdp.auditing.checking import Checked
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.watching import Watcher, going_on, watched
@@ -55,7 +55,7 @@ def test_a_clean_check_has_no_counterexample(clean):
 def test_the_same_seed_gives_the_same_result_as_an_audit_of_it(refuted):
     built = auditdp.Audit(noisy, PureDP(1.0), [(10, 11)])
     audited = run_audit(built, Settings(alpha=0.05, calls=5_000, root_seed=3, key="noisy"))
-    assert audited.log_e_value == refuted.result.log_e_value
+    assert audited.log_e_value == refuted.log_e_value
     assert audited.epsilon_lower == refuted.epsilon_lower
 
 
@@ -64,7 +64,7 @@ def test_it_is_one_short_line(refuted, clean):
     assert " ≤ ε found, " in repr(refuted)
     assert "2.5-DP claimed" in repr(clean)
     assert all(len(repr(found)) < 100 and "\n" not in repr(found) for found in (refuted, clean))
-    assert repr(Checked(clean.result, interrupted=True)).endswith("stopped early>")
+    assert repr(replace(clean, interrupted=True)).endswith("stopped early>")
 
 
 def test_a_notebook_sees_a_card_with_the_interval(refuted, clean):
@@ -100,7 +100,7 @@ def test_a_hostile_name_is_text_in_the_card():
 def test_it_is_plain_data(refuted):
     data = json.loads(json.dumps(refuted.to_dict(), allow_nan=False))
     assert data.pop("interrupted") is False
-    assert RESULT.validate_python(data).log_e_value == refuted.result.log_e_value
+    assert RESULT.validate_python(data).log_e_value == refuted.log_e_value
 
 
 def test_an_infinite_bound_is_plain_data_too():
@@ -162,7 +162,7 @@ def test_an_interrupt_keeps_what_there_is_and_the_verdict_keeps_its_guarantee():
     found = check(slow, PureDP(2.5), [(10, 11)], calls=10**8, evidence=["game"])
     assert found.interrupted
     assert found.verdict is Verdict.NOT_REFUTED
-    assert 1_000 < found.result.calls < 100_000
+    assert 1_000 < found.calls < 100_000
     assert found.epsilon_lower is not None
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -242,7 +242,7 @@ def test_laws_and_controls_count_as_in_an_audit():
 
     found = check(Stated(1.0), PureDP(1.0), [(0.0, 1.0)], calls=2_000, controls=[Stated(0.2)])
     assert {evidence.kind for evidence in found.evidence} >= {"exact", "game"}
-    assert [control.verdict for control in found.result.controls] == [Verdict.VIOLATED]
+    assert [control.verdict for control in found.controls] == [Verdict.VIOLATED]
 
 
 def test_a_violation_holds_the_result_and_hides_the_frame(tmp_path):
@@ -290,7 +290,7 @@ def test_a_level_that_is_none_is_refused_wherever_it_is_given(alpha):
     for asked in (
         lambda: check(noisy, PureDP(1.0), [(0, 1)], alpha=alpha),
         lambda: assert_private(noisy, PureDP(1.0), [(0, 1)], alpha=alpha),
-        lambda: audit_training(trainer, PureDP(1.0), worlds=(0, 1), alpha=alpha),
+        lambda: audit_training(trainer, PureDP(1.0), pairs=(0, 1), alpha=alpha),
         lambda: Settings(alpha, 100, 0),
     ):
         with pytest.raises(ConfigurationError, match="expected alpha strictly between 0 and 1, got alpha="):

@@ -81,13 +81,17 @@ def safe():
         ({"claim": PureDP(1.0), "pairs": BIT, "evidence": ["gaem"]}, "did you mean 'game'"),
         ({"claim": PureDP(1.0), "pairs": BIT, "evidence": "exact"}, "unknown evidence"),
         ({"claim": 1.0, "pairs": BIT}, "claim=1.0"),
-        ({"claim": PureDP(1.0), "pairs": BIT, "calls": 0}, "calls=0"),
-        ({"claim": PureDP(1.0), "pairs": BIT, "calls": -5}, "calls=-5"),
     ],
 )
 def test_arguments_that_do_not_fit_together_are_refused(arguments, shown):
     with pytest.raises(CollectionError, match=shown):
         Audit(Response(1.0), **arguments)
+
+
+@pytest.mark.parametrize("calls", [0, -5, math.nan, math.inf])
+def test_a_number_of_calls_that_is_none_is_refused_where_it_is_declared(calls):
+    with pytest.raises(ConfigurationError, match=f"expected calls >= 1, got calls={calls}"):
+        Audit(Response(1.0), PureDP(1.0), BIT, calls=calls)
 
 
 def test_pairs_that_cannot_be_read_are_refused_where_they_are_declared():
@@ -173,7 +177,7 @@ def test_a_mistake_in_an_audit_costs_that_audit_alone_and_names_its_line(tmp_pat
     assert isinstance(good.build({})[0], Audit)
     for declared, shown in (
         (misspelt, "^line 8: .*'expect'"),
-        (unreadable, r"^line 15: Records: expected values, .*\[None, 'b'\]; .*Rows"),
+        (unreadable, r"^line 15: Entries: expected values, .*\[None, 'b'\]; .*Rows"),
         (twice, "^line 22: the file has another function of this name in line 18"),
     ):
         with pytest.raises(CollectionError, match=shown):

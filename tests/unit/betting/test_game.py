@@ -435,9 +435,9 @@ def test_what_cannot_be_played_is_an_error():
         return play_game(mechanism, PureDP(1.0), adjacency, alpha=0.05, calls=50, streams=streams(), **options)
 
     with pytest.raises(AdjacencyError, match="no pairs to play"):
-        game(Response(1.0), AnyValues((0, 1)), pairs=[])
+        game(Response(1.0), AnyValues((0, 1)), play=[])
     with pytest.raises(AdjacencyError):
-        game(Response(1.0), AnyValues((0, 1)), pairs=[Pair(0, 7)])
+        game(Response(1.0), AnyValues((0, 1)), play=[Pair(0, 7)])
     with pytest.raises(MechanismError, match="independent runs"):
         game(lambda data, size, *, rng: np.full(size, rng.random()), Neighbours([(0, 1)]))
 

@@ -156,7 +156,7 @@ def test_two_inputs_that_are_the_same_are_refused():
         with pytest.raises(AdjacencyError, match="both inputs of a pair are"):
             play(lambda data, rng: rng.random(), pairs=Neighbours([pair]))
     with pytest.raises(AdjacencyError, match="lists no pairs"):
-        play_game(Response(1.0), CLAIM, BIT, alpha=0.05, calls=10, streams=streams(), pairs=[])
+        play_game(Response(1.0), CLAIM, BIT, alpha=0.05, calls=10, streams=streams(), play=[])
 
 
 def library(scale, seed=0):

@@ -27,10 +27,10 @@ def stepwise(data, rng):
 
 
 def test_a_true_claim_is_kept_and_a_false_one_refuted_with_the_history_of_the_bound():
-    kept, refuted = (audit_training(f, GaussianDP(1.0), worlds=WORLDS, trainings=400) for f in (trained, broken))
+    kept, refuted = (audit_training(f, GaussianDP(1.0), pairs=WORLDS, calls=400) for f in (trained, broken))
     assert (kept.verdict, refuted.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
     assert kept.evidence[0].kind == "game"
-    assert kept.result.calls <= 400
+    assert kept.calls <= 400
     trainings, bounds = zip(*kept.history, strict=True)
     assert list(trainings) == sorted(trainings)
     assert list(bounds) == sorted(bounds)
@@ -38,9 +38,9 @@ def test_a_true_claim_is_kept_and_a_false_one_refuted_with_the_history_of_the_bo
 
 
 def test_a_control_has_to_be_refuted():
-    result = audit_training(trained, GaussianDP(1.0), worlds=WORLDS, controls=[broken, trained], trainings=250)
+    result = audit_training(trained, GaussianDP(1.0), pairs=WORLDS, controls=[broken, trained], calls=250)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert [control.survived for control in result.result.controls] == [False, True]
+    assert [control.survived for control in result.controls] == [False, True]
 
 
 @pytest.mark.parametrize("draw", [lambda: random.gauss(0, 1), lambda: np.random.normal()])  # noqa: NPY002
@@ -49,9 +49,7 @@ def test_a_trainer_that_draws_from_global_generators_is_repeated_and_leaves_them
         return data.sum() + draw()
 
     before = random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
-    found = [
-        audit_training(train, GaussianDP(1.0), worlds=WORLDS, trainings=40, seed=s).result.log_e_value for s in (5, 5)
-    ]
+    found = [audit_training(train, GaussianDP(1.0), pairs=WORLDS, calls=40, seed=s).log_e_value for s in (5, 5)]
     assert found[0] == found[1]
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
     outputs = {Training(train)(WORLDS[0], np.random.default_rng(seed)) for seed in range(20)}
@@ -88,8 +86,8 @@ def test_worlds_that_are_tuples_themselves_are_one_pair():
         return features.sum() * labels[0] + rng.normal()
 
     worlds = ((np.ones(2), np.ones(2)), (np.ones(1), np.ones(1)))
-    assert audit_training(train, GaussianDP(1.0), worlds=worlds, trainings=50).verdict is Verdict.NOT_REFUTED
-    again = audit_training(train, GaussianDP(1.0), worlds=[Pair(*worlds)], trainings=50)
+    assert audit_training(train, GaussianDP(1.0), pairs=worlds, calls=50).verdict is Verdict.NOT_REFUTED
+    again = audit_training(train, GaussianDP(1.0), pairs=[Pair(*worlds)], calls=50)
     assert again.verdict is Verdict.NOT_REFUTED
 
 
@@ -97,9 +95,9 @@ def test_an_attack_is_bet_on_in_place_of_the_released():
     def sign(released):
         return released > 0.6
 
-    result = audit_training(broken, PureDP(0.5), worlds=WORLDS, attack=sign)
+    result = audit_training(broken, PureDP(0.5), pairs=WORLDS, attack=sign)
     assert result.verdict is Verdict.VIOLATED
-    assert result.result.mechanism == "sign on broken"
+    assert result.mechanism == "sign on broken"
 
 
 def test_a_trainer_of_many_models_at_once_is_a_mechanism_with_its_own_likelihood():
@@ -114,12 +112,10 @@ def test_a_trainer_of_many_models_at_once_is_a_mechanism_with_its_own_likelihood
         def log_prob(self, outputs, data):
             return -((np.asarray(outputs) - data.sum()) ** 2) / 2
 
-    result = audit_training(Batch(), GaussianDP(1.0), worlds=WORLDS, trainings=1_000)
+    result = audit_training(Batch(), GaussianDP(1.0), pairs=WORLDS, calls=1_000)
     assert result.epsilon_lower > 0.6
     assert Batch.calls < 500
-    attacked = audit_training(
-        Batch(), GaussianDP(0.2), worlds=WORLDS, attack=lambda released: released > 0.7, trainings=600
-    )
+    attacked = audit_training(Batch(), GaussianDP(0.2), pairs=WORLDS, attack=lambda released: released > 0.7, calls=600)
     assert attacked.verdict is Verdict.VIOLATED
 
 
@@ -129,7 +125,7 @@ def test_canaries_are_guessed_from_what_one_training_releases():
 
     result = audit_training(train, GaussianDP(1.0), canaries=500, attack=lambda released: released)
     assert result.verdict is Verdict.VIOLATED
-    assert (result.result.calls, result.history) == (1, [])
+    assert (result.calls, result.history) == (1, [])
     with pytest.raises(ConfigurationError, match="no history"):
         result.plot_history()
 
@@ -138,10 +134,10 @@ def test_canaries_are_guessed_from_what_one_training_releases():
     ("options", "error", "shown"),
     [
         ({}, ConfigurationError, "neither"),
-        ({"worlds": WORLDS, "canaries": 4}, ConfigurationError, "both"),
+        ({"pairs": WORLDS, "canaries": 4}, ConfigurationError, "both"),
         ({"canaries": 4}, ConfigurationError, "needs attack="),
-        ({"worlds": WORLDS, "trainings": 0}, ConfigurationError, "trainings=0"),
-        ({"worlds": WORLDS, "alpha": 1.5}, ConfigurationError, "alpha=1.5"),
+        ({"pairs": WORLDS, "calls": 0}, ConfigurationError, "calls=0"),
+        ({"pairs": WORLDS, "alpha": 1.5}, ConfigurationError, "alpha=1.5"),
         ({"canaries": 0, "attack": abs}, AdjacencyError, "count"),
     ],
 )
@@ -155,7 +151,7 @@ def test_arguments_that_do_not_fit_are_refused(options, error, shown):
 )
 def test_what_is_no_trainer_is_refused(train, shown):
     with pytest.raises(MechanismError, match=shown):
-        audit_training(train, GaussianDP(1.0), worlds=WORLDS)
+        audit_training(train, GaussianDP(1.0), pairs=WORLDS)
 
 
 def test_bounds_grow_with_the_steps_that_are_released_and_stay_below_the_truth():
@@ -172,8 +168,8 @@ def test_steps_are_chosen_up_to_all_of_them_and_drawn_with_the_claim():
     axes = found.plot()
     assert axes.get_xlabel() == "steps released"
     assert "1-GDP" in axes.get_legend().get_texts()[0].get_text()
-    axes = audit_training(trained, GaussianDP(1.0), worlds=WORLDS, trainings=100).plot_history()
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("trainings", "μ at least")
+    axes = audit_training(trained, GaussianDP(1.0), pairs=WORLDS, calls=100).plot_history()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("calls", "μ at least")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,6 @@ def test_a_model_is_read_by_its_weights_and_its_noise_is_that_of_the_seed():
 
 
 def test_clipping_is_told_from_no_clipping():
-    kept, refuted = (audit_training(f, GaussianDP(1.0), worlds=WORLDS, trainings=250) for f in (train, unclipped))
+    kept, refuted = (audit_training(f, GaussianDP(1.0), pairs=WORLDS, calls=250) for f in (train, unclipped))
     assert (kept.verdict, refuted.verdict) == (Verdict.NOT_REFUTED, Verdict.VIOLATED)
     assert kept.history[-1][1] == kept.epsilon_lower

@@ -85,7 +85,7 @@ def test_the_loss_is_bounded_from_above(mechanism, truth, within):
 
 
 def test_pairs_that_are_not_all_pairs_are_said_to_be_those_counted():
-    some = evidence(Response(1.0), adjacency=AnyValues((0, 1, 5)), pairs=[Pair(0, 1)])
+    some = evidence(Response(1.0), adjacency=AnyValues((0, 1, 5)), play=[Pair(0, 1)])
     assert "on the counted pair" in some.statement
     everything = evidence(lambda data, size, *, rng: rng.integers(0, 2, size), adjacency=AnyValues((0, 1, 5)))
     assert "all 3 pairs of neighbours" in everything.statement

@@ -152,7 +152,7 @@ def test_a_larger_declared_sensitivity_leaves_a_claim_undecided():
 
 def test_given_pairs_are_never_certified():
     pair = Pair(np.array([1.0]), np.array([0.0]))
-    found = exact_evidence(Noisy("gaussian"), GaussianDP(0.5), QueryAnswers(1), pairs=[pair])
+    found = exact_evidence(Noisy("gaussian"), GaussianDP(0.5), QueryAnswers(1), play=[pair])
     assert found.verdict is Verdict.NOT_REFUTED
 
 

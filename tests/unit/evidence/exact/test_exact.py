@@ -222,7 +222,7 @@ def test_bounds_are_rounded_outwards():
 
 
 @pytest.mark.parametrize(
-    "options", [{"pairs": [Pair(0, 1)]}, {"adjacency": Neighbours([(0, 1)])}], ids=["chosen", "given"]
+    "options", [{"play": [Pair(0, 1)]}, {"adjacency": Neighbours([(0, 1)])}], ids=["chosen", "given"]
 )
 def test_without_all_pairs_nothing_is_certified(options):
     evidence = exact_evidence(Stated(bit(Fraction(3, 4))), PureDP(5.0), **{"adjacency": BIT, **options})
@@ -235,7 +235,7 @@ def test_without_all_pairs_nothing_is_certified(options):
 
 def test_pairs_that_are_not_adjacent_are_refused():
     with pytest.raises(AdjacencyError):
-        verdict(bit(Fraction(3, 4)), PureDP(5.0), pairs=[Pair(0, 7)])
+        verdict(bit(Fraction(3, 4)), PureDP(5.0), play=[Pair(0, 7)])
 
 
 def test_the_worst_pair_leads():

@@ -167,4 +167,4 @@ def test_an_undeclared_sensitivity_certifies_nothing():
 
 def test_what_is_given_is_compared_and_no_more():
     pair = Pair(np.array([1.0]), np.array([0.0]))
-    assert exact_evidence(Noise(), PureDP(1.0), ANSWERS, pairs=[pair]).verdict is Verdict.NOT_REFUTED
+    assert exact_evidence(Noise(), PureDP(1.0), ANSWERS, play=[pair]).verdict is Verdict.NOT_REFUTED

@@ -192,7 +192,7 @@ def test_the_same_streams_give_the_same_evidence():
 def test_played_pairs_alone():
     query = Query(lambda bits: bits.sum() + (bits.sum() == 3))
     pairs = [Pair(np.array([1, 0, 0, 0, 0], np.int8), np.zeros(5, np.int8))]
-    found = look(query, NeighbourList(6), pairs=pairs, examples=0)
+    found = look(query, NeighbourList(6), play=pairs, examples=0)
     assert found.verdict is Verdict.NOT_REFUTED
     assert found.details.pairs_compared == 1
     assert look(query, NeighbourList(6)).verdict is Verdict.MISCALIBRATED
@@ -203,7 +203,7 @@ def test_played_pairs_are_compared_before_the_search():
     """The given pair alone shows the violation: a search of one example does not meet it again."""
     rare = Pair((17, 333_333), (17, 0))
     query = Query(lambda values: 10 * (tuple(values) == rare.data))
-    found = look(query, Replace(2, 10**6), pairs=[rare], examples=1)
+    found = look(query, Replace(2, 10**6), play=[rare], examples=1)
     assert found.counterexample.pair == str(rare)
 
 
@@ -375,7 +375,7 @@ def test_a_norm_is_a_norm(norm):
 def test_pairs_that_are_not_neighbours_are_refused():
     far = Pair(np.ones(3, np.int8), np.zeros(3, np.int8))
     with pytest.raises(AdjacencyError, match="differ in 3 bits"):
-        look(Query(np.sum), NeighbourList(4), pairs=[far], examples=0)
+        look(Query(np.sum), NeighbourList(4), play=[far], examples=0)
     wrong = dataclasses.make_dataclass("Wrong", [], bases=(Replace,), frozen=True)
     wrong.strategy = lambda self: st.just(Pair((0, 0), (1, 1)))
     with pytest.raises(AdjacencyError, match="not one record"):
@@ -384,7 +384,7 @@ def test_pairs_that_are_not_neighbours_are_refused():
 
 def test_no_pairs_at_all_are_refused():
     with pytest.raises(AdjacencyError, match="lists no pairs"):
-        look(Query(np.sum), NeighbourList(4), pairs=[], examples=0)
+        look(Query(np.sum), NeighbourList(4), play=[], examples=0)
 
 
 # In an audit.

@@ -314,7 +314,7 @@ def test_calls_that_depend_on_earlier_calls_decide_nothing(make):
     found = check(make(), PureDP(1.0), [(0.0, 1.0)], calls=2_000)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.epsilon_lower is None
-    assert "Wrap it so that every call starts afresh" in found.result.summary
+    assert "Wrap it so that every call starts afresh" in found.summary
 
 
 NOISE = rng(9).laplace()
@@ -331,7 +331,7 @@ BEFORE_ALL_CALLS = {
 def test_a_mechanism_of_one_output_is_refuted_and_said_to_be_one(mechanism):
     found = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=2_000)
     assert found.verdict is Verdict.VIOLATED
-    assert "cannot be told from one without noise" in found.result.summary
+    assert "cannot be told from one without noise" in found.summary
 
 
 def raises(data, rng):
@@ -357,7 +357,7 @@ HONEST_FINDINGS = {
 def test_findings_of_independent_calls_stand(mechanism):
     found = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=2_000, seed=3)
     assert found.verdict is Verdict.VIOLATED
-    assert "cannot be told" not in found.result.summary
+    assert "cannot be told" not in found.summary
     assert not any("process of its own" in text for text in found.evidence[0].assumptions)
 
 
