@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
 ROOMS = {
-    "auditdp": ("dask", "torch", "parquet"),
+    "auditdp": ("accountants", "dask", "torch", "parquet"),
     "mechanisms": (),
     "gnn": ("torch",),
     "audits": ("dev", "torch"),
