@@ -188,6 +188,8 @@ def _read(inner: Any) -> Part:
             return Tuples(inner, inner.element_strategies)
         case "FixedDictStrategy" if not inner.optional:
             return Records(inner, inner.mapping)
+        case "FixedKeysDictStrategy":  # the same of older versions
+            return Records(inner, dict(zip(inner.keys, inner.mapped_strategy.element_strategies, strict=True)))
         case "OneOfStrategy":
             return Choice(inner, inner.original_strategies)
         case "BuildsStrategy":

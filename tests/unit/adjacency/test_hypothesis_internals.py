@@ -61,11 +61,10 @@ KNOWN = [
     (st.sampled_from("abc"), internals.Listed, {"elements": ["a", "b", "c"]}),
     (st.text(min_size=2), internals.Texts, {"least": 2}),
     (st.integers().map(str), internals.Mapped, {"function": str}),
-    (st.integers().filter(even).filter(no_four), internals.Filtered, {"conditions": (even, no_four)}),
+    (st.integers(0, 999).filter(even).filter(no_four), internals.Filtered, {"conditions": (even, no_four)}),
 ]
 
 
-@as_known
 @pytest.mark.parametrize(
     ("strategy", "family", "expected"), KNOWN, ids=[family.__name__ + str(k) for k, (_, family, _) in enumerate(KNOWN)]
 )
@@ -76,7 +75,6 @@ def test_the_structure_of_a_strategy_is_read(strategy, family, expected):
     assert drawn(part.strategy) is not None, CHANGED
 
 
-@as_known
 def test_strategies_of_parts_have_those_parts():
     a, b = st.sampled_from([2, 3]), st.booleans()
     tuples, choice, records = (internals.part_of(s) for s in (st.tuples(a, b), a | b, st.fixed_dictionaries({"x": a})))
