@@ -226,22 +226,26 @@ def _drawn_by_choices(strategy: Strategy, random: Random, prefix: Sequence[Any])
 
 def _drawn_by_bytes(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
     """Return the same, of choices that are bytes."""
-    quiet = settings(database=None, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck))
-    with undisturbed(quiet):
-        draw, drawn = _by_bytes(strategy, quiet)
+    with undisturbed(_quiet()):
+        draw, drawn = _by_bytes(strategy)
         used = draw(bytes(prefix) + random.randbytes(MOST_BYTES))
     return None if used is None else (drawn.pop(), tuple(used))
 
 
+@cache
+def _quiet() -> settings:
+    return settings(database=None, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck))
+
+
 @lru_cache(maxsize=16)
-def _by_bytes(strategy: Strategy, quiet: settings) -> tuple[Callable[[bytes], bytes | None], list[Any]]:
+def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list[Any]]:
     """Return what draws from a strategy by bytes and returns those that it used, and the list that it adds the value to."""
     drawn: list[Any] = []
 
     def keep(value: Any) -> None:
         drawn.append(value)
 
-    test: Any = quiet(given(strategy)(keep))
+    test: Any = _quiet()(given(strategy)(keep))
     return test.hypothesis.fuzz_one_input, drawn
 
 
