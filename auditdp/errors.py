@@ -58,6 +58,7 @@ EXTRAS = {
     "opacus": "torch",
     "dask": "dask",
     "distributed": "dask",
+    "dp_accounting": "accountants",
     "pyarrow": "parquet",
 }
 """The extra that installs each optional package."""

@@ -20,11 +20,9 @@ from packaging.utils import canonicalize_name
 
 PACKAGE = "auditdp"
 LOADED = {
-    "dp-accounting": "audits that name an accountant",
     "hypothesis": "every run: searches over an adjacency",
     "jinja2": "HTML reports, auditdp init",
     "joblib": "auditdp run -n auto; scikit-learn needs it",
-    "markdown-it-py": "ledgers as HTML; rich needs it",
     "markupsafe": "HTML reports",
     "matplotlib": "plots of HTML reports and of auditdp account",
     "numpy": "always",
@@ -33,19 +31,16 @@ LOADED = {
     "rich": "tables and progress on a terminal",
     "scikit-learn": "every game: learned forecasters",
     "scipy": "every game",
-    "statsmodels": "tests, as an oracle",
     "threadpoolctl": "every run",
     "typer": "the command line",
 }
 """When each is imported."""
 MODULES = {
-    "markdown-it-py": "markdown_it",
     "matplotlib": "matplotlib.figure",
     "python-flint": "flint",
     "rich": "rich.console",
     "scikit-learn": "sklearn.ensemble",
     "scipy": "scipy.stats",
-    "statsmodels": "statsmodels.stats.proportion",
 }
 IMPORT = "import time{0}; started = time.process_time(); import {1}; print(time.process_time() - started)"
 

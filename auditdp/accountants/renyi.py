@@ -9,15 +9,28 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon
+from auditdp.errors import MissingExtraError
 from auditdp.mechanism.protocol import Array
 
 LOG_MOMENT_ERROR = 1e-12
 """What is added to (α−1) times the divergence of each use; dp-accounting ends its series at terms of e^−30 = 9e-14, and
 rounding can make it zero or negative, of which it makes ε = 0. That this is enough was measured and is not derived, so these
 curves prove nothing; those of loss distributions are tighter, and do."""
+
+
+def dp_accounting() -> Any:
+    """Return dp-accounting, which is imported when a number is asked for.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        import dp_accounting.rdp
+    except ModuleNotFoundError as error:
+        raise MissingExtraError.of(error) or error from None
+    return dp_accounting
 
 
 @dataclass(frozen=True)
@@ -52,9 +65,13 @@ class RenyiCurve:
     def delta_at(self, epsilon: float) -> float:
         """Return the least δ over the orders."""
         check_epsilon(type(self).__name__, epsilon)
-        return 0.0 if epsilon == math.inf else float(compute_delta(*self._composed, epsilon)[0])
+        if epsilon == math.inf:
+            return 0.0
+        return float(dp_accounting().rdp.rdp_privacy_accountant.compute_delta(*self._composed, epsilon)[0])
 
     def epsilon_at(self, delta: float) -> float:
         """Return the least ε over the orders; ``inf`` for δ = 0."""
         check_delta(type(self).__name__, delta)
-        return math.inf if delta == 0 else float(compute_epsilon(*self._composed, delta)[0])
+        if delta == 0:
+            return math.inf
+        return float(dp_accounting().rdp.rdp_privacy_accountant.compute_epsilon(*self._composed, delta)[0])

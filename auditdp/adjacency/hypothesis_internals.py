@@ -1,39 +1,42 @@
-"""All that is used of Hypothesis' private modules: what a strategy is made of, drawing by given choices, and quiet.
+"""All that is used of Hypothesis' private modules, and what is done where a version has them elsewhere.
 
-Hypothesis promises none of it. No other module imports its private names,
-``tests/unit/adjacency/test_hypothesis_internals.py`` tests what is relied on, and pyproject.toml names the versions
-that may be installed: a later one is allowed once that test passes.
+They say what a strategy is made of, draw by given choices, and keep a search undisturbed. Hypothesis promises none of it, so
+none of it is needed. A strategy that cannot be taken apart is only drawn from, and where choices cannot be given, bytes are,
+to ``fuzz_one_input``, which is documented. No other module names what is private; both ways are tested.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from operator import itemgetter
+from pkgutil import resolve_name
 from random import Random
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
-import hypothesis
-from hypothesis import settings
+from hypothesis import HealthCheck, Verbosity, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 
-from auditdp.errors import AuditError
 
-try:
-    from hypothesis._settings import local_settings
-    from hypothesis.control import BuildContext
-    from hypothesis.internal.conjecture import providers
-    from hypothesis.internal.conjecture.data import ConjectureData
-    from hypothesis.strategies._internal.lazy import unwrap_strategies
-except ImportError as error:
-    raise ImportError(
-        f"Hypothesis {hypothesis.__version__} has no {error.name or error}, which auditdp uses; install a version that "
-        "auditdp asks for (`pip check` names it)"
-    ) from error
+def _private(name: str) -> Any:
+    """Return something private, or None where this version of Hypothesis has it elsewhere."""
+    with suppress(ImportError, AttributeError):
+        return resolve_name(name)
+    return None
+
+
+local_settings = _private("hypothesis._settings:local_settings")
+unwrap_strategies = _private("hypothesis.strategies._internal.lazy:unwrap_strategies")
+build_context = _private("hypothesis.control:BuildContext")
+conjecture_data = _private("hypothesis.internal.conjecture.data:ConjectureData")
+providers = _private("hypothesis.internal.conjecture.providers")
+
+MOST_BYTES = 1 << 16
+"""Bytes that a value may be drawn from."""
 
 Strategy = st.SearchStrategy[Any]
 
@@ -152,19 +155,12 @@ class Filtered(Part):
 
 
 def part_of(strategy: Strategy) -> Part:
-    """Return what a strategy is made of; a ``Part`` of no family where that is not known.
-
-    Raises:
-        AuditError: If this version of Hypothesis keeps it in another place.
-    """
-    inner: Any = unwrap_strategies(strategy)  # type: ignore[no-untyped-call]
+    """Return what a strategy is made of; a ``Part`` of no family where that is not known."""
+    inner: Any = strategy if unwrap_strategies is None else unwrap_strategies(strategy)
     try:
         return _read(inner)
-    except AttributeError as error:
-        raise AuditError(
-            f"Hypothesis {hypothesis.__version__} keeps what {type(inner).__name__} is made of where auditdp does not look "
-            f"({error}); install a version that auditdp asks for (`pip check` names it)"
-        ) from error
+    except AttributeError:  # another version keeps it in another place
+        return Part(inner)
 
 
 def _read(inner: Any) -> Part:
@@ -192,6 +188,8 @@ def _read(inner: Any) -> Part:
             return Tuples(inner, inner.element_strategies)
         case "FixedDictStrategy" if not inner.optional:
             return Records(inner, inner.mapping)
+        case "FixedKeysDictStrategy":  # the same of older versions
+            return Records(inner, dict(zip(inner.keys, inner.mapped_strategy.element_strategies, strict=True)))
         case "OneOfStrategy":
             return Choice(inner, inner.original_strategies)
         case "BuildsStrategy":
@@ -205,19 +203,63 @@ def _read(inner: Any) -> Part:
 
 def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
     """Return a value of which the first choices are given, and all its choices; None where the strategy refuses it."""
-    data = ConjectureData(random=Random(random.getrandbits(64)), prefix=tuple(prefix))
+    return (_drawn_by_choices if knows_choices() else _drawn_by_bytes)(strategy, random, prefix)
+
+
+@cache
+def knows_choices() -> bool:
+    """Return whether this version of Hypothesis draws by choices as ``_drawn_by_choices`` has it do."""
+    with suppress(Exception):
+        return _drawn_by_choices(st.integers(0, 9), Random(0), (7,)) == (7, (7,))
+    return False
+
+
+def _drawn_by_choices(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+    data = conjecture_data(random=Random(random.getrandbits(64)), prefix=tuple(prefix))
     try:
-        with undisturbed(settings()), BuildContext(data, is_final=False, wrapped_test=drawn_by):
+        with undisturbed(settings()), build_context(data, is_final=False, wrapped_test=drawn_by):
             value = data.draw(strategy)
     except (StopTest, UnsatisfiedAssumption):
         return None
     return value, tuple(data.choices)
 
 
+def _drawn_by_bytes(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
+    """Return the same, of choices that are bytes."""
+    with undisturbed(_quiet()):
+        draw, drawn = _by_bytes(strategy)
+        used = draw(bytes(prefix) + random.randbytes(MOST_BYTES))
+    return None if used is None else (drawn.pop(), tuple(used))
+
+
+@cache
+def _quiet() -> settings:
+    return settings(database=None, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck))
+
+
+@lru_cache(maxsize=16)
+def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list[Any]]:
+    """Return what draws from a strategy by bytes and returns those that it used, and the list that it adds the value to."""
+    drawn: list[Any] = []
+
+    def keep(value: Any) -> None:
+        drawn.append(value)
+
+    test: Any = _quiet()(given(strategy)(keep))
+    return test.hypothesis.fuzz_one_input, drawn
+
+
 @contextmanager
 def undisturbed(quiet: settings) -> Iterator[None]:
     """Keep out what belongs to the process: local constants, and the test and its health checks that may be around."""
     nothing = SimpleNamespace(set_for_type=lambda kind: ())
-    constants = patch.multiple(providers, create=True, _get_local_constants=lambda: nothing, CONSTANTS_CACHE={})
-    with constants, local_settings(quiet):
-        yield
+    without = {"_get_local_constants": lambda: nothing, "CONSTANTS_CACHE": {}}
+    before = {name: getattr(providers, name) for name in without if hasattr(providers, name)}
+    for name in before:
+        setattr(providers, name, without[name])
+    try:
+        with nullcontext() if local_settings is None else local_settings(quiet):
+            yield
+    finally:
+        for name, value in before.items():
+            setattr(providers, name, value)

@@ -13,8 +13,7 @@ from bisect import bisect_left
 from functools import cache
 
 import numpy as np
-from scipy.special import gammaincinv
-from scipy.stats import binom, norm
+from scipy.special import betainc, gammaincinv, ndtr, ndtri
 
 from auditdp.betting.wealth.caps import log_cap
 from auditdp.betting.wealth.forecasts import Law
@@ -86,7 +85,7 @@ class _Levels:
         if self.claim.delta == 0:
             return _response_power(self.claim, level, calls, needed)
         mean, deviation = self._growth(level)  # under the region that is best against it
-        return float(norm.sf((needed - mean * calls) / (deviation * math.sqrt(calls))))
+        return float(ndtr((mean * calls - needed) / (deviation * math.sqrt(calls))))
 
 
 def calls_to_find(fault: Fault, claim: Claim, *, alpha: float, share: float, white_box: bool) -> int:
@@ -145,7 +144,7 @@ def detectable_rarely(claim: Claim, *, calls: int, alpha: float, share: float) -
     """
     if claim.level > HIGHEST_LEVEL / 2:
         return 1.0, 1.0
-    needed, quantile = math.log(1 / alpha) - math.log(share), norm.isf(1 - POWER)
+    needed, quantile = math.log(1 / alpha) - math.log(share), -ndtri(1 - POWER)
     mean, deviation = growth(claim, claim.at(2 * claim.level))
     events = 1.0
     while events <= calls and (
@@ -162,7 +161,9 @@ def _response_power(claim: Claim, level: float, calls: int, needed: float) -> fl
     (log_q, log_1q), (log_p, log_1p) = log_cap(claim.level), log_cap(level)
     won, lost = log_p - log_q, log_1p - log_1q
     enough = math.ceil((needed - calls * lost) / (won - lost))
-    return float(binom.sf(enough - 1, calls, math.exp(log_p))) if enough <= calls else 0.0
+    if not 0 < enough <= calls:
+        return float(enough <= 0)
+    return float(betainc(enough, calls - enough + 1, math.exp(log_p)))  # P(Bin(calls, p) >= enough)
 
 
 def growths(claim: Claim, level: float) -> list[tuple[float, float, float]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, expit, logit
-from scipy.stats import binom
 
 from auditdp.bounds.curves import Curve, OfClaim
 from auditdp.bounds.levels import highest_rejected, smallest_alpha
@@ -95,6 +94,8 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
     q = float(expit(epsilon))
     if delta == 0:
         return float(bdtrc(correct - 1, guesses, q))
+    from scipy.stats import binom  # slow to load: only where it is needed
+
     logs = binom.logpmf(np.arange(guesses + 1), guesses, q)
     tails = np.logaddexp.accumulate(logs[::-1])[::-1][: correct + 1]
     costs, gains = np.arange(correct + 1) * np.exp(logs[: correct + 1] - tails), np.exp(tails[-1] - tails)

@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, rel_entr
-from scipy.stats import binom
 
 from auditdp.bounds.levels import highest_chain
 from auditdp.bounds.result import Answer
@@ -163,6 +162,8 @@ def _boundary(sizes: Integers, statistic: float, q: float) -> Integers:
 
 def _crossing(sizes: Integers, boundary: Integers, q: float) -> float:
     """Return the probability that the random walk of right guesses is on or above the boundary at some size."""
+    from scipy.stats import binom  # slow to load: only where it is needed
+
     law, offset, crossed = np.ones(1), 0, 0.0  # law[k] is P(V = offset + k, never on the boundary so far)
     for step, limit in zip(np.diff(sizes, prepend=0), boundary, strict=True):
         law = np.convolve(law, binom.pmf(np.arange(step + 1), step, q))

@@ -34,7 +34,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, rel_entr
-from scipy.stats import binom
 
 from auditdp.bounds.curves import Curve
 from auditdp.bounds.intervals import Counts
@@ -136,6 +135,8 @@ class _Region:
     """
 
     def __init__(self, counts: Counts, curve: Curve, level: float, threshold: float) -> None:
+        from scipy.stats import binom  # slow to load: only where it is needed
+
         self.counts, self.curve, self.level = counts, curve, level
         at = counts.second, counts.n_second, GAMMA / 2
         self.range = least, most = float(lower_limit(*at)), float(upper_limit(*at))

@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.record.details import ExactDetails, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
 from auditdp.report.numbers import as_float, bound, level, number, symbol
@@ -49,17 +47,15 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
         return []
     if claim.curve:
         return [(float(epsilon), float(delta)) for epsilon, delta in claim.curve]
-    if claim.kind == GaussianDP.__name__:
-        return _pairs(GaussianDP(claimed))
-    if claim.kind == ZeroConcentratedDP.__name__:
-        return _pairs(ZeroConcentratedDP(claimed))
-    if claim.kind in (PureDP.__name__, ApproxDP.__name__):
+    if claim.kind in ("PureDP", "ApproxDP"):
         return [(claimed, as_float(claim.delta) or 0.0)]
-    return []
+    if claim.kind not in ("GaussianDP", "ZeroConcentratedDP"):
+        return []
+    from auditdp.claims.curves import ZeroConcentratedDP  # these load numpy, which a run does without
+    from auditdp.claims.statements import GaussianDP
 
-
-def _pairs(claim: GaussianDP | ZeroConcentratedDP) -> list[tuple[float, float]]:
-    return [(float(epsilon), float(delta)) for epsilon, delta in claim.statements()]
+    curve = GaussianDP(claimed) if claim.kind == GaussianDP.__name__ else ZeroConcentratedDP(claimed)
+    return [(float(epsilon), float(delta)) for epsilon, delta in curve.statements()]
 
 
 def guessing(result: AuditResult) -> str:
@@ -136,7 +132,7 @@ def _bounded(result: AuditResult, lead: Evidence) -> str:
     if claim.parameter != "epsilon" or claim.delta:
         least = bound(lower, up=False, against=claimed)
         at = f" at δ = {number(claim.delta)}" if claim.delta else ""
-        what = "divergence of that order" if claim.kind == RenyiDP.__name__ else "loss"
+        what = "divergence of that order" if claim.kind == "RenyiDP" else "loss"
         return f"The {what} is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows {number(claimed, digits=6)}."
     against = _against(_wrong(lower), _wrong(claimed), up=False, after=" after any output")
     return f"There are outputs after which whoever sees them {against} ({sure})."

@@ -383,6 +383,16 @@ def test_what_cannot_be_answered(project, options, said):
         assert part in words(outcome.err)
 
 
+def test_without_dp_accounting_its_accountants_name_the_extra_and_the_others_answer(project):
+    options = "dp-sgd --sampling fixed --noise-multiplier 4 --records 1000 --batch 10 --steps 20 --delta 1e-5"
+    done = patched(project, "import sys\nsys.modules['dp_accounting'] = None", *options.split())
+    assert done.returncode == 0, done.stderr
+    assert "FixedSizeUpper" in done.stdout
+    assert (
+        "FixedSizeRDP needs dp_accounting, which is not installed; install it with: pip install 'auditdp[accountants]'"
+    ) in words(done.stdout)
+
+
 def test_a_misspelt_family(project):
     outcome = account(project, "gausian --sigma 1 --delta .1")
     assert outcome.code == 2

@@ -1,6 +1,7 @@
 """What code imports is declared in pyproject.toml, and what is declared is imported."""
 
 import ast
+import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
 ROOMS = {
-    "auditdp": ("dask", "torch", "parquet"),
+    "auditdp": ("accountants", "dask", "torch", "parquet"),
     "mechanisms": (),
     "gnn": ("torch",),
     "audits": ("dev", "torch"),
@@ -92,3 +93,40 @@ def test_messages_name_extras_that_exist():
 def test_python_versions_agree():
     versions = {text.rpartition(":: ")[2] for text in PROJECT["classifiers"] if "Python :: 3." in text}
     assert PROJECT["requires-python"] == f">={min(versions, key=lambda text: int(text.partition('.')[2]))}"
+
+
+SMALL_AUDIT = """
+import sys
+from pathlib import Path
+
+from auditdp import Audit, PureDP, audit
+
+def noisy_count(count, rng):
+    Path("loaded").write_text("\\n".join(sys.modules))
+    return count + rng.laplace(scale=.5)
+
+@audit()
+def published_count():
+    return Audit(noisy_count, PureDP(1.0), [(10, 11)])
+"""
+FOR_A_RUN = ("flint", "hypothesis", "matplotlib", "numpy", "scipy", "sklearn")
+"""What the process of a command does without: audits have processes of their own."""
+FOR_AN_AUDIT = (
+    *("asyncio", "dp_accounting", "jinja2", "matplotlib", "rich", "sklearn", "typer"),
+    *("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.stats"),
+)
+"""What a small audit does without, up to and with its finding."""
+
+
+def test_a_run_loads_nothing_slow_that_it_does_not_use(tmp_path):
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits" / "audit_count.py").write_text(SMALL_AUDIT)
+    command = [sys.executable, "-X", "importtime", "-m", "auditdp", "run", "--seed", "1", "--budget", "quick"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 VIOLATED" in ended.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")}
+    assert "auditdp.cli.run.running" in loaded
+    assert loaded.isdisjoint(FOR_A_RUN)
+    loaded = set((tmp_path / "loaded").read_text().splitlines())
+    assert "auditdp.evidence.game.confirming" in loaded
+    assert loaded.isdisjoint(FOR_AN_AUDIT)

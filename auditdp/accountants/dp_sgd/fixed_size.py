@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
-from dp_accounting.rdp import RdpAccountant
 
 from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count, check_positive
 from auditdp.accountants.description import Description
@@ -20,7 +18,7 @@ from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, fro
 from auditdp.accountants.dp_sgd.parameters import REPLACE
 from auditdp.accountants.dp_sgd.poisson import removed_and_added
 from auditdp.accountants.gaussian import GaussianNoise
-from auditdp.accountants.renyi import RenyiCurve
+from auditdp.accountants.renyi import RenyiCurve, dp_accounting
 from auditdp.mechanism.protocol import Array
 
 
@@ -158,9 +156,10 @@ class FixedSizeRDP(FixedSize, RenyiCurve):
 
     def divergences(self) -> tuple[Array, Array]:
         """Return dp-accounting's orders and the divergence of a step for each."""
-        noise = GaussianDpEvent(self.noise_multiplier / 2)
-        accountant = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
-        accountant.compose(SampledWithoutReplacementDpEvent(self.records, self.batch, noise))
+        library = dp_accounting()
+        noise = library.GaussianDpEvent(self.noise_multiplier / 2)
+        accountant = library.rdp.RdpAccountant(neighboring_relation=library.NeighboringRelation.REPLACE_ONE)
+        accountant.compose(library.SampledWithoutReplacementDpEvent(self.records, self.batch, noise))
         return accountant.orders, accountant.rdp
 
 

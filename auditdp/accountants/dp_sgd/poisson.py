@@ -12,15 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-from dp_accounting.rdp import RdpAccountant
-
 from auditdp.accountants.base import Accountant, Soundness
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.opacus_sgd import OpacusGDP, OpacusPRV, OpacusRDP
 from auditdp.accountants.dp_sgd.parameters import Poisson
 from auditdp.accountants.dp_sgd.sampled_gaussian import cells, points, rounding, step_interval
-from auditdp.accountants.renyi import RenyiCurve
+from auditdp.accountants.renyi import RenyiCurve, dp_accounting
 from auditdp.mechanism.protocol import Array
 
 
@@ -74,8 +71,9 @@ class RDP(Poisson, RenyiCurve):
 
     def divergences(self) -> tuple[Array, Array]:
         """Return dp-accounting's orders and the divergence of a step for each."""
-        step = PoissonSampledDpEvent(self.rate, GaussianDpEvent(self.noise_multiplier))
-        accountant = RdpAccountant().compose(step)
+        library = dp_accounting()
+        step = library.PoissonSampledDpEvent(self.rate, library.GaussianDpEvent(self.noise_multiplier))
+        accountant = library.rdp.RdpAccountant().compose(step)
         return accountant.orders, accountant.rdp
 
 

@@ -15,7 +15,6 @@ whatever comes out of here, the bet that is made of it pays its price (`regions.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dpbsv
 
 from auditdp.betting.wealth.regions import Region
 from auditdp.claims.dominating import Floats
@@ -72,6 +71,8 @@ def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Fl
     With t = (a, b) the tails, n = (v, -u) the normals of the lines, s = w + n t > 0 the slacks and λ > 0 their duals, a step
     goes towards the gradient of the objective + Σ λ n = 0 and λ s = force, linearised at (t, λ).
     """
+    from scipy.linalg.lapack import dpbsv  # slow to load: only where it is needed
+
     problems, cells = zeros.shape
     size = 2 * (cells - 1)
     if not size:

@@ -17,7 +17,6 @@ from auditdp.cli.again import parameters_of, refuse_what_is_elsewhere
 from auditdp.cli.common import one_of, read_run, say
 from auditdp.cli.run.asked import Asked
 from auditdp.errors import ConfigurationError
-from auditdp.mechanism.protocol import OWN_RANDOMNESS
 from auditdp.record.budgets import Budget
 
 if TYPE_CHECKING:
@@ -112,6 +111,8 @@ def _game(chosen: AuditResult) -> Evidence:
     game = next((evidence for evidence in chosen.evidence if evidence.kind == "game"), None)
     if game is None:
         raise ConfigurationError(f"{chosen.id} ended {chosen.verdict} and has no game that could go on")
+    from auditdp.mechanism.protocol import OWN_RANDOMNESS  # slow to load
+
     if OWN_RANDOMNESS in chosen.reproduce:
         raise ConfigurationError(
             f"{chosen.id} cannot go on: its mechanism draws its own randomness, so its game cannot be played again; auditdp "

@@ -37,7 +37,6 @@ from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from auditdp.numerics.binomial import Floats, lower_limit, upper_limit
@@ -67,6 +66,8 @@ def radius(error: float) -> float:
     >>> round(radius(0.05), 3)
     2.057
     """
+    from scipy.optimize import brentq  # slow to load: only where it is needed
+
     if error >= 0.75:
         return 0.0
     return float(brentq(lambda r: np.logaddexp(log_ndtr(-r), -r * r / 2 - math.log(4)) - math.log(error), 0, 60))

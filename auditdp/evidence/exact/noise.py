@@ -15,12 +15,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.base import sides
 from auditdp.evidence.exact.losses import ROUNDING_TOLERANCE, PairLoss, gaussian_loss, laplace_loss
 from auditdp.evidence.exact.stated import Stated
+from auditdp.mechanism.calls.inputs import is_sparse
 from auditdp.mechanism.capabilities import Capabilities
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.mechanism.protocol import Array, brief
@@ -96,7 +96,7 @@ class DeclaredNoise:
         for seed in SEEDS:
             try:
                 answers = self.able.query(data, np.random.default_rng(seed))
-                answers = np.ravel(answers.toarray() if sparse.issparse(answers) else answers).astype(float)
+                answers = np.ravel(answers.toarray() if is_sparse(answers) else answers).astype(float)
             except Exception as error:
                 return f"query raised {type(error).__name__}: {error} (on input {brief(data)})"
             if not _agree(answers, np.asarray(law.location), _scale(law)):

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.errors import AuditError, MechanismError
-from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.calls.inputs import Inputs, is_sparse
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array, brief
 from auditdp.numerics.randomness import Streams
@@ -107,7 +106,7 @@ class Comparison:
         try:
             with self._inputs.lent(self.name, data) as (lent,):
                 raw = self.query(lent, rng)
-            value = raw.tocsr() if sparse.issparse(raw) else np.asarray(raw)
+            value = raw.tocsr() if is_sparse(raw) else np.asarray(raw)
         except AuditError:
             raise
         except Exception as error:
@@ -154,13 +153,13 @@ class Comparison:
 
 
 def _entries(value: Any) -> Array:
-    return value.data if sparse.issparse(value) else np.ravel(value)
+    return value.data if is_sparse(value) else np.ravel(value)
 
 
 def minus(first: Any, second: Any) -> Any:
     """Return the difference of two arrays or sparse matrices, in doubles."""
     between = first.astype(float) - second.astype(float)
-    return between if sparse.issparse(between) else np.asarray(between)
+    return between if is_sparse(between) else np.asarray(between)
 
 
 def _state(rng: np.random.Generator) -> Any:
@@ -170,4 +169,4 @@ def _state(rng: np.random.Generator) -> Any:
 
 def show(value: Any) -> str:
     """Return a short rendering of a query's value."""
-    return f"a sparse {value.shape} matrix" if sparse.issparse(value) else brief(value[()])
+    return f"a sparse {value.shape} matrix" if is_sparse(value) else brief(value[()])

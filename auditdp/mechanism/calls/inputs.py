@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from auditdp.errors import MechanismError
 
@@ -109,7 +108,7 @@ class _Comparison:
     def _content(self, before: Any, after: Any, where: str) -> str | None:
         if isinstance(before, np.ndarray) and before.dtype != object:
             return None if _equal_arrays(before, after) else where
-        if sparse.issparse(before):
+        if is_sparse(before):
             alike = before.shape == after.shape and before.dtype == after.dtype and not (before != after).nnz
             return None if alike else where
         if (array := of_tensor(before)) is not before:
@@ -136,6 +135,11 @@ class _Comparison:
     def _items(self, before: Mapping[Any, Any], after: Mapping[Any, Any], where: str) -> str | None:
         found = (self.of(value, after[key], f"{where}[{key!r}]") for key, value in before.items())
         return next((place for place in found if place is not None), None)
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse matrix or array of scipy, whose import takes longer than most audits need it."""
+    return hasattr(value, "toarray") and hasattr(value, "nnz")
 
 
 def of_tensor(value: Any) -> Any:

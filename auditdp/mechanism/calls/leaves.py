@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism.calls.inputs import of_tensor
+from auditdp.mechanism.calls.inputs import is_sparse, of_tensor
 from auditdp.mechanism.protocol import brief
 
 NUMERIC = "biuf"
@@ -232,7 +232,7 @@ def _table(output: Any) -> Iterator[tuple[str, Any]] | None:
     """The parts of what other libraries make, none of which is imported here: tensors, sparse matrices, tables, columns."""
     if (array := of_tensor(output)) is not output:
         return iter([("", array)])
-    if hasattr(output, "toarray") and hasattr(output, "nnz"):
+    if is_sparse(output):
         return iter([("", output.toarray())])
     if hasattr(output, "columns") and hasattr(output, "to_dict"):
         columns = [(f"[{name!r}]", [_Name(repr(name)), list(output[name])]) for name in output.columns]

@@ -19,6 +19,7 @@ import numpy as np
 
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.representation import Array
+from auditdp.mechanism.ending import die_with_parent
 from auditdp.mechanism.protocol import Mechanism
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
@@ -137,15 +138,6 @@ def _start_afresh(generators: Sequence[Any]) -> None:
             each.seed()
     if (torch := sys.modules.get("torch")) is not None:
         torch.seed()
-
-
-def die_with_parent() -> None:
-    """Have the kernel end this process when its parent ends, where it can; a killed parent cannot do it."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 _known: ContextVar[Untouched | None] = ContextVar("untouched", default=None)

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from auditdp.errors import ConfigurationError, StoppedError
-from auditdp.mechanism.calls.untouched import die_with_parent
+from auditdp.mechanism.ending import die_with_parent
 from auditdp.record.results import RESULT
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import TICK

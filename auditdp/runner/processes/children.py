@@ -23,7 +23,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from auditdp.mechanism.calls.untouched import die_with_parent
+from auditdp.mechanism.ending import die_with_parent
 
 GRACE = 5.0
 """Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""

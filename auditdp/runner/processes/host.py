@@ -21,7 +21,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from auditdp.mechanism.calls.untouched import die_with_parent
+from auditdp.mechanism.ending import die_with_parent
 from auditdp.runner.plan import COLLECTED
 from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Child, Work, divert, perform, printed_to
 from auditdp.runner.processes.collecting import collected_from

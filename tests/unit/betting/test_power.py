@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
 from auditdp.betting.game import Game
-from auditdp.betting.power import HIGHEST_LEVEL, POWER, detectable_level, detectable_rarely
+from auditdp.betting.power import HIGHEST_LEVEL, POWER, _response_power, detectable_level, detectable_rarely
+from auditdp.betting.wealth.caps import log_cap
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.numerics.randomness import stream
@@ -145,3 +147,10 @@ def test_a_budget_that_can_refute_nothing_says_infinite():
 
 def test_a_claim_beyond_what_is_considered_is_infinite():
     assert detectable_level(PureDP(100.0), calls=1000, alpha=0.05, share=1.0, white_box=True)[0] == math.inf
+
+
+@pytest.mark.parametrize(("calls", "needed"), [(1, 0.1), (50, 3.0), (10_000, 12.0), (50, -100.0), (50, 100.0)])
+def test_the_power_against_randomised_response_is_a_binomial_tail(calls, needed):
+    (log_q, log_1q), (log_p, log_1p) = log_cap(1.0), log_cap(1.3)
+    enough = math.ceil((needed - calls * (log_1p - log_1q)) / (log_p - log_q - log_1p + log_1q))
+    assert _response_power(PureDP(1.0), 1.3, calls, needed) == binom.sf(enough - 1, calls, math.exp(log_p))

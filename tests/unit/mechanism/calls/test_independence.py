@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, rankdata
 
 from auditdp import Audit, PureDP, Unbiased, VarianceAtMost, check
 from auditdp.auditing.judging import run_audit
@@ -17,7 +17,7 @@ from auditdp.auditing.settings import Settings
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.calls import Run
-from auditdp.mechanism.calls.independence import alike, check_batch, check_seeded, independence, look
+from auditdp.mechanism.calls.independence import _ranks, alike, check_batch, check_seeded, independence, look
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
 from auditdp.mechanism.protocol import as_mechanism, unseeded
 from auditdp.numerics.randomness import stream
@@ -415,3 +415,11 @@ def test_where_no_other_process_can_make_the_calls_that_is_assumed(data, monkeyp
     found = check(mechanism, PureDP(1.0), [(data, "other")], calls=2_000)
     assert found.verdict is Verdict.VIOLATED
     assert any("not called in a process of its own" in text for text in found.evidence[0].assumptions)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (40, 1), (64, 5), (6, 0)])
+def test_ranks_are_those_of_scipy(shape):
+    rng = np.random.default_rng(1)
+    for rows in (rng.normal(size=shape), rng.integers(0, 4, shape).astype(float), np.zeros(shape)):
+        rows[-1:] = np.inf
+        assert np.array_equal(_ranks(rows), rankdata(rows, axis=0) if rows.size else rows)
