@@ -20,7 +20,7 @@ SIZES = dict.fromkeys(
 )
 """Tests that are not merely cautious, and less than their sizes, which are .04 to .05."""
 WHOLE_GAMES = {"bets, Gaussian": 250}
-"""Games of thousands of calls take a second each, and `test_calibration.py` plays many shorter ones."""
+"""Games of thousands of calls take a second each, and `test_false_alarms.py` plays many shorter ones."""
 
 pytestmark = pytest.mark.statistical
 
