@@ -7,7 +7,7 @@ there are; forecasters who are sure and wrong bet from the first batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,16 +16,14 @@ import numpy as np
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
-from auditdp import AccountedDP, ApproxDP, GaussianDP, Pair, PureDP, RenyiDP, ZeroConcentratedDP
-from auditdp.accountants.dp_sgd.poisson import PLDLower
+from auditdp import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Classifier, LikelihoodRatio, Scored
+from auditdp.betting.forecasting.schedule import Schedule
 from auditdp.betting.game import Game
-from auditdp.claims.statements import Claim
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.randomness import stream
 from auditdp.report.numbers import number
-from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from benchmarks import (
     false_alarms_accounting,
     false_alarms_bounds,
@@ -37,8 +35,7 @@ from benchmarks import (
     false_alarms_verdicts,
 )
 from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped
-from benchmarks.tight_pairs import PAIRS, TightPairs
-from mechanisms.classic import Gaussian, NoisyHistogram1
+from benchmarks.tight_nulls import MIXED, NULLS
 
 REPEATS = 10_000
 WHOLE_AUDITS = ("order and dependence", "whole audits", "verdict", "one run")
@@ -50,8 +47,6 @@ CHUNK_OF_WHOLE_AUDITS = 25
 MOST_CHUNKS = 1_000
 CALLS = 120
 CONFIDENCE = 0.999
-BIT = (Pair(1, 0),)
-VECTOR = (Pair(np.eye(3)[0], np.zeros(3)),)
 Rng = np.random.Generator
 Check = Callable[[int, Rng], int]
 
@@ -69,6 +64,28 @@ class Overconfident:
         return LikelihoodRatio().bind(self.believed, pair)
 
 
+class Threefold:
+    """Forecasts three times the true log-odds: right on which input, and wrong on how sure that is."""
+
+    name = "threefold"
+
+    def bind(self, mechanism: Any, pair: Pair) -> Threefold:
+        """Return the forecaster of one pair."""
+        bound = Threefold()
+        bound._law = LikelihoodRatio().bind(mechanism, pair)
+        return bound
+
+    def fit(self, outputs: Array, labels: Array) -> Threefold:
+        """Do nothing: the law is known."""
+        return self
+
+    def log_odds(self, outputs: Array) -> Array:
+        """Return three times the log-likelihood ratio."""
+        return 3 * self._law.log_odds(outputs)
+
+    _law: Any = None
+
+
 @dataclass(frozen=True)
 class WithScore:
     """A mechanism with its law hidden and a score: its first number, rounded."""
@@ -84,40 +101,6 @@ class WithScore:
         return np.round(np.asarray(outputs, float).reshape(len(outputs), -1)[:, 0])
 
 
-@dataclass(frozen=True)
-class Null:
-    """A mechanism at exactly its claim, and a leakier one that an overconfident forecaster believes in."""
-
-    mechanism: Any
-    claim: Claim
-    believed: Any
-    pairs: Sequence[Pair] = BIT
-
-
-NULLS = {
-    "randomised response": Null(Response(1.0), PureDP(1.0), Response(1.4)),
-    "Laplace": Null(LaplaceMechanism(1.0), PureDP(1.0), LaplaceMechanism(0.7)),
-    "Laplace, 3 numbers": Null(NoisyHistogram1(1.0), PureDP(1.0), NoisyHistogram1(1.4), VECTOR),
-    "(ε, δ)": Null(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), LeakyResponse(1.4, 0.1)),
-    "Gaussian": Null(GaussianMechanism(1.0), GaussianDP(1.0), GaussianMechanism(0.7)),
-    "Gaussian, 3 numbers": Null(
-        Gaussian(1.0, 1e-5, "laplace"), GaussianDP(1.0), Gaussian(1.0, 1e-5, "laplace", sensitivity=0.7), VECTOR
-    ),
-    "four tight pairs": Null(Response(1.0), PureDP(1.0), Response(1.4), tuple(Pair(1, 0, str(k)) for k in range(4))),
-    **{
-        f"tight channels, {name}": Null(TightPairs(claim), claim, TightPairs(claim, stretch=1.4), PAIRS)
-        for name, claim in {
-            "ε": PureDP(1.0),
-            "(ε, δ)": ApproxDP(1.0, 0.05),
-            "Gaussian": GaussianDP(1.0),
-            "accountant": AccountedDP(PLDLower(1.0, 0.1, 10), quoted=1e-3),
-            "zCDP": ZeroConcentratedDP(0.5),
-            "Rényi": RenyiDP(4.0, 2.0),
-        }.items()
-    },
-}
-
-
 def _forecasters(kind: str, believed: Any) -> list[Any]:
     known: dict[str, Callable[[], list[Any]]] = {
         "likelihood ratio": lambda: [LikelihoodRatio()],
@@ -126,6 +109,11 @@ def _forecasters(kind: str, believed: Any) -> list[Any]:
         "score": lambda: [Scored(), ViewExperts()],
         "classifier": lambda: [Classifier(LogisticRegression())],
         "mixture": lambda: [Overconfident(believed), ViewExperts()],
+        "threefold": lambda: [Threefold()],
+        "thinned views": lambda: [
+            Overconfident(believed),
+            ViewExperts(schedule=partial(Schedule, whole=1, thinning=3)),
+        ],
     }
     return known[kind]()
 
@@ -136,6 +124,9 @@ def _game(null: str, kind: str, repeats: int, rng: Rng) -> int:
     mechanism = WithScore(spec.mechanism) if kind == "score" else spec.mechanism
     for _ in range(repeats):
         game = Game(mechanism, spec.claim, spec.pairs, _forecasters(kind, spec.believed), lambda *_: rng)
+        if kind == "thinned views":  # ranked from the first calls on, as if there had been many
+            for table in game.tables:
+                table.next_ranking = CALLS // 5
         game.play(CALLS, alpha=ALPHA, stop_when_refuted=True)
         alarms += game.refuted_at is not None
     return alarms
@@ -156,13 +147,34 @@ def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
 
 
 PLAYED = (
-    ("randomised response", ("likelihood ratio", "overconfident", "watcher", "score", "classifier", "mixture")),
+    (
+        "randomised response",
+        ("likelihood ratio", "overconfident", "watcher", "score", "classifier", "mixture", "thinned views"),
+    ),
     ("Laplace", ("overconfident", "watcher", "classifier")),
     ("Laplace, 3 numbers", ("overconfident", "watcher")),
-    ("(ε, δ)", ("likelihood ratio", "overconfident", "watcher", "mixture")),
-    ("Gaussian", ("likelihood ratio", "overconfident", "watcher", "score")),
+    (
+        "(ε, δ)",
+        (
+            "likelihood ratio",
+            "overconfident",
+            "watcher",
+            "score",
+            "classifier",
+            "mixture",
+            "threefold",
+            "thinned views",
+        ),
+    ),
+    ("Gaussian", ("likelihood ratio", "overconfident", "watcher", "score", "threefold")),
     ("Gaussian, 3 numbers", ("overconfident", "watcher")),
     ("four tight pairs", ("mixture",)),
+    ("four bits", ("overconfident", "watcher")),
+    ("small ε", ("overconfident", "watcher")),
+    ("no loss", ("overconfident", "watcher")),
+    ("(0, δ)", ("likelihood ratio", "overconfident", "watcher", "mixture", "threefold")),
+    ("mostly new", ("overconfident", "watcher")),
+    *((f"mixture of {name}", ("likelihood ratio", "overconfident", "watcher", "threefold")) for name in MIXED),
     *((name, ("mixture", "likelihood ratio")) for name in NULLS if name.startswith("tight channels")),
 )
 

@@ -7,8 +7,11 @@ from hypothesis import settings
 from scipy.stats import binom
 from threadpoolctl import threadpool_limits
 
-settings.register_profile("auditdp", deadline=None)  # how long an example takes is the machine's, and no fault
-settings.load_profile("auditdp")
+settings.register_profile(
+    "in short", deadline=None, max_examples=25
+)  # how long one takes is the machine's, and no fault
+settings.register_profile("in full", deadline=None, max_examples=300)
+settings.load_profile("in short")
 
 FALSE_FAILURE = 1e-6
 """What an assertion about a count may fail with, where what it tests is true; it is computed from the repetitions run."""
@@ -17,6 +20,11 @@ FALSE_FAILURE = 1e-6
 def pytest_addoption(parser):
     parser.addoption("--write-faults", action="store_true", help="write reports/faults.md from the faults injected")
     parser.addoption("--full", action="store_true", help="repeat what is random in full, as `make statistics` does")
+
+
+def pytest_configure(config):
+    if config.getoption("--full"):
+        settings.load_profile("in full")
 
 
 @dataclass(frozen=True)

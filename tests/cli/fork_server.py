@@ -79,7 +79,11 @@ def fork_the_fork_server() -> None:
     listener.bind(address)
     listener.listen()
     if os.fork() == 0:
-        os.close(alive_w)
+        last = 2  # a new interpreter would have these alone; a copy of the run's end of a pipe would keep a process waiting
+        for kept in sorted((listener.fileno(), alive_r)):
+            os.closerange(last + 1, kept)
+            last = kept
+        os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
         os.environ.pop(nursery.FOLDER)
         atexit.unregister(leave)
         nursery.settle(folder)

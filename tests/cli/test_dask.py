@@ -111,6 +111,7 @@ def scheduler(tmp_path):
     log.close()
 
 
+@pytest.mark.faults
 def test_where_the_scheduler_goes_away_the_run_is_resumed(project, whole, scheduler):
     process, file = scheduler
     run = project.start(*RUN, "--executor", "dask", "--scheduler", file)
@@ -130,6 +131,7 @@ def test_where_the_scheduler_goes_away_the_run_is_resumed(project, whole, schedu
     assert resumed.untimed == whole
 
 
+@pytest.mark.faults
 def test_an_interrupt_ends_the_audits_on_the_workers(project, scheduler):
     project.audits(AUDITS)
     run = project.start(*RUN, "--executor", "dask", "--scheduler", scheduler[1])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from auditdp.accountants.base import ROUNDED_UP, Soundness
@@ -30,7 +30,6 @@ each = st.floats(-4, 2).map(lambda x: 10**x)
 own = st.just(0.0) | st.floats(-15, -2).map(lambda x: 10**x)
 targets = st.floats(-15, -0.01).map(lambda x: 10**x)
 counts = st.integers(1, 60) | st.sampled_from([10**3, 10**6])
-unhurried = settings(deadline=None, max_examples=40)
 shares = st.floats(0.0, 1.1)
 factors = st.floats(1.0, 3.0)
 SLACK = 1 + 4 * ROUNDED_UP
@@ -61,7 +60,6 @@ def scale(accountant):
     return epsilon if 0 < epsilon < math.inf else 1.0
 
 
-@unhurried
 @given(accountants, shares, shares)
 def test_the_curve_falls_in_epsilon_and_stays_a_probability(accountant, one, other):
     low, high = sorted((one * scale(accountant), other * scale(accountant)))
@@ -69,14 +67,12 @@ def test_the_curve_falls_in_epsilon_and_stays_a_probability(accountant, one, oth
     assert accountant.delta_at(low) <= 1.0
 
 
-@unhurried
 @given(accountants, targets, targets)
 def test_epsilon_falls_in_delta(accountant, one, other):
     low, high = sorted((one, other))
     assert 0.0 <= accountant.epsilon_at(high) <= accountant.epsilon_at(low) * SLACK
 
 
-@unhurried
 @given(accountants, targets)
 def test_an_upper_conversion_and_back_is_never_optimistic_and_a_lower_one_never_pessimistic(accountant, delta):
     epsilon = accountant.epsilon_at(delta)
@@ -90,7 +86,6 @@ def test_an_upper_conversion_and_back_is_never_optimistic_and_a_lower_one_never_
         assert accountant.delta_at(epsilon * (1 - 1e-9)) >= delta * (1 - 1e-6)
 
 
-@unhurried
 @given(compositions, shares, factors)
 def test_composition_grows_in_every_argument(accountant, share, factor):
     epsilon, kind = share * scale(accountant), type(accountant)
@@ -101,7 +96,6 @@ def test_composition_grows_in_every_argument(accountant, share, factor):
     assert here <= kind(e, d, k + 1).delta_at(epsilon) * SLACK
 
 
-@unhurried
 @given(selections, shares, factors)
 def test_selection_grows_in_every_argument(accountant, share, factor):
     epsilon, kind = share * scale(accountant), type(accountant)
@@ -110,7 +104,6 @@ def test_selection_grows_in_every_argument(accountant, share, factor):
     assert here <= kind(accountant.count + 1, accountant.eta).delta_at(epsilon) * SLACK
 
 
-@unhurried
 @given(each, each, counts, shares, factors)
 def test_the_gaussian_grows_with_sensitivity_and_count_and_falls_with_sigma(sigma, sensitivity, count, share, factor):
     accountant = GaussianCurve(sigma, sensitivity, count)
@@ -121,14 +114,12 @@ def test_the_gaussian_grows_with_sensitivity_and_count_and_falls_with_sigma(sigm
     assert here <= GaussianCurve(sigma, sensitivity, count + 1).delta_at(epsilon) * SLACK
 
 
-@unhurried
 @given(each, factors, shares)
 def test_zcdp_grows_in_rho(rho, factor, share):
     epsilon = share * scale(ZCDP(rho))
     assert ZCDP(rho).delta_at(epsilon) <= ZCDP(rho * factor).delta_at(epsilon) * SLACK
 
 
-@unhurried
 @given(unequal, st.tuples(each, own), shares)
 def test_composition_never_costs_less_than_its_parts(accountant, extra, share):
     epsilon = share * scale(accountant)
@@ -137,7 +128,6 @@ def test_composition_never_costs_less_than_its_parts(accountant, extra, share):
     assert more.delta_at(epsilon) * SLACK >= OptimalComposition(*extra, 1).delta_at(epsilon)
 
 
-@unhurried
 @given(each, own, st.integers(2, 12), shares, st.floats(1e-9, 1e-3))
 def test_unequal_parts_are_between_equal_ones(epsilon, delta, count, share, apart):
     """One part a little larger: the sum over two groups of losses against the closed form of either."""
@@ -148,7 +138,6 @@ def test_unequal_parts_are_between_equal_ones(epsilon, delta, count, share, apar
     assert mixed.delta_at(at) <= OptimalComposition(larger, delta, count).delta_at(at) * SLACK
 
 
-@unhurried
 @given(each, own, st.integers(1, 60) | st.just(300), shares)
 def test_equal_parts_are_the_closed_form(epsilon, delta, count, share):
     at = share * count * epsilon
@@ -156,7 +145,6 @@ def test_equal_parts_are_the_closed_form(epsilon, delta, count, share):
     assert mixed.delta_at(at) == pytest.approx(OptimalComposition(epsilon, delta, count).delta_at(at), rel=1e-12)
 
 
-@unhurried
 @given(each, own, counts, shares)
 def test_every_theorem_lies_above_the_optimum(epsilon, delta, count, share):
     optimum = OptimalComposition(epsilon, delta, count)
@@ -164,7 +152,6 @@ def test_every_theorem_lies_above_the_optimum(epsilon, delta, count, share):
     assert all(kind(epsilon, delta, count).delta_at(at) * SLACK >= optimum.delta_at(at) for kind in EQUAL)
 
 
-@unhurried
 @given(st.integers(1, 60) | st.just(1000), each, shares)
 def test_every_analysis_of_selections_lies_above_the_lower_bound(count, eta, share):
     lower = TopKNonAdaptive(count, eta)
@@ -172,20 +159,17 @@ def test_every_analysis_of_selections_lies_above_the_lower_bound(count, eta, sha
     assert all(kind(count, eta).delta_at(at) >= lower.delta_at(at) for kind in TOP_K)
 
 
-@unhurried
 @given(st.floats(0.01, 0.9), targets, counts)
 def test_the_corollary_holds_where_it_is_stated(epsilon, delta, count):
     """Corollary 4.1 of Kairouz, Oh & Viswanath on (0, .9] and (0, 1], by the optimum of Theorem 3.3."""
     assert OptimalComposition(*corollary_budget(epsilon, delta, count), count).delta_at(epsilon) <= delta
 
 
-@unhurried
 @given(st.floats(1e-3, 1.0), st.floats(-15, -1e-3).map(lambda x: 10**x))
 def test_the_classic_gaussian_is_private_enough_up_to_one(epsilon, delta):
     assert GaussianCurve(ClassicGaussian.sigma_for(epsilon, delta)).delta_at(epsilon) <= delta
 
 
-@unhurried
 @given(st.floats(-3, 2).map(lambda x: 10**x), targets)
 def test_the_least_sigma_spends_exactly_what_it_may(epsilon, delta):
     sigma = GaussianCurve.sigma_for(epsilon, delta)
@@ -205,7 +189,6 @@ def neighbours(draw):
     return base, other, k, (1 if monotone else 2) * change * (1 + 1e-12)  # scores are rounded to doubles
 
 
-@settings(deadline=None, max_examples=300)
 @given(neighbours(), st.floats(0, 1), st.booleans(), st.booleans())
 def test_no_upper_bound_lies_below_the_exact_curve_of_any_pair(case, share, ordered, swapped):
     base, other, k, eta = case
@@ -221,7 +204,6 @@ def test_no_upper_bound_lies_below_the_exact_curve_of_any_pair(case, share, orde
         assert kind(k, eta).delta_at(at) >= float(exact.lower()) * (1 - 1e-15), kind.__name__
 
 
-@unhurried
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=5), st.data())
 def test_the_laws_of_selections_are_laws(scores, data):
     k = data.draw(st.integers(1, len(scores)))

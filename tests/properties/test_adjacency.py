@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import AnyValues, Edges, NeighbourList, NeighbourLists, Neighbours, Relationship, as_adjacency
@@ -48,14 +48,12 @@ EVERYTHING = [
 
 
 @pytest.mark.parametrize(("adjacency", "everything"), EVERYTHING, ids=[a.name for a, _ in EVERYTHING])
-@settings(max_examples=50)
 @given(data=st.data())
 def test_an_enumeration_holds_whatever_can_be_generated(adjacency, everything, data):
     assert key(data.draw(adjacency.strategy())) in everything
 
 
 @pytest.mark.parametrize("adjacency", [NeighbourList(6), NeighbourLists(4), Edges(5)], ids=lambda a: a.name)
-@settings(max_examples=50)
 @given(data=st.data())
 def test_an_input_is_not_its_own_neighbour(adjacency, data):
     pair = data.draw(adjacency.strategy())
@@ -63,7 +61,6 @@ def test_an_input_is_not_its_own_neighbour(adjacency, data):
         adjacency.check(type(pair)(pair.data, pair.data.copy()))
 
 
-@settings(max_examples=50)
 @given(st.data())
 def test_a_second_flip_is_always_noticed(data):
     adjacency = NeighbourList(data.draw(st.integers(3, 20)))

@@ -58,7 +58,6 @@ def test_bounds_from_counts_grow_with_the_evidence(counts, method, delta):
     assert from_counts(first, 40, second, 40, alpha=0.2, **options).lower >= found / 1.023
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 60), st.integers(1, 60), st.integers(0, 30), st.sampled_from([0.0, 1e-3]), st.data())
 def test_bounds_from_guesses_grow_with_the_evidence(correct, guesses, unguessed, delta, data):
     correct = min(correct, guesses)
@@ -70,7 +69,6 @@ def test_bounds_from_guesses_grow_with_the_evidence(correct, guesses, unguessed,
         assert from_guesses(correct + 1, guesses, **options).lower >= found - 1e-9
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 40), CURVES, SHARES, st.floats(1, 3), LEVELS, LEVELS)
 def test_the_recursion_is_monotone_in_alpha_and_level(correct, guesses, curve, alpha, factor, level, more):
     correct = min(correct, guesses)
@@ -81,7 +79,6 @@ def test_the_recursion_is_monotone_in_alpha_and_level(correct, guesses, curve, a
         assert not curve_refuted(correct, guesses, guesses, curve, level + more, alpha * (1 - 1e-9))[0]
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["scan", "dkw"]))
 def test_only_the_order_of_the_scores_matters(seed, method):
     rng = np.random.default_rng(seed)

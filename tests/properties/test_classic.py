@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
@@ -29,7 +29,6 @@ from mechanisms.classic import (
     PrefixSum,
 )
 
-quick = settings(max_examples=25)
 vectors = st.lists(st.integers(-4, 4), min_size=1, max_size=5).map(lambda x: np.array(x, float))
 seeds = st.integers(0, 2**32 - 1)
 SPARSE = [SVT1(1.0, 2), SVT2(1.0, 2), SVT4(1.0), SVT5(1.0), SVT6(1.0)]
@@ -52,7 +51,6 @@ def named(value):
     return getattr(value, "name", "")
 
 
-@quick
 @given(vectors, st.integers(0, 20), seeds)
 def test_what_sparse_vectors_say(data, size, seed):
     """One code a query; after the last allowed positive nothing but -1, and before it no -1."""
@@ -66,7 +64,6 @@ def test_what_sparse_vectors_say(data, size, seed):
         assert ((said == -1) == (before >= stop)).all()
 
 
-@quick
 @given(vectors, seeds)
 def test_numbers_are_released_exactly_where_an_answer_was_above(data, seed):
     rng = np.random.default_rng(seed)
@@ -77,7 +74,6 @@ def test_numbers_are_released_exactly_where_an_answer_was_above(data, seed):
         assert np.isfinite(mechanism.log_prob(np.hstack([said, numbers]), data)).all()
 
 
-@quick
 @given(vectors, st.integers(-3, 3), seeds)
 def test_noise_that_is_added_moves_with_the_answers(data, shift, seed):
     for mechanism in (NoisyHistogram1(0.5), NoisyHistogram2(0.5), Gaussian(1.0, 1e-3), NoisyMax3(0.5), NoisyMax4(0.5)):
@@ -87,7 +83,6 @@ def test_noise_that_is_added_moves_with_the_answers(data, shift, seed):
         assert mechanism.log_prob(there, data + shift) == pytest.approx(mechanism.log_prob(here, data), abs=1e-8)
 
 
-@quick
 @given(vectors, st.integers(-3, 3))
 def test_selections_do_not_see_a_common_shift(data, shift):
     for mechanism in (NoisyMax1(0.5), NoisyMax2(0.5), ExponentialMechanism(0.5)):
@@ -95,7 +90,6 @@ def test_selections_do_not_see_a_common_shift(data, shift):
         assert there == pytest.approx(here, rel=1e-12)
 
 
-@quick
 @given(vectors.filter(lambda x: len(x) <= 4), st.integers(-3, 3))
 def test_sparse_vectors_see_answers_relative_to_the_threshold(data, shift):
     for variant in (SVT1, SVT4, SVT6):
@@ -104,7 +98,6 @@ def test_sparse_vectors_see_answers_relative_to_the_threshold(data, shift):
         assert there.floats == pytest.approx(here.floats, rel=1e-12)
 
 
-@quick
 @given(vectors, seeds)
 def test_prefix_sums_are_sums(data, seed):
     sums = PrefixSum(0.5)(data, 4, rng=np.random.default_rng(seed))
@@ -115,7 +108,6 @@ def test_prefix_sums_are_sums(data, seed):
 
 @pytest.mark.parametrize(("mechanism", "bound"), BOUNDED, ids=named)
 def test_proved_bounds_hold_where_all_answers_may_change(mechanism, bound):
-    @quick
     @given(QueryAnswers(4, "all", shortest=1).strategy())
     def holds(pair):
         loss = finite_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
@@ -126,7 +118,6 @@ def test_proved_bounds_hold_where_all_answers_may_change(mechanism, bound):
 
 @pytest.mark.parametrize(("mechanism", "bound"), MONOTONE, ids=named)
 def test_half_the_noise_is_enough_where_one_answer_changes(mechanism, bound):
-    @quick
     @given(QueryAnswers(4, shortest=1).strategy())
     def holds(pair):
         loss = finite_loss(mechanism.distribution(pair.data), mechanism.distribution(pair.neighbour))
@@ -135,7 +126,6 @@ def test_half_the_noise_is_enough_where_one_answer_changes(mechanism, bound):
     holds()
 
 
-@quick
 @given(QueryAnswers(5, "all", shortest=1).strategy())
 def test_additive_noise_costs_the_change_of_the_query(pair):
     for mechanism in (NoisyHistogram1(0.5), PrefixSum(0.5), LaplaceSum(0.5)):
@@ -144,7 +134,6 @@ def test_additive_noise_costs_the_change_of_the_query(pair):
         assert loss.upper == pytest.approx(change / 2.0, rel=1e-12)
 
 
-@quick
 @given(st.floats(-1e4, 1e4), st.floats(0.01, 100), st.sampled_from(["float32", "float64"]), seeds, st.integers(-40, 40))
 def test_own_outputs_are_always_possible(answer, epsilon, precision, seed, magnitude):
     mechanism, data = NaiveLaplace(epsilon, precision), np.array([answer * 2.0**magnitude])
@@ -153,7 +142,6 @@ def test_own_outputs_are_always_possible(answer, epsilon, precision, seed, magni
     assert mechanism.possible(outputs, data).all()
 
 
-@quick
 @given(st.floats(0.05, 20), st.sampled_from(["float32", "float64"]))
 def test_the_ends_of_the_lattice_are_possible(epsilon, precision):
     """The smallest and the largest uniform numbers, where the windows of ``possible`` are cut off."""

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import NeighbourList
@@ -31,7 +31,6 @@ row_mechanisms = st.one_of(
     st.builds(RandomisedResponse, budgets),
     st.builds(DPRR, budgets, budgets, st.booleans()),
 )
-few = settings(max_examples=60)
 
 
 @st.composite
@@ -42,7 +41,6 @@ def graphs(draw, least=2, most=9):
 
 
 @given(st.one_of(row_mechanisms, st.builds(LocalLaplaceRow, budgets)), lists, st.integers(0, 5), seeds)
-@few
 def test_noisy_lists_are_bits_of_the_same_length(mechanism, data, size, seed):
     outputs = mechanism(data, size, rng=np.random.default_rng(seed))
     assert outputs.dtype == np.int8
@@ -53,7 +51,6 @@ def test_noisy_lists_are_bits_of_the_same_length(mechanism, data, size, seed):
 @given(
     st.sampled_from([EdgeRand, LapGraph, LocalLaplaceGraph, RandomisedResponseGraph]), budgets, graphs(most=6), seeds
 )
-@few
 def test_noisy_graphs_are_bits_of_the_stated_shape(factory, epsilon, graph, seed):
     outputs = factory(epsilon, graph.nodes)(graph.to_matrix(), 3, rng=np.random.default_rng(seed))
     cells = pair_count(graph.nodes) * (2 if factory is RandomisedResponseGraph else 1)
@@ -63,7 +60,6 @@ def test_noisy_graphs_are_bits_of_the_stated_shape(factory, epsilon, graph, seed
 
 
 @given(row_mechanisms, lists)
-@few
 def test_laws_sum_to_one(mechanism, data):
     law = mechanism.distribution(data)
     with precision():
@@ -72,7 +68,6 @@ def test_laws_sum_to_one(mechanism, data):
 
 
 @given(row_mechanisms, lists, st.randoms(use_true_random=False))
-@few
 def test_renaming_the_other_nodes_renames_the_output(mechanism, data, random):
     order = list(range(len(data)))
     random.shuffle(order)
@@ -83,7 +78,6 @@ def test_renaming_the_other_nodes_renames_the_output(mechanism, data, random):
 
 
 @given(st.data(), st.integers(2, 30), budgets, budgets, st.booleans())
-@few
 def test_no_class_of_any_pair_exceeds_the_claim_of_dprr(data, nodes, epsilon1, epsilon2, clip):
     pair = data.draw(NeighbourList(nodes).strategy())
     mechanism = DPRR(epsilon1, epsilon2, clip)
@@ -106,7 +100,6 @@ def test_more_budget_means_less_noise(a, b):
 
 
 @given(st.integers(1, 15), st.integers(0, 15), st.floats(0.05, 3), st.floats(0.05, 3))
-@few
 def test_more_budget_keeps_more_of_a_degree(bits, degree, a, b):
     """The mean sampling rate grows with d, and the loss of any pair of lists with ε₂."""
     assume(degree < bits and a <= b)
@@ -154,7 +147,6 @@ def test_cells_are_numbers_of_edges_and_arcs(graph):
 
 
 @given(graphs(), budgets, seeds)
-@few
 def test_sparse_samplers_return_valid_graphs(graph, epsilon, seed):
     """The constructors of Graph and DirectedGraph check order, range, loops and repetitions."""
     rng = np.random.default_rng(seed)

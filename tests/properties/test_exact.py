@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import AnyValues
@@ -121,7 +121,6 @@ def wrapped(draw):
     return law, balls
 
 
-@settings(max_examples=300)
 @given(wrapped(), wrapped(), levels, st.sampled_from([0.0, 0.01, 0.2]))
 def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, level, delta):
     """The true laws lie in the balls, so whatever is said of the balls must be true of them."""
@@ -136,7 +135,6 @@ def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, 
         assert not holds or abs(truth - (delta or level)) < 1e-9
 
 
-@settings(max_examples=150)
 @given(wrapped(), wrapped())
 def test_the_bounds_of_balls_enclose_the_truth(one, other):
     (p, p_balls), (q, q_balls) = one, other
@@ -189,7 +187,6 @@ def log(x):
     return math.log(x.numerator) - math.log(x.denominator)
 
 
-@settings(max_examples=300)
 @given(skewed(), skewed(), st.sampled_from(FORMULAS), st.booleans(), st.booleans(), levels, st.data())
 def test_floats_never_certify_what_is_false_nor_violate_what_is_true(p, q, formula, near, dropped, level, data):
     """At the true ε, beside it, and anywhere; the laws are near to each other or not, zeros are listed or dropped."""

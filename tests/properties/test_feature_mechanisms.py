@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
@@ -31,7 +31,6 @@ from mechanisms.labels import FeaturesAndLabel, LabelRR
 budgets = st.floats(1e-3, 8.0)
 seeds = st.integers(0, 2**32 - 1)
 units = st.floats(0.0, 1.0)
-few = settings(max_examples=40)
 
 
 def rng_of(seed):
@@ -71,7 +70,6 @@ def graphs(draw, nodes):
 
 
 @given(encoders_and_records(), st.integers(1, 5), seeds)
-@few
 def test_encoded_records_have_m_bits(drawn, size, seed):
     encoder, record = drawn
     sent = encoder(record, size, rng=rng_of(seed))
@@ -82,7 +80,6 @@ def test_encoded_records_have_m_bits(drawn, size, seed):
 
 
 @given(budgets, st.integers(2, 50), seeds, st.data())
-@few
 def test_noisy_labels_are_labels(epsilon, classes, seed, data):
     labels = data.draw(st.lists(st.integers(0, classes - 1), min_size=1, max_size=20))
     released = LabelRR(epsilon, classes).perturb(labels, rng=rng_of(seed))
@@ -92,7 +89,6 @@ def test_noisy_labels_are_labels(epsilon, classes, seed, data):
 
 
 @given(budgets, records(), st.integers(2, 9), st.booleans(), seeds)
-@few
 def test_released_bins_are_bins(epsilon, record, bins, public, seed):
     extractor = LinearExtractor(tuple(map(tuple, np.eye(len(record)))))
     mechanism = RecordFeatureRR(epsilon, extractor, bins)
@@ -104,7 +100,6 @@ def test_released_bins_are_bins(epsilon, record, bins, public, seed):
 
 
 @given(records(), st.floats(0, 1), seeds)
-@few
 def test_shares_are_shares(record, gamma, seed):
     rng = rng_of(seed)
     extractor = LinearExtractor(tuple(map(tuple, rng.normal(size=(5, len(record))))))
@@ -114,7 +109,6 @@ def test_shares_are_shares(record, gamma, seed):
 
 
 @given(graphs(5), budgets, st.sampled_from(["round", "floor", "random"]), seeds)
-@few
 def test_published_neighbours_are_as_many_as_counted(matrix, epsilon, rounding, seed):
     """Never more real ones than there are, nor more of both than the degree and one by rounding."""
     lists = GraphPub(epsilon, 5, np.ones((5, 5)), rounding)(matrix, 3, rng=rng_of(seed)).reshape(3, 5, 4)
@@ -129,7 +123,6 @@ def test_published_neighbours_are_as_many_as_counted(matrix, epsilon, rounding, 
 
 
 @given(encoders_and_records())
-@few
 def test_encoded_laws_sum_to_one_exactly(drawn):
     encoder, record = drawn
     law = encoder.distribution(record)
@@ -138,7 +131,6 @@ def test_encoded_laws_sum_to_one_exactly(drawn):
 
 
 @given(encoders_and_records())
-@few
 def test_estimates_are_unbiased(drawn):
     """Exactly, from the law: the expectation is the record."""
     encoder, record = drawn
@@ -151,7 +143,6 @@ def test_estimates_are_unbiased(drawn):
 
 
 @given(encoders_and_records(2))
-@few
 def test_any_two_records_are_within_the_budget(drawn):
     encoder, first, second = drawn
     loss = finite_loss(encoder.distribution(first), encoder.distribution(second))
@@ -160,7 +151,6 @@ def test_any_two_records_are_within_the_budget(drawn):
 
 
 @given(budgets, budgets, st.integers(2, 5))
-@few
 def test_budgets_of_features_and_label_add_up(features, label, classes):
     mechanism = FeaturesAndLabel(OneBit(features, 2), LabelRR(label, classes))
     ends = (np.array([0.0, 0.0, 0.0]), np.array([1.0, 1.0, classes - 1.0]))
@@ -170,7 +160,6 @@ def test_budgets_of_features_and_label_add_up(features, label, classes):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=4).filter(any), budgets)
-@few
 def test_shared_budgets_sum_to_at_most_epsilon(shares, epsilon):
     assert sum(map(Fraction, FeatureRR(epsilon, tuple(shares), 2).budgets)) <= Fraction(epsilon)
 
@@ -179,7 +168,6 @@ def test_shared_budgets_sum_to_at_most_epsilon(shares, epsilon):
 
 
 @given(budgets, st.floats(1.01, 3))
-@few
 def test_more_budget_means_likelier_truth_and_less_variance(epsilon, factor):
     more = factor * epsilon
     assert LabelRR(more, 3).true > LabelRR(epsilon, 3).true
@@ -189,7 +177,6 @@ def test_more_budget_means_likelier_truth_and_less_variance(epsilon, factor):
 
 
 @given(budgets, st.integers(2, 20), st.integers(2, 12))
-@few
 def test_shares_of_the_record_cost_more_than_epsilon_and_the_safe_budget_does_not(epsilon, features, bins):
     with precision():
         assert worst_loss(epsilon, features, bins) > arb(epsilon)
@@ -201,7 +188,6 @@ def test_shares_of_the_record_cost_more_than_epsilon_and_the_safe_budget_does_no
 
 
 @given(budgets, st.permutations(range(4)), st.integers(0, 3))
-@few
 def test_label_response_treats_all_classes_alike(epsilon, order, label):
     response = LabelRR(epsilon, 4)
     law, moved = response.distribution(label), response.distribution(order[label])
@@ -209,7 +195,6 @@ def test_label_response_treats_all_classes_alike(epsilon, order, label):
 
 
 @given(encoders_and_records(), st.randoms(use_true_random=False))
-@few
 def test_encoder_treats_all_features_alike(drawn, random):
     encoder, record = drawn
     order = list(range(encoder.dimension))
@@ -219,7 +204,6 @@ def test_encoder_treats_all_features_alike(drawn, random):
 
 
 @given(budgets, st.integers(2, 8), st.integers(1, 8))
-@few
 def test_bins_are_treated_alike_from_both_ends(epsilon, bins, place):
     steps = FeatureRR(epsilon, (1.0,), bins).steps[0]
     place = min(place, bins) - 1
@@ -227,7 +211,6 @@ def test_bins_are_treated_alike_from_both_ends(epsilon, bins, place):
 
 
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=3), st.floats(0.5, 4), st.floats(-50, 50))
-@few
 def test_min_max_scaling_forgets_units(values, factor, shift):
     """Affine changes of a feature change nothing: up to rounding, it is scaled to the same numbers."""
     scaled = MinMaxScaled(OneBit(1.0, 1), len(values))
@@ -240,7 +223,6 @@ def test_min_max_scaling_forgets_units(values, factor, shift):
 
 
 @given(st.integers(1, 3), budgets)
-@few
 def test_groups_of_records_add_up(group, epsilon):
     """Replacing k records in public bounds costs kε; in one record of min–max scaling, the whole population's nε."""
     first, second = np.zeros((3, 1)), np.zeros((3, 1))
@@ -252,7 +234,6 @@ def test_groups_of_records_add_up(group, epsilon):
 
 
 @given(records(2, 3), records(2, 3), budgets)
-@few
 def test_a_part_of_the_release_loses_no_more_than_all_of_it(first, second, epsilon):
     size = min(len(first), len(second))
     mechanism = FeatureRR(epsilon, (1.0,) * size, 3)
@@ -266,7 +247,6 @@ def test_a_part_of_the_release_loses_no_more_than_all_of_it(first, second, epsil
 
 
 @given(encoders(), st.floats(1e-6, 1e6), st.booleans(), seeds)
-@few
 def test_what_is_out_of_bounds_is_an_error(encoder, beyond, above, seed):
     record = np.full(encoder.dimension, encoder.low)
     record[-1] = encoder.high + beyond if above else encoder.low - beyond
@@ -275,13 +255,11 @@ def test_what_is_out_of_bounds_is_an_error(encoder, beyond, above, seed):
 
 
 @given(graphs(4), budgets, st.floats(0.1, 2.0))
-@few
 def test_published_pairs_have_a_law_that_sums_to_one(matrix, epsilon, degree):
     assert sum(GraphPubResponse(epsilon, 4, np.ones((4, 4)), degree).distribution(matrix).probabilities) == 1
 
 
 @given(st.floats(1e-4, 20), st.floats(1e-3, 10), st.integers(20, 10_000))
-@few
 def test_rates_are_probabilities_in_order(epsilon, degree, nodes):
     others, real = publishing_rates(epsilon, degree, nodes, np.array([1.0, 3.0, 0.01]))
     assert ((others > 0) & (others <= real) & (real < 1)).all()

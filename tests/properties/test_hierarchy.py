@@ -46,7 +46,6 @@ def counted_anew(tree, layer):
 
 
 @given(graphs(3, 9), SEEDS, st.lists(st.integers(0, 10**6), max_size=30), st.data())
-@settings(max_examples=50)
 def test_a_move_keeps_counts_and_likelihood_up_to_date(matrix, seed, moves, data):
     nodes = len(matrix)
     members = data.draw(st.sets(st.integers(0, nodes - 1)))
@@ -105,7 +104,6 @@ STEPS = st.sampled_from([{}, {"steps": 4}, {"steps": 3, "start": "uniform"}, {"m
 
 
 @given(graphs(), EPSILONS, STEPS, st.randoms())
-@settings(max_examples=25)
 def test_renaming_the_nodes_renames_the_dendrogram(matrix, epsilon, readings, random):
     if readings == {"steps": 4}:
         readings = {"steps": 4, "start": "uniform"}  # a fixed start knows the nodes by name
@@ -122,7 +120,6 @@ def test_renaming_the_nodes_renames_the_dendrogram(matrix, epsilon, readings, ra
 
 
 @given(graphs(), EPSILONS, st.data())
-@settings(max_examples=25)
 def test_k_edges_lose_at_most_k_epsilon_at_the_stationary_law(matrix, epsilon, data):
     other = matrix.copy()
     nodes = len(matrix)
@@ -148,7 +145,6 @@ def test_counts_of_one_dendrogram_lose_more_with_a_larger_budget(one, two, pair)
 
 
 @given(graphs(2, 8), EPSILONS, EPSILONS, st.sampled_from(DRAWS), st.integers(0, 9), st.booleans(), SEEDS)
-@settings(max_examples=40)
 def test_released_graphs_are_bits(matrix, epsilon1, epsilon2, draws, steps, pooled, seed):
     mechanism = PrivHRG(epsilon1, epsilon2, len(matrix), steps=steps, draws=draws, **({} if pooled else NEVER))
     outputs = mechanism(matrix, 3, rng=np.random.default_rng(seed))
@@ -158,7 +154,6 @@ def test_released_graphs_are_bits(matrix, epsilon1, epsilon2, draws, steps, pool
 
 
 @given(graphs(), EPSILONS, STEPS)
-@settings(max_examples=25)
 def test_laws_sum_to_one(matrix, epsilon, readings):
     nodes = len(matrix)
     for mechanism in (DendrogramStep(epsilon, nodes, **readings), PrivHRG(epsilon, 1.0, nodes, **readings, **NEVER)):

@@ -91,7 +91,6 @@ def some_law(random, most=4):
     return Law(random.normal(size=count) * 3 if random.random() < 0.7 else np.full(count, np.inf), random.random(count))
 
 
-@settings(max_examples=60)
 @given(levels, deltas, st.lists(odds, min_size=4, max_size=4), st.integers(0, 10**6))
 def test_no_bet_gains_on_the_extreme_pair_of_an_approximate_claim(epsilon, delta, forecasts, seed):
     """Any forecast for each of the four outputs, whatever is expected, by every way of betting and for leaders."""
@@ -232,7 +231,6 @@ def test_levels_below_the_claim_are_true_levels_too(delta, seed):
         assert (expected[grid >= truth] <= 1 + 1e-9).all()
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from([PureDP(0.5), PureDP(3.0)]),
     st.lists(st.tuples(odds, st.integers(0, 1)), min_size=2, max_size=30),
@@ -248,7 +246,6 @@ def test_splitting_a_batch_of_a_pure_claim_changes_nothing(claim, calls, cut):
     assert parts.log_wealth == pytest.approx(whole.log_wealth, abs=1e-9)
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from([PureDP(0.5), ApproxDP(1.0, 0.05), GaussianDP(0.8)]),
     st.lists(st.tuples(odds, st.integers(0, 1)), min_size=1, max_size=60),

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
@@ -23,7 +23,6 @@ from mechanisms.numeric import (
 )
 from mechanisms.rounding import GRID, on_grid, places
 
-few = settings(max_examples=60)
 budgets = st.floats(1e-6, 30.0)
 numbers = st.one_of(st.floats(-1, 1), st.sampled_from([-1.0, 0.0, 1.0]))
 seeds = st.integers(0, 2**32 - 1)
@@ -38,7 +37,6 @@ def largest_output(mechanism):
 
 
 @given(bounded, budgets, st.lists(numbers, min_size=1, max_size=20), seeds)
-@few
 def test_outputs_stay_in_their_range(kind, epsilon, values, seed):
     mechanism = kind(epsilon)
     outputs = mechanism.perturb(values, rng=np.random.default_rng(seed))
@@ -50,7 +48,6 @@ def test_outputs_stay_in_their_range(kind, epsilon, values, seed):
 
 
 @given(bounded, budgets, numbers, numbers)
-@few
 def test_no_two_numbers_lose_more_than_epsilon(kind, epsilon, x, other):
     """Of the exact laws with the deployed doubles, certainly."""
     mechanism = kind(epsilon)
@@ -58,7 +55,6 @@ def test_no_two_numbers_lose_more_than_epsilon(kind, epsilon, x, other):
 
 
 @given(bounded, budgets, numbers)
-@few
 def test_the_opposite_number_has_the_opposite_law(kind, epsilon, x):
     mechanism = kind(epsilon)
     law, mirrored = mechanism.distribution(x), mechanism.distribution(-x)
@@ -73,21 +69,18 @@ def test_the_opposite_number_has_the_opposite_law(kind, epsilon, x):
 
 
 @given(bounded, budgets, numbers)
-@few
 def test_log_probabilities_of_outputs_are_finite(kind, epsilon, x):
     mechanism = kind(epsilon)
     assert np.isfinite(mechanism.log_prob(mechanism(x, 30, rng=np.random.default_rng(0)), x)).all()
 
 
 @given(kinds, st.floats(0.01, 8), st.floats(1.01, 3))
-@few
 def test_more_budget_means_less_variance(kind, epsilon, factor):
     """At the worst input."""
     assert kind(factor * epsilon).largest_variance < kind(epsilon).largest_variance
 
 
 @given(finite, st.floats(0.01, 4), st.lists(numbers, min_size=1, max_size=3), st.data())
-@few
 def test_features_that_agree_cost_nothing(kind, epsilon, record, data):
     """Group privacy within a record: two that differ in j of d features lose at most jε/d."""
     d = len(record)
@@ -99,7 +92,6 @@ def test_features_that_agree_cost_nothing(kind, epsilon, record, data):
 
 
 @given(finite, st.floats(0.01, 4), st.lists(numbers, min_size=1, max_size=3), st.data())
-@few
 def test_renaming_the_features_renames_the_output(kind, epsilon, record, data):
     d = len(record)
     order = data.draw(st.permutations(range(d)))
@@ -110,7 +102,6 @@ def test_renaming_the_features_renames_the_output(kind, epsilon, record, data):
 
 
 @given(kinds, st.floats(1e-3, 50), st.integers(1, 40), st.data())
-@few
 def test_split_budgets_sum_to_at_most_the_whole(kind, epsilon, dimension, data):
     vector = NumericVector(kind, epsilon, dimension, data.draw(st.integers(1, dimension)))
     assert Fraction(vector.one.epsilon) * vector.chosen <= Fraction(epsilon)
@@ -118,7 +109,6 @@ def test_split_budgets_sum_to_at_most_the_whole(kind, epsilon, dimension, data):
 
 
 @given(kinds, st.integers(1, 6), st.data(), seeds)
-@few
 def test_sampled_features_are_as_many_as_asked(kind, dimension, data, seed):
     vector = NumericVector(kind, 3.0, dimension, data.draw(st.integers(1, dimension)))
     record = np.array(data.draw(st.lists(numbers, min_size=dimension, max_size=dimension)))
@@ -131,7 +121,6 @@ def test_sampled_features_are_as_many_as_asked(kind, dimension, data, seed):
 @given(
     kinds, st.one_of(st.floats(1, 1e300, exclude_min=True), st.floats(-1e300, -1, exclude_max=True), st.just(np.nan))
 )
-@few
 def test_what_is_outside_the_domain_is_an_error(kind, value):
     """Never clipped in silence: the loss of an input outside would be larger than claimed."""
     for mechanism, values in (
@@ -144,7 +133,6 @@ def test_what_is_outside_the_domain_is_an_error(kind, value):
 
 
 @given(st.floats(1e-6, 60), st.fractions(Fraction(1, 1000), 1000, max_denominator=1000), st.integers(2, GRID))
-@few
 def test_places_grow_with_the_budget(epsilon, odds, total):
     m = places(epsilon, odds=odds, total=total)
     assert 0 <= m < total

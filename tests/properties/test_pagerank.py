@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -24,7 +24,6 @@ from mechanisms.pagerank import (
     share_of_row,
 )
 
-few = settings(max_examples=40)
 budgets = st.floats(1e-3, 8.0)
 alphas = st.floats(0.05, 0.9)
 seeds = st.integers(0, 2**32 - 1)
@@ -45,7 +44,6 @@ entries = st.lists(st.sampled_from((0.0, CLIP / 3, CLIP)), min_size=2, max_size=
 
 
 @given(graphs(), alphas, st.floats(1e-6, 0.3))
-@few
 def test_rows_are_optimal_local_and_below_the_exact_ones(graph, alpha, rho):
     everybody, degrees = range(len(graph)), graph.sum(axis=1)
     rows = ista(graph, everybody, alpha=alpha, rho=rho, tolerance=1e-4)
@@ -59,7 +57,6 @@ def test_rows_are_optimal_local_and_below_the_exact_ones(graph, alpha, rho):
 
 
 @given(graphs(), st.data())
-@few
 def test_relabelling_nodes_relabels_rows(graph, data):
     order = np.array(data.draw(st.permutations(range(len(graph)))))
     rows, renamed = ista(graph, order), ista(graph[np.ix_(order, order)], range(len(graph)))
@@ -67,7 +64,6 @@ def test_relabelling_nodes_relabels_rows(graph, data):
 
 
 @given(graphs())
-@few
 def test_rows_do_not_depend_on_form_or_on_other_rows(graph):
     everybody = range(len(graph))
     rows = ista(graph, everybody)
@@ -77,7 +73,6 @@ def test_rows_do_not_depend_on_form_or_on_other_rows(graph):
 
 
 @given(graphs(), st.floats(1e-5, 0.1), st.floats(1.5, 10))
-@few
 def test_more_regularisation_gives_smaller_rows(graph, rho, times):
     everybody = range(len(graph))
     small, large = (ista(graph, everybody, rho=r, tolerance=1e-9) for r in (rho * times, rho))
@@ -85,7 +80,6 @@ def test_more_regularisation_gives_smaller_rows(graph, rho, times):
 
 
 @given(entries, st.integers(1, 4), budgets, st.booleans())
-@few
 def test_laws_sum_to_one_and_prefer_larger_entries(row, k, epsilon, ordered):
     k = min(k, len(row) - 1)
     law = DPApprEM(epsilon, k, GivenRows(len(row)), ordered=ordered).distribution(row)
@@ -97,7 +91,6 @@ def test_laws_sum_to_one_and_prefer_larger_entries(row, k, epsilon, ordered):
 
 
 @given(entries, st.data(), budgets)
-@few
 def test_any_entries_keep_corollary_1(row, data, epsilon):
     """For any change of all entries, at δ too small for anything but the first term: 2Kε."""
     k = data.draw(st.integers(1, len(row)))
@@ -108,7 +101,6 @@ def test_any_entries_keep_corollary_1(row, data, epsilon):
 
 
 @given(entries, st.data(), st.floats(0.1, 3.0))
-@few
 def test_the_order_costs_no_less_than_the_set(row, data, epsilon):
     """The set is post-processing of the order."""
     k = data.draw(st.integers(1, len(row)))
@@ -121,7 +113,6 @@ def test_the_order_costs_no_less_than_the_set(row, data, epsilon):
 
 
 @given(budgets, st.integers(1, 100), st.floats(1e-9, 0.1))
-@few
 def test_budgets_are_monotone_and_invert(epsilon, k, delta):
     assert row_epsilon(epsilon, k, delta) <= row_epsilon(1.1 * epsilon, k, delta)
     assert row_epsilon(epsilon, k, delta) <= row_epsilon(epsilon, k + 1, delta)
@@ -133,7 +124,6 @@ def test_budgets_are_monotone_and_invert(epsilon, k, delta):
 
 
 @given(Nodes(6).strategy(), alphas)
-@few
 def test_clipped_rows_are_at_most_as_far_apart_as_declared(pair, alpha):
     rows = PublicRows(6, (0, 3), alpha)
     gaussian, selection = NoisyRows(1.0, 0.1, rows, apart=math.sqrt(2)), DPApprEM(1.0, 1, rows)
@@ -146,7 +136,6 @@ def test_clipped_rows_are_at_most_as_far_apart_as_declared(pair, alpha):
 
 
 @given(Nodes(5, "removed", loops=True).strategy(), st.integers(1, 3), st.integers(1, 4), seeds)
-@few
 def test_releases_name_candidates_only(pair, count, k, seed):
     rng = np.random.default_rng(seed)
     there = np.append(np.diagonal(pair.data) == 1, True)  # −1, nobody, is last
@@ -162,7 +151,6 @@ def test_releases_name_candidates_only(pair, count, k, seed):
 
 
 @given(graphs(), st.integers(1, 8), seeds)
-@few
 def test_gaussian_releases_are_indices_and_values(graph, k, seed):
     k = min(k, len(graph))
     mechanism = DPApprGM(NoisyRows(1.0, 0.1, PublicRows(len(graph), (0,))), k)

@@ -2,17 +2,15 @@
 
 import math
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.adjacency.search import maximise, smallest
 
 TOP = 10**6
-around = settings(max_examples=25)
 seeds = st.integers(0, 2**63 - 1)
 
 
-@around
 @given(st.integers(0, TOP), seeds, st.integers(1, 80))
 def test_what_is_returned_was_scored_and_comes_best_first(peak, seed, examples):
     asked = []
@@ -28,7 +26,6 @@ def test_what_is_returned_was_scored_and_comes_best_first(peak, seed, examples):
     assert found == maximise(st.integers(0, TOP), score, examples=examples, seed=seed)
 
 
-@around
 @given(st.integers(0, TOP), seeds)
 def test_a_threshold_is_found_exactly(threshold, seed):
     """In the strategy's order the simplest number above a threshold is the threshold; nine tenths are met at once."""
@@ -36,7 +33,6 @@ def test_a_threshold_is_found_exactly(threshold, seed):
     assert found == math.ceil(0.9 * threshold)
 
 
-@around
 @given(st.sets(st.integers(0, 50)), seeds, st.integers(1, 80))
 def test_what_is_returned_holds(wanted, seed, examples):
     asked = []

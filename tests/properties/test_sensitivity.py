@@ -9,8 +9,6 @@ from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 
-around = settings(max_examples=25)
-
 
 class Linear:
     """The matrix times the bits: one bit changes it by one column, so its sensitivity is the largest column norm."""
@@ -38,7 +36,6 @@ def look(matrix, sensitivity, norm, *, examples, root=0):
     )
 
 
-@around
 @given(matrices, st.sampled_from([("l1", 1), ("l2", 2), ("linf", np.inf)]), st.integers(1, 30))
 def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
     name, order = norm
@@ -53,7 +50,7 @@ def test_all_pairs_show_the_largest_column(matrix, norm, sensitivity):
 wide = st.lists(st.lists(st.integers(-9, 9), min_size=12, max_size=12), min_size=1, max_size=3)
 
 
-@settings(around, max_examples=10)
+@settings(max_examples=10)
 @given(wide, st.integers(1, 30), st.integers(0, 2**32))
 def test_a_search_shows_nothing_that_is_not_there(matrix, sensitivity, root):
     """The 24,576 pairs are too many to compare; what a search shows of them is one of the columns."""

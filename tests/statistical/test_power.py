@@ -107,10 +107,10 @@ PLANTED = {
 
 @pytest.mark.parametrize(("mechanism", "claim", "white", "black"), PLANTED.values(), ids=PLANTED)
 def test_planted_violations_are_found(mechanism, claim, white, black, repeats):
-    games = repeats(61, least=21)
+    games = repeats(61, least=15)
     median = median_calls(mechanism, claim, default_forecasters(mechanism), most=10 * white, games=games)
     assert median <= bar(white, repeats), f"median {median} calls for {mechanism.name} against {claim}"
-    median = median_calls(mechanism, claim, [ViewExperts()], most=10 * black, games=repeats(31, least=9))
+    median = median_calls(mechanism, claim, [ViewExperts()], most=10 * black, games=repeats(31, least=5))
     assert median <= bar(black, repeats), f"median {median} calls for {mechanism.name}, law hidden, against {claim}"
     # What learning costs: a black box takes at most five times the calls of the true posterior alone.
     posterior = median_calls(mechanism, claim, [LikelihoodRatio()], most=10 * white, games=games)

@@ -102,7 +102,7 @@ def compared(then, now):
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_an_unchanged_audit_is_never_worse(name, repeats):
-    results = [ran(name, seed) for seed in range(repeats(20, least=3))]
+    results = [ran(name, seed) for seed in range(repeats(20, least=2))]
     found = [difference for pair in permutations(results, 2) for difference in compared(*pair)]
     kinds = Counter(difference.kind for difference in found)
     assert not set(kinds) & {*FINDINGS, *REGRESSIONS, Kind.CRASHED}, kinds

@@ -5,8 +5,10 @@ A command that runs no audit imports nothing else of what audits need.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from auditdp.auditing.collection import collect
@@ -57,12 +59,16 @@ def _listed(item: Declared, overrides: Mapping[str, str]) -> Listed:
 
 def _sources(root: Path) -> set[str]:
     """Return the files of every imported module under the working folder, hidden folders aside."""
-    files = {Path(f).resolve() for m in list(sys.modules.values()) if (f := getattr(m, "__file__", None))}
-    return {
-        str(f)
-        for f in files
-        if f.is_relative_to(root) and not any(p.startswith(".") for p in f.relative_to(root).parts)
-    }
+    folder = lru_cache(os.path.realpath)  # thousands of modules lie in a few hundred folders
+    inside = os.path.join(root, "")
+    found = set()
+    for module in list(sys.modules.values()):
+        if file := getattr(module, "__file__", None):
+            path = os.path.join(folder(os.path.dirname(file)), os.path.basename(file))
+            path = os.path.realpath(path) if os.path.islink(path) else path
+            if path.startswith(inside) and f"{os.sep}." not in path[len(inside) - 1 :]:
+                found.add(path)
+    return found
 
 
 def printable(text: str) -> str:

@@ -62,16 +62,20 @@ def host(connection: Connection, path: Path, overrides: dict[str, str], folder: 
 
 def _serve(connection: Connection, folder: Path) -> None:
     running: list[Child] = []
+    missing: set[str] = set()  # imported before the next audit is forked, if there is one
     try:
         while True:
             wait([connection, *(child.receiver for child in running)], TICK if running else None)
             if connection.poll():
-                running.append(_start(pickle.loads(connection.recv_bytes()), connection, folder))
+                work = pickle.loads(connection.recv_bytes())
+                _import(sorted(missing))
+                missing.clear()
+                running.append(_start(work, connection, folder))
             for child in list(running):
                 if (answer := child.answer()) is not None:
                     running.remove(child)
                     connection.send_bytes(ANSWER.dump_json(answer))
-                    _import(answer.libraries)
+                    missing.update(answer.libraries)
     except (EOFError, OSError):  # the run has ended, one way or the other
         for child in running:
             child.end()

@@ -26,7 +26,6 @@ def next_decimal(value, steps):
     return float(f"{mantissa}e{exponent - 4}")
 
 
-@settings(deadline=None, max_examples=50)
 @given(targets)
 def test_the_least_noise_of_the_gaussian(target):
     epsilon, delta = target

@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import find, given
 from hypothesis import strategies as st
 
 from auditdp.adjacency import (
@@ -326,7 +326,6 @@ def test_only_edges_among_the_named_nodes_change():
         assert np.argwhere(np.triu(pair.data != pair.neighbour)).tolist() == [[0, 2]]
     assert len(adjacency.exhaustive()) == 2**5
 
-    @settings(max_examples=50)
     @given(adjacency.strategy())
     def generated(pair):
         adjacency.check(pair)

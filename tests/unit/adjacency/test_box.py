@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from auditdp import Box, Pair
 from auditdp.adjacency.search import smallest
@@ -16,7 +16,6 @@ def test_listed_and_generated_pairs_belong(box):
     for listed in box.pairs():
         box.check(listed)
 
-    @settings(max_examples=80)
     @given(box.strategy())
     def generated(pair):
         box.check(pair)

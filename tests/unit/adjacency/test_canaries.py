@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from auditdp import Canaries, Pair
 from auditdp.errors import AdjacencyError
@@ -13,7 +13,6 @@ def test_listed_enumerated_and_generated_pairs_belong(canaries):
     for pair in [*canaries.pairs(), *canaries.exhaustive()]:
         canaries.check(pair)
 
-    @settings(max_examples=60)
     @given(canaries.strategy())
     def generated(pair):
         canaries.check(pair)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from auditdp import Pair, Records, Rows
 from auditdp.adjacency import Entries
@@ -22,7 +22,6 @@ def test_listed_enumerated_and_generated_pairs_belong(records):
     for pair in [*records.pairs(), *records.exhaustive()]:
         records.check(pair)
 
-    @settings(max_examples=60)
     @given(records.strategy())
     def generated(pair):
         records.check(pair)

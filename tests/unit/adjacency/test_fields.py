@@ -4,7 +4,7 @@ import dataclasses
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import Fields, Pair
@@ -35,7 +35,6 @@ def test_every_pair_is_one_of_neighbours(change, into):
         fields.check(pair)
         assert isinstance(pair.data, into)
 
-    @settings(max_examples=25, deadline=None, database=None)
     @given(fields.strategy() | fields.wide())
     def generated(pair):
         fields.check(pair)

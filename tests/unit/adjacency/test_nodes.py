@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import find, given
 
 from auditdp import Nodes, Pair
 from auditdp.errors import AdjacencyError
@@ -100,7 +100,6 @@ def test_exhaustive_says_none_where_it_cannot_list_all(adjacency):
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=lambda a: a.name)
 def test_generated_pairs_are_neighbours(adjacency):
-    @settings(max_examples=50)
     @given(adjacency.strategy())
     def generated(pair):
         adjacency.check(pair)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import Pair, Rows
@@ -56,7 +56,6 @@ def test_what_is_listed_and_what_breaks_code_are_different_neighbours(rows):
 
 @pytest.mark.parametrize("rows", EVERY, ids=lambda rows: rows.name)
 def test_what_is_generated_are_neighbours(rows):
-    @settings(max_examples=25, deadline=None, database=None)
     @given(rows.strategy() | rows.wide())
     def generated(pair):
         rows.check(pair)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import assert_private
@@ -80,7 +80,6 @@ WHOLE = Rows(DIGITS, "add/remove", least=1, most=6)
 SIZED = OfSize(WHOLE, 2)
 
 
-@settings(max_examples=40)
 @given(st.one_of(SIZED.strategy(), SIZED.wide()))
 def test_generated_pairs_are_of_that_size(pair):
     SIZED.check(pair)

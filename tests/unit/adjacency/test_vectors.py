@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import find, given
 from hypothesis import strategies as st
 
 from auditdp import Pair, QueryAnswers
@@ -53,7 +53,6 @@ def test_listed_and_generated_pairs_belong(adjacency):
     for listed in [*adjacency.pairs(), *(adjacency.exhaustive() or [])]:
         adjacency.check(listed)
 
-    @settings(max_examples=60)
     @given(adjacency.strategy())
     def generated(drawn):
         adjacency.check(drawn)
@@ -91,7 +90,6 @@ def test_every_neighbour_of_small_counts_is_enumerated_once():
     assert QueryAnswers(12, "all", largest=5).exhaustive() is None
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 3), st.integers(1, 3), st.sampled_from(["one", "all"]), st.data())
 def test_enumeration_holds_every_generated_pair(length, largest, change, data):
     adjacency = QueryAnswers(length, change, largest=largest)

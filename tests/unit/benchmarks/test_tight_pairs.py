@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chisquare
 
 from auditdp.claims.dominating import DominatingPair
-from benchmarks.alarms import NULLS
+from benchmarks.tight_nulls import NULLS
 from benchmarks.tight_pairs import PAIRS, TightPairs
 
 CHANNELS = [null for name, null in NULLS.items() if name.startswith("tight channels")]

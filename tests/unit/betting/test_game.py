@@ -187,7 +187,7 @@ def test_leaders_follow_who_has_won_most_on_this_pair_lately(monkeypatch):
 def test_the_seed_determines_everything(mechanism, claim):
     def record(seed):
         game = new_game(mechanism, claim, seed=seed, levels=True, pairs=[Pair(1, 0, str(k)) for k in range(3)])
-        game.play(400, alpha=0.05)
+        game.play(150, alpha=0.05)
         return game.path, game.wealth.lower_bound(0.05), [table.calls for table in game.tables], game.best_forecaster
 
     assert record(0) == record(0)
@@ -389,7 +389,7 @@ CLAIMS = [PureDP(1.0), PureDP(1e-6), PureDP(300.0), ApproxDP(1.0, 0.01), ApproxD
 def test_whatever_outputs_are_made_of_a_true_claim_stands(kind):
     """Their laws do not depend on the input, so every claim is true; each refutes with probability at most 1e-6."""
     for claim, calls in itertools.product(
-        [PureDP(0.5), ApproxDP(0.5, 0.01)], [1, 9, 150] if kind == "long" else [1, 9, 1_300]
+        [PureDP(0.5), ApproxDP(0.5, 0.01)], [1, 9, 150] if kind == "long" else [1, 9, 400]
     ):
         found = play_game(WEIRD[kind], claim, AnyValues((0, 1)), alpha=1e-6, calls=calls, streams=streams())
         assert found.verdict is Verdict.NOT_REFUTED
@@ -403,7 +403,7 @@ def test_whatever_is_claimed_a_coin_does_not_refute_it(claim):
         lambda data, size, *, rng: rng.random(size) < 0.5,
         lambda data, size, *, rng: rng.normal(size=size),
     ):
-        found = play_game(mechanism, claim, AnyValues((0, 1)), alpha=1e-6, calls=400, streams=streams())
+        found = play_game(mechanism, claim, AnyValues((0, 1)), alpha=1e-6, calls=200, streams=streams())
         assert found.verdict is Verdict.NOT_REFUTED
         assert not math.isnan(found.log_e_value)
 

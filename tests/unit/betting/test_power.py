@@ -110,7 +110,7 @@ def rare(claim, share, *, alone):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("alone", [True, False])
-@pytest.mark.parametrize(("epsilon", "calls"), [(1.0, 5_000), (0.5, 20_000)])
+@pytest.mark.parametrize(("epsilon", "calls"), [(1.0, 5_000)])
 def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(epsilon, calls, alone, repeats):
     """By a black box; a third as rare ones are not. α = 1e-6 for each assertion."""
     claim, games = PureDP(epsilon), repeats(400, least=30)

@@ -143,8 +143,8 @@ def test_cells_of_counts_only_ever_raise_the_p_value(monkeypatch):
 
 
 def test_large_counts_reach_the_asymptotic_bound():
-    """At 100,000 an arm the signed root is normal: the bound is ln(p/q) less 1.645 standard errors."""
-    n, p, q = 100_000, 0.6, 0.25
+    """At 20,000 an arm the signed root is normal: the bound is ln(p/q) less 1.645 standard errors."""
+    n, p, q = 20_000, 0.6, 0.25
     found = from_counts(int(p * n), n, int(q * n), n)
     error = math.sqrt((1 - p) / p / n + (1 - q) / q / n)
     assert found.lower == pytest.approx(math.log(p / q) - norm.isf(0.05) * error, abs=0.15 * error)
@@ -403,14 +403,14 @@ def test_outputs_of_one_law_give_no_bound():
 def test_bets_see_a_whole_curve_that_no_single_event_shows():
     """Three numbers that each say a little: together they are 1-GDP, and the claim of .5 is refuted."""
     rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(1_500, 3)) + 3**-0.5, rng.normal(size=(1_500, 3))
+    first, second = rng.normal(size=(600, 3)) + 3**-0.5, rng.normal(size=(600, 3))
     bound = from_outputs(first, second, parameter="mu", claim=0.5)
-    assert (bound.method, bound.n) == ("bets", 3_000)
+    assert (bound.method, bound.n) == ("bets", 1_200)
     assert bound.refuted
     assert 0.5 <= bound.lower < 1.0
-    assert bound == from_outputs(first, second, parameter="mu", claim=0.5)
-    assert from_outputs(first, second, parameter="mu", claim=1.0).lower < 1.0
-    assert not from_outputs(first, second, parameter="mu", claim=1.0).refuted
+    true = from_outputs(first, second, parameter="mu", claim=1.0)
+    assert true.lower < 1.0
+    assert not true.refuted
     assert from_outputs(first, second, parameter="mu").p_value is None
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
@@ -82,7 +82,6 @@ def test_statements_that_promise_nothing_reveal_everything():
         assert (pair.p.tolist(), pair.q.tolist()) == ([0.0, 1.0], [1.0, 0.0])
 
 
-@settings(max_examples=150)
 @given(curve_points)
 @example([(0.0, 0.3), (1.0, 0.3), (1.0, 0.2), (3.0, 0.0)])
 @example([(12.0, 0.0), (0.0, 0.95)])
@@ -97,7 +96,6 @@ def test_the_roc_is_the_lower_envelope(statements):
     assert roc(pair, grid) == pytest.approx(np.minimum(envelope(statements, grid), 1.0), abs=1e-9)
 
 
-@settings(max_examples=100)
 @given(curve_points)
 def test_the_pair_satisfies_every_statement_and_attains_those_that_no_others_imply(statements):
     pair = pair_of(*statements)
@@ -110,7 +108,6 @@ def test_the_pair_satisfies_every_statement_and_attains_those_that_no_others_imp
             assert pair.hockey_stick(epsilon) <= alone + 1e-12 * math.exp(epsilon)
 
 
-@settings(max_examples=60)
 @given(curve_points, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_lines_are_the_envelope_too(statements, a, b):
     bounds = lines(np.array(statements))

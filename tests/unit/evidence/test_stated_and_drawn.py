@@ -146,12 +146,10 @@ def test_code_that_draws_from_its_law_follows_it_and_its_likelihood_ratio_takes_
     assert not [notice for notice in game.details.notices if "law" in notice]
 
 
-@CASES
 @OUTPUTS
-def test_code_that_draws_from_another_law_is_found(drawn, stated, vectorised):
-    if vectorised and isinstance(drawn[0], Exception):
-        pytest.skip("outputs of one call raise together")
-    found = counted(mechanism(drawn, stated, vectorised, moved=0.7), 1, calls=6_000)
+def test_code_that_draws_from_another_law_is_found(drawn, stated):
+    raised = isinstance(drawn[0], Exception)  # and outputs of one call raise together
+    found = counted(mechanism(drawn, stated, not raised, moved=0.7), 1, calls=6_000)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "does not draw from the law" in found.statement
 

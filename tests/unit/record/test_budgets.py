@@ -172,7 +172,7 @@ def test_a_stated_law_needs_fewer_calls_for_a_level():
 @pytest.mark.statistical
 def test_the_fault_is_found_nine_times_in_ten_by_games_that_were_given_its_calls(repeats):
     """Randomised response at 1.5 times the claim, in any of two pairs. α = 1e-6."""
-    games, found = repeats(150), 0
+    games, found = repeats(150, least=20), 0
     for k in range(games):
         settings = Settings(0.05, 1, k, find=Fault("level", 1.5))
         pairs = [Pair(1, 0), Pair(0, 1)]

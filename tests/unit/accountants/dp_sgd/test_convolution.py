@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from flint import arb, arb_poly
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.accountants.base import AccountantError
@@ -21,7 +21,6 @@ def in_balls(masses, times):
         return list(power)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     weights=st.lists(st.floats(0, 1) | st.just(0.0) | st.floats(1e-12, 1e-9), min_size=1, max_size=40),
     times=st.integers(1, 200),

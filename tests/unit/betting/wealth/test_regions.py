@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.betting.wealth.regions import ROUNDING, Region
@@ -93,7 +93,6 @@ def test_a_gain_that_is_lost_in_rounding_is_no_bet(epsilon):
     assert on_zeros[1] == (0.0 if gained == 1.0 else math.log(0.5))
 
 
-@settings(max_examples=150)
 @given(seeds, st.integers(1, 5), st.integers(1, 6))
 def test_no_post_processing_of_what_a_claim_allows_gains(seed, outputs, count):
     """Any channel from z to a few outputs, and any factor of the region at each: at most the price."""
@@ -106,7 +105,6 @@ def test_no_post_processing_of_what_a_claim_allows_gains(seed, outputs, count):
         assert expected_factor(pair, channel, bets) <= price * (1 + 1e-9)
 
 
-@settings(max_examples=100)
 @given(seeds, st.integers(1, 6))
 def test_the_price_is_the_smallest_that_is_valid(seed, count):
     """Whoever is told z and takes the best factor there attains it, so that .999 of it is too little."""

@@ -60,7 +60,7 @@ HONEST = {
 
 @pytest.mark.parametrize("mechanism", HONEST.values(), ids=HONEST)
 def test_independent_outputs_pass(mechanism):
-    for seed in range(40):
+    for seed in range(20):
         assert told(mechanism, seed) == ""
 
 
@@ -311,7 +311,7 @@ REMEMBERING = {
 @pytest.mark.parametrize("make", REMEMBERING.values(), ids=REMEMBERING)
 def test_calls_that_depend_on_earlier_calls_decide_nothing(make):
     """All of these were VIOLATED, "confirmed on fresh calls", or printed a bound above the truth."""
-    found = check(make(), PureDP(1.0), [(0.0, 1.0)], calls=2_000)
+    found = check(make(), PureDP(1.0), [(0.0, 1.0)], calls=800)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.epsilon_lower is None
     assert "Wrap it so that every call starts afresh" in found.summary
@@ -329,7 +329,7 @@ BEFORE_ALL_CALLS = {
 
 @pytest.mark.parametrize("mechanism", BEFORE_ALL_CALLS.values(), ids=BEFORE_ALL_CALLS)
 def test_a_mechanism_of_one_output_is_refuted_and_said_to_be_one(mechanism):
-    found = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=2_000)
+    found = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=800)
     assert found.verdict is Verdict.VIOLATED
     assert "cannot be told from one without noise" in found.summary
 
@@ -355,7 +355,7 @@ HONEST_FINDINGS = {
 
 @pytest.mark.parametrize("mechanism", HONEST_FINDINGS.values(), ids=HONEST_FINDINGS)
 def test_findings_of_independent_calls_stand(mechanism):
-    found = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=2_000, seed=3)
+    found = check(mechanism, PureDP(1.0), [(0.0, 1.0)], calls=1_000, seed=3)
     assert found.verdict is Verdict.VIOLATED
     assert "cannot be told" not in found.summary
     assert not any("process of its own" in text for text in found.evidence[0].assumptions)
@@ -365,7 +365,7 @@ def test_findings_of_independent_calls_stand(mechanism):
 def test_promises_are_not_judged_by_calls_that_depend(promise):
     for make in (lambda: Memo().one_row, lambda: unseeded(Memo().elsewhere)):
         audit = Audit(make(), promise, inputs={"one": [1.0]})
-        found = run_audit(audit, Settings(alpha=0.05, calls=4_000, root_seed=1))
+        found = run_audit(audit, Settings(alpha=0.05, calls=1_000, root_seed=1))
         assert found.verdict is Verdict.INCONCLUSIVE
         assert found.counterexample is None
 

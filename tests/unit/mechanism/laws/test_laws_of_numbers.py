@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -75,7 +75,6 @@ def test_steps_are_compared_on_the_common_refinement():
 steps = st.lists(st.integers(1, 9), min_size=3, max_size=3)
 
 
-@settings(max_examples=60)
 @given(steps, steps, st.floats(0, 2))
 def test_delta_of_step_laws_is_the_integral_of_the_excess(first, second, epsilon):
     p, q = (StepLaw([0, 1, 2, 3], [Fraction(w, sum(weights)) for w in weights]) for weights in (first, second))
