@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app, budget_option
+from auditdp.cli.common import (
+    DEFAULT_LOG,
+    Data,
+    Keyword,
+    LogPath,
+    Paths,
+    Profile,
+    Reports,
+    app,
+    budget_option,
+    settings,
+)
 from auditdp.report.targets import FORMATS
 
 
@@ -102,6 +113,10 @@ def run(
     ] = False,
 ) -> None:
     """Collect audits, run them, and report what was found."""
+    from auditdp.runner.processes.starting import start_early
+
+    if executor is Executor.processes:
+        start_early(paths or settings(profile).paths)
     from auditdp.cli.run.asked import Asked
     from auditdp.cli.run.running import carry_out
 

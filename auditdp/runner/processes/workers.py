@@ -9,43 +9,33 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.forkserver as forkserver
-import multiprocessing.util
 import os
 import pickle
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Self
 
 from auditdp.errors import StoppedError
 from auditdp.record.results import RESULT, AuditResult, Verdict
 from auditdp.runner.plan import COLLECTED, Collected, Task
-from auditdp.runner.processes import forkserver as nursery
 from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Answer, Child, Work, how_it_ended
 from auditdp.runner.processes.entry import open_host, work_alone
+from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_nursery, temporary_folder
 
 CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
 """Seconds that the import of an audit file may take."""
 KEPT = 64
 """Processes of audit files that wait for their audits at a time; beyond, a file is imported again for them."""
-MANY = 3
-"""From so many audit files on, what most audits need is imported before any is forked, and not once for each file."""
-NEEDED = ["sklearn.ensemble", "sklearn.linear_model"]
-AUDITING = ("auditdp.runner.processes.jobs",)
-"""What every audit needs, which is imported before any file; a command that only collects goes without."""
-LONGEST_FOLDER = 72
-"""Bytes of a folder's name in which sockets can have names: the kernel takes 107, and multiprocessing adds at most 32."""
 
 
 class CrashError(StoppedError):
@@ -112,7 +102,7 @@ class Workers:
         self._numbers = 0
 
     def __enter__(self) -> Self:
-        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=_temporary_folder()))
+        self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=temporary_folder()))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,7 +111,7 @@ class Workers:
         for host in list(self._hosts.values()):
             self._close(host)
         shutil.rmtree(self._folder, ignore_errors=True)
-        _temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
+        temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
 
     @property
     def sources(self) -> set[Path]:
@@ -305,30 +295,6 @@ def failed(task: Task, answer: Answer) -> AuditResult:
     )
 
 
-def _temporary_folder() -> str:
-    """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long.
-
-    It is made again where somebody has removed it.
-    """
-    usual = tempfile.tempdir
-    if len(os.fsencode(tempfile.gettempdir())) > LONGEST_FOLDER:
-        tempfile.tempdir = "/tmp"
-    try:
-        folder = str(multiprocessing.util.get_temp_dir())
-        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
-    finally:
-        tempfile.tempdir = usual
-
-
-def _start_nursery(needed: Sequence[str]) -> None:
-    """Start the process from which all others are forked, unless it runs."""
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
-    forkserver.set_forkserver_preload([nursery.__name__, *needed])
-    with nursery.environment(_temporary_folder()), _no_script():
-        forkserver.ensure_running()
-
-
 def _end_nursery() -> None:
     """End the process from which all are forked, and all of them, so that the next start makes another."""
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
@@ -351,8 +317,8 @@ def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)
         try:
-            _start_nursery(needed)
-            with _no_script():
+            start_nursery(needed)
+            with no_script():
                 process.start()
         except (EOFError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"
@@ -362,14 +328,3 @@ def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any
         else:
             return process
     raise CrashError(f"no process can be started ({reason}); what was finished is safe")
-
-
-@contextmanager
-def _no_script() -> Iterator[None]:
-    """Start processes that do not import the script that runs this one, as multiprocessing otherwise has them do."""
-    script = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = script

@@ -1,0 +1,73 @@
+"""The start of the process from which all others of a run are forked: what a run does before it imports anything slow."""
+
+from __future__ import annotations
+
+import multiprocessing.forkserver as forkserver
+import multiprocessing.util
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+
+from auditdp.runner.processes import forkserver as nursery
+
+MANY = 3
+"""From so many audit files on, what most audits need is imported before any is forked, and not once for each file."""
+NEEDED = ["sklearn.ensemble", "sklearn.linear_model"]
+AUDITING = ("auditdp.runner.processes.jobs",)
+"""What every audit needs, which is imported before any file; a command that only collects goes without."""
+LONGEST_FOLDER = 72
+"""Bytes of a folder's name in which sockets can have names: the kernel takes 107, and multiprocessing adds at most 32."""
+
+
+def start_early(targets: Sequence[str]) -> None:
+    """Start the process while the command goes on: it imports what audits need, and the command what shows results.
+
+    Args:
+        targets: Folders, files or ids.
+    """
+    paths = [Path(target.partition("::")[0]) for target in targets]
+    files = (file for path in paths for file in (path.rglob("audit_*.py") if path.is_dir() else [path]))
+    many = len(list(islice(files, MANY))) == MANY
+    with suppress(OSError):  # it is started again where it is needed, which says what is wrong
+        start_nursery((*AUDITING, *NEEDED) if many else AUDITING)
+
+
+def start_nursery(needed: Sequence[str]) -> None:
+    """Start the process from which all others are forked, unless it runs."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
+    forkserver.set_forkserver_preload([nursery.__name__, *needed])
+    with nursery.environment(temporary_folder()), no_script():
+        forkserver.ensure_running()
+
+
+def temporary_folder() -> str:
+    """Return the folder for sockets and outputs of this process; in /tmp where the name of the usual place is too long.
+
+    It is made again where somebody has removed it.
+    """
+    usual = tempfile.tempdir
+    if len(os.fsencode(tempfile.gettempdir())) > LONGEST_FOLDER:
+        tempfile.tempdir = "/tmp"
+    try:
+        folder = str(multiprocessing.util.get_temp_dir())
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+    finally:
+        tempfile.tempdir = usual
+
+
+@contextmanager
+def no_script() -> Iterator[None]:
+    """Start processes that do not import the script that runs this one, as multiprocessing otherwise has them do."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
