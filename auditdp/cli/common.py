@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 from auditdp import __version__
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.record.budgets import BUDGETS, FAULTS
-from auditdp.report.targets import JUDGED
+from auditdp.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from auditdp.config import Configuration
@@ -186,7 +186,7 @@ def print_report(text: str, name: str) -> None:
     """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text, nl=name not in JUDGED)
+    typer.echo(text, nl=not FORMATS[name].is_judged)
 
 
 def read_run(source: Path | None) -> RunRecord:

@@ -8,7 +8,7 @@ import typer
 
 from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app, budget_option
 from auditdp.cli.run.run import run
-from auditdp.report.targets import FORMATS
+from auditdp.report.formats import FORMATS
 
 
 @app.command(short_help="Would the audits notice if their mechanisms were broken?")

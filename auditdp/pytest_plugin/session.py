@@ -14,6 +14,7 @@ from auditdp.config import load
 from auditdp.errors import AuditError
 from auditdp.record.budgets import Budget
 from auditdp.record.results import RESULT, AuditResult, LedgerEntry, RunRecord
+from auditdp.report.formats import WIDTH
 from auditdp.report.publishing import report_files
 from auditdp.report.targets import target, write
 from auditdp.report.terminal import run as terminal
@@ -103,7 +104,7 @@ class AuditSession:
         """Print the summary of all results, and write the reports that were asked for."""
         record = self._record([RESULT.validate_json(text) for text in gathered])
         reporter.section("privacy audits")
-        reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, terminal.WIDTH)))
+        reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, WIDTH)))
         for name, path in self._reports:
             for file, text in report_files(record, name, path).items():
                 write(file, text)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, app, budget_option
-from auditdp.report.targets import FORMATS
+from auditdp.report.formats import FORMATS
 
 
 class Executor(StrEnum):

@@ -34,10 +34,10 @@ from auditdp.history.baseline.differences import Difference
 from auditdp.history.baseline.file import read_baseline
 from auditdp.record.budgets import Budget
 from auditdp.record.results import AuditResult, RunRecord, Verdict
-from auditdp.report.formats import render
+from auditdp.report.formats import format_of, render
 from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
-from auditdp.report.targets import known_format, write
+from auditdp.report.targets import write
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
 from auditdp.report.terminal.screen import coloured
@@ -66,7 +66,7 @@ def carry_out(asked: Asked) -> None:
         asked = asked.resumed(last)
         taken = {name: last.arguments[name] for name in ("changed_since", "left_out") if name in last.arguments}
     reports, count, overrides = asked.reports, asked.count, asked.overrides
-    known_format(asked.output)
+    format_of(asked.output)
     seed = asked.seed if asked.seed is not None else configuration.seed
     if part is not None and seed is None:
         raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
