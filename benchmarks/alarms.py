@@ -21,7 +21,7 @@ from auditdp.accountants.dp_sgd.poisson import PLDLower
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Classifier, LikelihoodRatio, Scored
 from auditdp.betting.game import Game
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.randomness import stream
 from auditdp.report.numbers import number

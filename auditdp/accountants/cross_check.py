@@ -22,8 +22,8 @@ from flint import arb
 from auditdp.accountants import claimed
 from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
 from auditdp.accountants.description import Description, narrowest, within
+from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
-from auditdp.claims.statements import ApproxDP, Claim, PureDP
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, below
 from auditdp.record.results import Verdict
@@ -144,8 +144,8 @@ def cross_check(
     if not listed:
         raise AccountantError(f"cross_check: expected at least one accountant for {claim}, got none")
     subject = about.describes if about is not None else _common([a.describes for a in listed])
-    if isinstance(claim, PureDP | ApproxDP):
-        check = _at(claim.level, float(claim.delta), listed, subject, attained)
+    if claim.is_point:
+        check = _at(claim.level, claim.delta or 0.0, listed, subject, attained)
         low, high = (None if answer is None else answer.epsilon for answer in (check.lower, check.upper))
         return replace(check, level=(low, high))
     return _of_curve(claim, listed, subject, attained)

@@ -12,8 +12,8 @@ from auditdp.auditing.declaration import Audit
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.watching import Watcher, watched
+from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.budgets import Fault

@@ -11,9 +11,6 @@ from auditdp.errors import ConfigurationError
 from auditdp.numerics.randomness import Streams, stream
 from auditdp.record.budgets import Fault, Goal
 
-BRIEF_SEARCH = 4
-"""A search has a quarter of its pairs where an audit is to be brief."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -58,10 +55,6 @@ class Settings:
     def lacking(self, named: int | None) -> int:
         """Return how many calls the game of an audit lacks of those that the audit names."""
         return max(named - self.calls, 0) if self.brief and named is not None else 0
-
-    def generated(self, examples: int) -> int:
-        """Return how many pairs a search generates, of those that it would generate."""
-        return examples // BRIEF_SEARCH if self.brief else examples
 
 
 def _stream(root: int, key: str, purpose: str, kind: str, batch: int) -> np.random.Generator:

@@ -16,8 +16,8 @@ from auditdp.betting.forecasting.forecasters import player
 from auditdp.betting.policies import Following, PairStatistics, Policy
 from auditdp.betting.tables import Table
 from auditdp.betting.wealth.mixture import Wealth
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.inputs import difference

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.dominating import DominatingPair
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ConfigurationError, did_you_mean
 
 Floats = NDArray[np.float64]
@@ -203,8 +204,8 @@ class OfClaim:
 
     def of_family(self, level: float) -> float | None:
         """Return the level of the claim that stands for a level, which is refuted with it; None where all is allowed."""
-        if isinstance(self.claim, AccountedDP):
-            return next((member for member in self.claim.members if member >= level), None)
+        if self.claim.levels is not None:
+            return next((known for known in self.claim.levels if known >= level), None)
         return max(level, LEAST_LEVEL)
 
 
@@ -212,7 +213,7 @@ def curve_of_claim(claim: Claim) -> Curve:
     """Return the family of claims that a claim is one of."""
     if isinstance(claim, GaussianDP):
         return Gaussian()
-    return EpsilonDelta(claim.delta) if isinstance(claim, PureDP | ApproxDP) else OfClaim(claim)
+    return EpsilonDelta(claim.delta or 0.0) if claim.is_point else OfClaim(claim)
 
 
 def curve_of(parameter: str, delta: float) -> Curve:

@@ -14,10 +14,21 @@ from collections.abc import Sequence
 from auditdp.accountants.base import Accountant, AccountantError
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
+from auditdp.evidence.request import EvidenceRequest
 from auditdp.numerics.rounding import outwards
 from auditdp.record.details import AccountantAnswer, AccountingDetails
 from auditdp.record.results import Counterexample, Evidence, Verdict
+
+
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
+    """Accountants, which are about the class that is described; the mechanism may be a better one than its worst."""
+    del alpha  # nothing is drawn
+    if not request.accountants or request.control:
+        return None
+    about = request.about
+    attained = about is not None or request.mechanism is None
+    return accounting_evidence(request.privacy, request.accountants, about=about, attained=attained)
 
 
 def accounting_evidence(

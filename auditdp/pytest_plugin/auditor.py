@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from auditdp.auditing.assertion import assert_private
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, PrivacyViolation, did_you_mean
 from auditdp.numerics.randomness import stream
 from auditdp.pytest_plugin import keep

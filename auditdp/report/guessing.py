@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.claims.base import Claim
+from auditdp.claims.statements import CLAIMS
 from auditdp.record.details import ExactDetails, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
 from auditdp.report.numbers import as_float, bound, level, number, symbol
@@ -25,7 +26,6 @@ from auditdp.report.numbers import as_float, bound, level, number, symbol
 MOST_DIGITS = 9
 SELDOM = 0.005
 """Share of wrong guesses below which these are spoken of, and not the right ones."""
-CERTIFIED = ("exact", "accounting")
 WHICH = "which of the two inputs was used"
 
 
@@ -49,17 +49,11 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
         return []
     if claim.curve:
         return [(float(epsilon), float(delta)) for epsilon, delta in claim.curve]
-    if claim.kind == GaussianDP.__name__:
-        return _pairs(GaussianDP(claimed))
-    if claim.kind == ZeroConcentratedDP.__name__:
-        return _pairs(ZeroConcentratedDP(claimed))
-    if claim.kind in (PureDP.__name__, ApproxDP.__name__):
-        return [(claimed, as_float(claim.delta) or 0.0)]
-    return []
-
-
-def _pairs(claim: GaussianDP | ZeroConcentratedDP) -> list[tuple[float, float]]:
-    return [(float(epsilon), float(delta)) for epsilon, delta in claim.statements()]
+    if claim.kind not in CLAIMS:
+        return []
+    made: Any = CLAIMS[claim.kind]
+    known: Claim = made(*(as_float(getattr(claim, name)) or 0.0 for name in made.recorded_by))
+    return [(float(epsilon), float(delta)) for epsilon, delta in known.statements()]
 
 
 def guessing(result: AuditResult) -> str:
@@ -132,11 +126,11 @@ def _bounded(result: AuditResult, lead: Evidence) -> str:
     lower, claimed, claim = as_float(lead.epsilon_lower), level(result.claim), result.claim
     if lower is None or claimed is None or claim is None or lower <= claimed:
         return ""
-    sure = "proved" if lead.kind in CERTIFIED else "a certified bound"
+    sure = "proved" if lead.known.proves else "a certified bound"
     if claim.parameter != "epsilon" or claim.delta:
         least = bound(lower, up=False, against=claimed)
         at = f" at δ = {number(claim.delta)}" if claim.delta else ""
-        what = "divergence of that order" if claim.kind == RenyiDP.__name__ else "loss"
+        what = CLAIMS[claim.kind].bounds if claim.kind in CLAIMS else Claim.bounds
         return f"The {what} is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows {number(claimed, digits=6)}."
     against = _against(_wrong(lower), _wrong(claimed), up=False, after=" after any output")
     return f"There are outputs after which whoever sees them {against} ({sure})."

@@ -10,7 +10,7 @@ from auditdp.adjacency.canaries import Canaries
 from auditdp.auditing.checking import Checked, carried_out
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.settings import Settings
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.details import GameDetails
@@ -33,8 +33,8 @@ class AuditedTraining(Checked):
 
         All of these bounds hold together with the audit's confidence, so one may stop wherever one likes.
         """
-        games = (e.details for e in self.evidence if e.kind == "game" and isinstance(e.details, GameDetails))
-        return [point for game in games for point in game.bound_path]
+        game = self.result.game
+        return game.details.bound_path if game is not None and isinstance(game.details, GameDetails) else []
 
     def plot_history(self, axes: Axes | None = None) -> Axes:
         """Draw the lower bound against the trainings, and the claim, on Matplotlib's own new axes unless some are given.

@@ -23,8 +23,8 @@ from auditdp.betting.wealth.forecasts import Forecasts, Line
 from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.plans import HARD, Plan, Planner
 from auditdp.betting.wealth.settled import Settled
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats
-from auditdp.claims.statements import Claim
 
 LEARNED_SHARE = 0.7
 """Share of the learned region among the ways of betting."""

@@ -19,8 +19,8 @@ from auditdp.betting.wealth.forecasts import Law, Line
 from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.nearest import excess, nearest_regions
 from auditdp.betting.wealth.regions import Region
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats, lines
-from auditdp.claims.statements import Claim
 
 STRETCH = 1.3
 """Of the log-odds in the stretched region."""

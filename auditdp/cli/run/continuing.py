@@ -109,8 +109,7 @@ def _game(chosen: AuditResult) -> Evidence:
     Raises:
         ConfigurationError: If it has none.
     """
-    game = next((evidence for evidence in chosen.evidence if evidence.kind == "game"), None)
-    if game is None:
+    if (game := chosen.game) is None:
         raise ConfigurationError(f"{chosen.id} ended {chosen.verdict} and has no game that could go on")
     if OWN_RANDOMNESS in chosen.reproduce:
         raise ConfigurationError(

@@ -20,7 +20,7 @@ from auditdp.adjacency.base import UpToOrder
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key, maximise
 from auditdp.betting.game import checked_pairs
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
 from auditdp.evidence.exact.covers import Additive, Coverage, Enclosed, Enumerated, Searched, count
 from auditdp.evidence.exact.losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses

@@ -10,7 +10,6 @@ not look for it: there, outputs are numbers. Here they are bit patterns. The bet
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,9 +19,10 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Labels, Player
 from auditdp.betting.forecasting.views import as_rows, fingerprint
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array, Mechanism
@@ -30,34 +30,32 @@ from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.record.results import Evidence
 
 
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
+    """Bets on bit patterns, which never go on, nor have more calls to find a fault."""
+    game = GameOptions(
+        alpha=alpha,
+        calls=request.calls,
+        pairs=request.game.pairs,
+        stop_when_refuted=request.game.stop_when_refuted,
+    )
+    return support_evidence(request.adapted, request.privacy, request.adjacency, game, streams=request.streams)
+
+
 def support_evidence(
     mechanism: Mechanism,
     claim: Claim,
     adjacency: Adjacency,
+    options: GameOptions,
     *,
-    alpha: float,
-    calls: int,
     streams: Streams,
-    pairs: Sequence[Pair] | None = None,
-    stop_when_refuted: bool = False,
 ) -> Evidence:
     """Audit a claim by betting on bit patterns; arguments, errors and guarantee are those of ``play_game``.
 
     A mechanism's own ``possible(outputs, data)`` is used where it has one: whether an input can give exactly that output.
     """
     forecasters: list[Any] = [] if capabilities(mechanism).possible is None else [Possible()]
-    evidence = play_game(
-        mechanism,
-        claim,
-        adjacency,
-        alpha=alpha,
-        calls=calls,
-        streams=prefixed(streams, "support"),
-        forecasters=[*forecasters, BitPatterns()],
-        pairs=pairs,
-        search=False,
-        stop_when_refuted=stop_when_refuted,
-    )
+    options = replace(options, forecasters=[*forecasters, BitPatterns()], search=False)
+    evidence = play_game(mechanism, claim, adjacency, options, streams=prefixed(streams, "support"))
     return replace(
         evidence,
         kind="support",

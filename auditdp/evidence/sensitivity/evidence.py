@@ -30,6 +30,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import smallest
 from auditdp.errors import AdjacencyError, MechanismError
+from auditdp.evidence.request import EvidenceRequest
 from auditdp.evidence.sensitivity.query import DRAWS, Comparison, Difference, minus, show
 from auditdp.mechanism.protocol import brief
 from auditdp.numerics.randomness import Streams
@@ -42,6 +43,16 @@ MAX_ENUMERATED = 5_000
 """Pairs that an adjacency may list for all of them to be compared."""
 SHOWN = 4
 """Entries of long values that a counterexample names."""
+
+
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
+    """What is computed before the noise, of the listed pairs alone where the audit is not exhaustive."""
+    del alpha  # nothing is drawn that a verdict rests on
+    if not request.able.is_calibrated:
+        return None
+    examples = request.generated(EXAMPLES) if request.exhaustive else 0
+    pairs, streams = request.game.pairs, request.streams
+    return sensitivity_evidence(request.mechanism, request.adjacency, streams=streams, pairs=pairs, examples=examples)
 
 
 def sensitivity_evidence(
