@@ -43,14 +43,12 @@ def task_of(
     Raises:
         ConfigurationError: If the file is none that collection finds below the working folder, or does not import.
     """
-    from auditdp.runner.plan import make_plan
+    from auditdp.runner.plan import PlanOptions, make_plan
 
     refuse_what_is_elsewhere(chosen.id)
     timeout = record.arguments.get("timeout")
-    plan = make_plan(
-        [chosen.id],
+    options = PlanOptions(
         root_seed=root_seed,
-        collect=processes.collect,
         overrides=parameters_of(record, chosen),
         alpha=alpha,
         budget=budget or str(record.arguments.get("budget", "standard")),
@@ -58,6 +56,7 @@ def task_of(
         default_timeout=timeout,
         data=data or str(record.arguments.get("data", "")),
     )
+    plan = make_plan([chosen.id], options, collect=processes.collect)
     if plan.failures:
         raise ConfigurationError(plan.failures[0][1])
     return plan.tasks[0]

@@ -18,7 +18,7 @@ from auditdp.report.formats import WIDTH
 from auditdp.report.publishing import report_files
 from auditdp.report.targets import target, write
 from auditdp.report.terminal import run as terminal
-from auditdp.runner.plan import Collected, Plan, Task, make_plan
+from auditdp.runner.plan import Collected, Plan, PlanOptions, Task, make_plan
 from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import header
 
@@ -85,15 +85,14 @@ class AuditSession:
         """
         if audit not in self._tasks:
             try:
-                plan = make_plan(
-                    self._selected,
+                options = PlanOptions(
                     root_seed=self.seed,
-                    collect=self._processes().collect,
                     alpha=self._alpha,
                     budget=self.budget,
                     default_timeout=self._settings.timeout or None,
                     data=str(Path(self._settings.data).resolve()) if self._settings.data else "",
                 )
+                plan = make_plan(self._selected, options, collect=self._processes().collect)
             except AuditError as error:
                 raise pytest.UsageError(str(error)) from error
             self._tasks = {task.id: task for task in plan.tasks}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from auditdp.betting.wealth.forecasts import Forecasts, Line
 from auditdp.betting.wealth.levels import Grid
-from auditdp.betting.wealth.settled import Settled
+from auditdp.betting.wealth.results import BatchResult
 from auditdp.claims.dominating import Floats
 
 
@@ -58,7 +58,7 @@ class Caps:
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
-    ) -> Settled:
+    ) -> BatchResult:
         """See ``Bets``."""
         line = Line(forecasts)
         values, claim = self._grid.values, self._grid.claim
@@ -72,7 +72,7 @@ class Caps:
                 odds, ones, zeros = line.of(int(k))
                 own = np.flatnonzero(leading == k)
                 (led[own],), _, _ = _factors(np.zeros(len(odds), np.intp), 1, odds, ones, zeros, values[own])
-        return Settled(gained[:, claim, None], led, gained[..., None], right[:, claim], wrong[:, claim])
+        return BatchResult(gained[:, claim, None], led, gained[..., None], right[:, claim], wrong[:, claim])
 
 
 def _factors(

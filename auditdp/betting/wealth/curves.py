@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from auditdp.betting.wealth.forecasts import Forecasts, Line
 from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.plans import HARD, Plan, Planner
-from auditdp.betting.wealth.settled import Settled
+from auditdp.betting.wealth.results import BatchResult
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats
 
@@ -59,7 +59,7 @@ class Curves:
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
-    ) -> Settled:
+    ) -> BatchResult:
         """See ``Bets``."""
         line = Line(forecasts)
         before = self._calls.get(pair, 0)
@@ -90,7 +90,7 @@ class Curves:
         up = self._rounded > 0
         right = ones[:, beyond & up].sum(axis=1) + zeros[:, beyond & ~up].sum(axis=1)
         wrong = zeros[:, beyond & up].sum(axis=1) + ones[:, beyond & ~up].sum(axis=1)
-        return Settled(gained[:, self._grid.claim], led, gained, right, wrong)
+        return BatchResult(gained[:, self._grid.claim], led, gained, right, wrong)
 
     def rounded(self, log_odds: Floats) -> Floats:
         """Return log-odds as they are bet on where all forecasters bet: rounded towards 0."""

@@ -30,7 +30,7 @@ from auditdp.betting.wealth.caps import Caps
 from auditdp.betting.wealth.curves import Curves
 from auditdp.betting.wealth.forecasts import Forecasts
 from auditdp.betting.wealth.levels import Grid, Levels
-from auditdp.betting.wealth.settled import Bets
+from auditdp.betting.wealth.results import Bets
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
 

@@ -30,7 +30,7 @@ from typing import Any, Self
 from auditdp.errors import StoppedError
 from auditdp.record.results import RESULT, AuditResult, Verdict
 from auditdp.runner.plan import COLLECTED, Collected, Task
-from auditdp.runner.processes import forkserver as nursery
+from auditdp.runner.processes import forkserver as own_forkserver
 from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Answer, Child, Work, how_it_ended
 from auditdp.runner.processes.entry import open_host, work_alone
 
@@ -321,15 +321,15 @@ def _temporary_folder() -> str:
         tempfile.tempdir = usual
 
 
-def _start_nursery(needed: Sequence[str]) -> None:
+def _start_forkserver(needed: Sequence[str]) -> None:
     """Start the process from which all others are forked, unless it runs."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
-    forkserver.set_forkserver_preload([nursery.__name__, *needed])
-    with nursery.environment(_temporary_folder()), _no_script():
+    forkserver.set_forkserver_preload([own_forkserver.__name__, *needed])
+    with own_forkserver.environment(_temporary_folder()), _no_script():
         forkserver.ensure_running()
 
 
-def _end_nursery() -> None:
+def _end_forkserver() -> None:
     """End the process from which all are forked, and all of them, so that the next start makes another."""
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if pid is not None:
@@ -351,13 +351,13 @@ def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)
         try:
-            _start_nursery(needed)
+            _start_forkserver(needed)
             with _no_script():
                 process.start()
         except (EOFError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"
             if isinstance(error, FileNotFoundError | ConnectionRefusedError):
-                _end_nursery()  # its socket is gone, with the folder
+                _end_forkserver()  # its socket is gone, with the folder
             time.sleep(0.1)
         else:
             return process

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -251,7 +252,7 @@ class Late:
 def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_average(monkeypatch):
     game = new_game(Response(2.0), pairs=[PAIR, Pair(1, 0, "late")])
     sizes, draw = [], game.draw
-    game.policy = Late()
+    game.configuration = replace(game.configuration, policy=Late())
     monkeypatch.setattr(
         game,
         "draw",
