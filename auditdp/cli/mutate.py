@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from auditdp.cli.common import app
-from auditdp.cli.run.options import RunOptions, taking
+from auditdp.cli.common import app, taking
+from auditdp.cli.run.options import RunOptions
 
 
 @app.command(short_help="Would the audits notice if their mechanisms were broken?")

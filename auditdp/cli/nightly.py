@@ -18,8 +18,9 @@ from auditdp.cli.common import (
     given,
     say,
     settings,
+    taking,
 )
-from auditdp.cli.run.options import RunOptions, taking
+from auditdp.cli.run.options import RunOptions
 from auditdp.errors import ConfigurationError
 from auditdp.report.targets import write
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
@@ -288,32 +286,3 @@ def data_folder(text: str) -> str:
     if text and not Path(text).is_dir():
         raise ConfigurationError(f"--data {text}: no such folder")
     return str(Path(text).resolve()) if text else ""
-
-
-Options = TypeVar("Options", bound=RunOptions)
-
-
-def taking(options: type[Options], *names: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a command, which takes each option by its name, of a function that takes one record of options.
-
-    Args:
-        options: The record.
-        names: The options that the command has, in the order of its help; all of the record unless given.
-    """
-    declared, types = {field.name: field for field in fields(options)}, get_type_hints(options, include_extras=True)
-
-    def command_of(function: Callable[[Options], None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def command(**given: Any) -> None:
-            function(options(**given))
-
-        parameters = [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=declared[name].default, annotation=types[name]
-            )
-            for name in names or declared
-        ]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
-        return command
-
-    return command_of

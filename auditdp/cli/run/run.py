@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from auditdp.cli.common import app
-from auditdp.cli.run.options import RunOptions, taking
+from auditdp.cli.common import app, taking
+from auditdp.cli.run.options import RunOptions
 
 
 @app.command(short_help="Run audits, and report what was found.")
