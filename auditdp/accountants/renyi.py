@@ -12,6 +12,7 @@ import numpy as np
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon
+from auditdp.accountants.description import Repeated
 from auditdp.mechanism.protocol import Array
 
 LOG_MOMENT_ERROR = 1e-12
@@ -21,7 +22,7 @@ curves prove nothing; those of loss distributions are tighter, and do."""
 
 
 @dataclass(frozen=True)
-class RenyiCurve:
+class RenyiCurve(Repeated):
     """The curve of T equal uses from the Rényi divergences of one: for each δ, the least ε over all orders.
 
     Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", arXiv:2004.00010v4,
@@ -29,11 +30,6 @@ class RenyiCurve:
     """
 
     soundness: ClassVar[Soundness] = Soundness.UNPROVED
-
-    @property
-    def uses(self) -> int:
-        """How many divergences add up."""
-        raise NotImplementedError
 
     def divergences(self) -> tuple[Array, Array]:
         """Return orders α > 1 and an upper bound on the divergence of one use for each."""

@@ -79,7 +79,7 @@ def accounting_evidence(
                 AccountantAnswer(
                     name=answer.name,
                     soundness=str(answer.soundness),
-                    epsilon=answer.epsilon,
+                    epsilon=answer.value,
                     adjacency=answer.adjacency,
                     sampling=answer.sampling,
                     source=answer.source,
@@ -96,12 +96,12 @@ def _counterexample(check: CrossCheck) -> Counterexample | None:
     if check.verdict is not Verdict.VIOLATED:
         return None
     worst, shown = f"the worst of {check.about.text}", check.lower
-    if shown is None or shown.epsilon is None or not shown.refutes:
+    if shown is None or shown.value is None or not shown.refutes:
         return Counterexample(pair=worst, explanation=check.statement)
     return Counterexample(
         pair=f"{worst}, by {shown.name}: {shown.source}",
         explanation=(
-            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(shown.epsilon, up=False, digits=6)}; the claim "
+            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(shown.value, up=False, digits=6)}; the claim "
             f"allows {check.epsilon:.6g}"
         ),
     )

@@ -20,7 +20,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -160,7 +160,7 @@ class Workers:
             if answer.value is None:
                 yield failed(task, answer)
             else:
-                yield RESULT.validate_python(answer.value | {"printed": answer.printed})
+                yield replace(RESULT.validate_json(answer.value), printed=answer.printed)
 
     def ask(self, kind: str, task: Task, *arguments: Any) -> Any:
         """Return the value of one piece of work.
