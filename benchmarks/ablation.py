@@ -34,8 +34,8 @@ from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.repeats import Repeating
 from auditdp.betting.game import LEADER, Game
 from auditdp.betting.wealth import mixture
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 from auditdp.evidence.game.support import BitPatterns
 from auditdp.numerics.randomness import stream
 from benchmarks import calls

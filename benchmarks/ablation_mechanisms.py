@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.mechanism.protocol import Array
 
 Rng = np.random.Generator

@@ -25,9 +25,10 @@ from auditdp.betting.game import Game
 from auditdp.betting.pairs import can_search
 from auditdp.betting.wealth.caps import log_cap
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.game.support import BitPatterns
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.randomness import Streams, stream
@@ -161,10 +162,8 @@ def _searched(case: Case, streams: Streams, cap: int) -> int | None:
         BlackBox(case.mechanism),
         case.claim,
         case.adjacency,
-        alpha=ALPHA,
-        calls=cap,
+        GameOptions(alpha=ALPHA, calls=cap, stop_when_refuted=True),
         streams=streams,
-        stop_when_refuted=True,
     )
     refuted_at = evidence.details.refuted_at
     return None if refuted_at is None else int(refuted_at + evidence.details.search_calls)

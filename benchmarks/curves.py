@@ -24,8 +24,9 @@ from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
 from auditdp.betting.power import growth
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
@@ -234,8 +235,7 @@ def _decided(name: str, seed: int) -> Result:
         row.mechanism,
         row.claim,
         as_adjacency(BITS[0]),
-        alpha=ALPHA,
-        calls=row.calls,
+        GameOptions(alpha=ALPHA, calls=row.calls),
         streams=partial(stream, seed, name),
     )
     return {"violated": evidence.verdict is Verdict.VIOLATED, "refuted_at": evidence.details.refuted_at}

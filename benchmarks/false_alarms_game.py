@@ -19,9 +19,10 @@ import numpy as np
 from auditdp import ApproxDP, GaussianDP, NeighbourList, Pair, PureDP, QueryAnswers
 from auditdp.adjacency import Adjacency, as_adjacency
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import MechanismError
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
@@ -145,7 +146,11 @@ def _audits(
         streams = partial(stream, int(seed))
         try:
             found = play_game(
-                as_mechanism(make()), claim, adjacency, alpha=ALPHA, calls=calls, streams=streams, forecasters=own
+                as_mechanism(make()),
+                claim,
+                adjacency,
+                GameOptions(alpha=ALPHA, calls=calls, forecasters=own),
+                streams=streams,
             )
         except MechanismError:
             continue

@@ -16,8 +16,8 @@ import numpy as np
 
 from auditdp import AccountedDP, ApproxDP, Canaries, GaussianDP, PureDP, ZeroConcentratedDP
 from auditdp.accountants.dp_sgd.poisson import PLDLower
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats
-from auditdp.claims.statements import Claim
 from auditdp.evidence.one_run import one_run_evidence
 from auditdp.mechanism.protocol import PerCall
 from auditdp.numerics.randomness import stream

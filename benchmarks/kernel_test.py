@@ -16,8 +16,8 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from auditdp import Pair
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 
 LOOKED_AT = 20
 NEWTON = 2 / (2 - math.log(3))

@@ -25,7 +25,7 @@ from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.bounds import from_outputs
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.binomial import lower_limit, upper_limit
 from auditdp.numerics.randomness import stream

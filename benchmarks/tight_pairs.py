@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from auditdp import Pair
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats
-from auditdp.claims.statements import Claim
 from auditdp.mechanism.protocol import Array
 
 LABELS = 5

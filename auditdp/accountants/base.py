@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from flint import arb
 
@@ -197,6 +197,24 @@ def epsilon_from(delta_at: Callable[[float], float], delta: float, *, pure: floa
     if delta == 0:
         return pure if pure == math.inf or delta_at(pure) == 0 else math.inf
     return least(delta_at, delta, high=pure)
+
+
+class Inverted:
+    """An accountant whose ε at a δ is the inverse of its curve."""
+
+    if TYPE_CHECKING:
+
+        def delta_at(self, epsilon: float) -> float:
+            """Return δ at ``epsilon``."""
+
+    @property
+    def largest_loss(self) -> float:
+        """The ε from which on the curve is constant."""
+        return math.inf
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest ε for δ, rounded up; ``inf`` where there is none."""
+        return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
 
 def epsilon_below(delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf) -> float:

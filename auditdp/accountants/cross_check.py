@@ -3,7 +3,7 @@
 A claim is about a class of mechanisms (``description``): by default the narrowest one that the accountants describe, and it
 has to lie within all the others. An accountant of a class around it bounds the claim's class from above and never from
 below, for the worst of the wider class need not lie within it; an accountant of a class within it bounds it from below and
-never from above. What each kind of claim takes to be certified, and to be refuted, is in ``claimed``. So the verdict rests
+never from above. What each kind of claim takes to be certified, and to be refuted, is in ``provable``. So the verdict rests
 on proofs alone, and to add or to leave out an accountant of a wider class can only turn NOT_REFUTED into CERTIFIED or back.
 
 What is said of accountants is kept apart. A number that is no ε, an approximation below the truth, an accountant for
@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 
 from flint import arb
 
-from auditdp.accountants import claimed
+from auditdp.accountants import provable
 from auditdp.accountants.base import ROUNDED_UP, Accountant, AccountantError, Soundness, failure
 from auditdp.accountants.description import Description, narrowest, within
+from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
-from auditdp.claims.statements import ApproxDP, Claim, PureDP
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, below
 from auditdp.record.results import Verdict
@@ -37,7 +37,7 @@ TIE = 1 + 4 * ROUNDED_UP
 
 
 @dataclass(frozen=True)
-class Answer:
+class AccountantReply:
     """What one accountant said.
 
     Attributes:
@@ -46,7 +46,7 @@ class Answer:
         adjacency: Its neighbours.
         sampling: Its sampling.
         source: Where it is from.
-        epsilon: ε at the claim's δ, whatever it may be; None where it raised.
+        value: ε at the claim's δ, whatever it may be, or what else was asked; None where it raised.
         from_above: Whether it describes a class around the claim's, or the claim's own.
         from_below: Whether it describes a class within the claim's, or the claim's own.
         refutes: Whether what it shows to be lost is more than the claim allows, rounding aside.
@@ -60,7 +60,7 @@ class Answer:
     adjacency: str
     sampling: str
     source: str
-    epsilon: float | None
+    value: float | None
     from_above: bool = False
     from_below: bool = False
     refutes: bool = False
@@ -105,9 +105,9 @@ class CrossCheck:
     about: Description
     epsilon: float
     delta: float
-    answers: tuple[Answer, ...]
-    lower: Answer | None
-    upper: Answer | None
+    answers: tuple[AccountantReply, ...]
+    lower: AccountantReply | None
+    upper: AccountantReply | None
     level: tuple[float | None, float | None] = (None, None)
 
     @property
@@ -127,7 +127,7 @@ def cross_check(
     """Compare a claim with what accountants say of the mechanisms that it is about.
 
     A claim that something in its class breaks is VIOLATED, one that a proof for its class covers is CERTIFIED for the model,
-    and what lies between is NOT_REFUTED; ``claimed`` has what that takes for each kind of claim.
+    and what lies between is NOT_REFUTED; ``provable`` has what that takes for each kind of claim.
 
     Args:
         claim: What is promised.
@@ -144,23 +144,23 @@ def cross_check(
     if not listed:
         raise AccountantError(f"cross_check: expected at least one accountant for {claim}, got none")
     subject = about.describes if about is not None else _common([a.describes for a in listed])
-    if isinstance(claim, PureDP | ApproxDP):
-        check = _at(claim.level, float(claim.delta), listed, subject, attained)
-        low, high = (None if answer is None else answer.epsilon for answer in (check.lower, check.upper))
+    if claim.is_point:
+        check = _at(claim.level, claim.delta or 0.0, listed, subject, attained)
+        low, high = (None if answer is None else answer.value for answer in (check.lower, check.upper))
         return replace(check, level=(low, high))
     return _of_curve(claim, listed, subject, attained)
 
 
 def _of_curve(claim: Claim, listed: list[Accountant], about: Description, attained: bool) -> CrossCheck:
     """Judge a claim that says more than one (ε, δ): by bounds on its parameter, else by points of its curve."""
-    points = claimed.statements(claim)
+    points = provable.statements(claim)
     which = f", which {claim} {'contains' if isinstance(claim, AccountedDP) else 'implies'},"
     check = _at(*points[len(points) // 2], listed, about, attained, which)
     low, high = _bounds(claim, listed, about, attained)
     least, most = max(0.0, below(low)), above(high)
     with precision():
         known, broken = _between(least, most), bool(low > arb(claim.level) * arb(TIE))
-    needs = f"the worst of {about.text} has {claimed.measure(claim)} {known}"
+    needs = f"the worst of {about.text} has {provable.measure(claim)} {known}"
     if broken or high <= arb(claim.level):
         verdict, statement = Verdict.VIOLATED if broken else Verdict.CERTIFIED, f"{claim} is claimed, and {needs}"
     else:
@@ -178,14 +178,14 @@ def _of_points(
     """Judge a claim by all points that it implies, given what was said of one of them."""
     about = check.about
     counting = [one for one, answer in zip(listed, check.answers, strict=True) if answer.counts]
-    proof = claimed.own_proof(claim, about)
+    proof = provable.own_proof(claim, about)
     standing = [_standing(*point, counting + ([proof] if proof else []), about, attained) for point in points]
     for way in (Verdict.VIOLATED, Verdict.NOT_REFUTED):
         if way in standing:
             shown = _at(*points[standing.index(way)], listed, about, attained, which)
             if shown.verdict is way:
                 return shown
-    if all(one is Verdict.CERTIFIED for one in standing) and (proof or claimed.is_its_points(claim)):
+    if all(one is Verdict.CERTIFIED for one in standing) and (proof or provable.is_its_points(claim)):
         said = f"at each of its {len(points):,} points {claim} is proved of {about.text}"
         return replace(check, verdict=Verdict.CERTIFIED, statement=said)
     said = f"{claim} is not decided: {len(points):,} statements that it implies were compared, and do not imply it"
@@ -202,7 +202,7 @@ def _standing(epsilon: float, delta: float, counting: list[Accountant], about: D
 def _bounds(claim: Claim, listed: list[Accountant], about: Description, attained: bool) -> tuple[arb, arb]:
     """Return bounds on the claim's parameter: the largest that is attained within the class, the least of what is around."""
     described = [about, *(one.describes for one in listed)]
-    found = [(one, *claimed.bounds(claim, one)) for one in described]
+    found = [(one, *provable.bounds(claim, one)) for one in described]
     lows = [low for one, low, _ in found if attained and within(one, about)]
     highs = [high for one, _, high in found if within(about, one)]
     return max(lows, key=below, default=arb(0)), min(highs, key=above)
@@ -251,7 +251,11 @@ def _at(
 
 
 def _undecided(
-    stated: str, epsilon: float, answers: Sequence[Answer], lower: Answer | None, upper: Answer | None
+    stated: str,
+    epsilon: float,
+    answers: Sequence[AccountantReply],
+    lower: AccountantReply | None,
+    upper: AccountantReply | None,
 ) -> str:
     if upper is not None and epsilon >= _epsilon(upper) / TIE:
         return f"{stated} is that of {upper.name} but for rounding, neither certified nor violated"
@@ -271,7 +275,7 @@ def _undecided(
     return said
 
 
-def _ask(accountant: Accountant, epsilon: float, delta: float, about: Description, attained: bool) -> Answer:
+def _ask(accountant: Accountant, epsilon: float, delta: float, about: Description, attained: bool) -> AccountantReply:
     described, soundness = accountant.describes, accountant.soundness
     from_above, from_below = within(about, described), attained and within(described, about)
     found: float | None = None
@@ -288,20 +292,19 @@ def _ask(accountant: Accountant, epsilon: float, delta: float, about: Descriptio
             finding = f"ε = {found:.6g} at δ = {delta:.3g} is no ε"
     if not finding and not from_above and not within(described, about):
         finding = f"is about {described.text}; the claim is about {about.text}"
-    return Answer(
-        accountant.name,
-        soundness,
-        accountant.adjacency,
-        accountant.sampling,
-        accountant.source,
-        found,
-        from_above,
-        from_below,
-        refutes,
-        certifies,
-        finding,
-        failed,
+    return replace(
+        reply(accountant, found, failed),
+        from_above=from_above,
+        from_below=from_below,
+        refutes=refutes,
+        certifies=certifies,
+        finding=finding,
     )
+
+
+def reply(one: Accountant, value: float | None, failed: str = "") -> AccountantReply:
+    """Return what an accountant said when it was asked for a number."""
+    return AccountantReply(one.name, one.soundness, one.adjacency, one.sampling, one.source, value, failed=failed)
 
 
 def _proves(one: Accountant, epsilon: float, delta: float, about: Description) -> bool:
@@ -316,7 +319,7 @@ def _refutes(one: Accountant, epsilon: float, delta: float, about: Description, 
     return one.delta_at(epsilon * TIE) * down > delta * TIE
 
 
-def _contradictions(answers: list[Answer]) -> list[Answer]:
+def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
     """Say where a number that proves nothing lies below a proof, and set aside proofs that contradict each other."""
     found: dict[str, str] = {}
     for low in (answer for answer in answers if answer.is_lower):
@@ -333,14 +336,14 @@ def _contradictions(answers: list[Answer]) -> list[Answer]:
     return [replace(answer, finding=answer.finding or found.get(answer.name, "")) for answer in answers]
 
 
-def _rank(answer: Answer) -> tuple[float, str]:
+def _rank(answer: AccountantReply) -> tuple[float, str]:
     """By ε, and by name where two are equal, so that the order of a list decides nothing."""
     return _epsilon(answer), answer.name
 
 
-def _epsilon(answer: Answer) -> float:
-    assert answer.epsilon is not None  # an answer without is a finding, and does not count
-    return answer.epsilon
+def _epsilon(answer: AccountantReply) -> float:
+    assert answer.value is not None  # an answer without is a finding, and does not count
+    return answer.value
 
 
 def _capital(sentence: str) -> str:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol
 
 from flint import arb
 
 from auditdp.mechanism.laws.balls import ball
 
 
-class Curve(Protocol):
+class UpperCurve(Protocol):
     """A privacy curve from above."""
 
     def delta_at(self, epsilon: float) -> float:
@@ -26,11 +26,11 @@ class Curve(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class CompositionPart:
     """Parts of which a mechanism is an adaptive composition: how many there are, and a curve that holds for each."""
 
     count: int
-    curve: Curve
+    curve: UpperCurve
 
 
 class Description:
@@ -53,11 +53,8 @@ class Description:
     @property
     def describes(self) -> Description:
         """The class of mechanisms: the parameters without an analysis of them."""
-        raise NotImplementedError
-
-    def parameters_as(self, family: type[Self]) -> Self:
-        """Return the description that has the parameters of ``self``, an accountant of that family."""
-        return family(*(getattr(self, field.name) for field in fields(family)))  # type: ignore[arg-type]
+        family: Any = next(kind for kind in type(self).__mro__ if Description in kind.__bases__)
+        return self if type(self) is family else family(*(getattr(self, field.name) for field in fields(family)))
 
     @property
     def text(self) -> str:
@@ -87,7 +84,7 @@ class Description:
         return arb(0), arb.pos_inf() if self.zcdp is None else ball(self.zcdp)
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> CompositionPart | None:
         """The parts of which all that is described is an adaptive composition; None where it is no composition."""
         return None
 
@@ -99,6 +96,21 @@ class Description:
     def wider(self) -> Sequence[Description]:
         """Return classes of other descriptions that contain this one."""
         return ()
+
+
+class Repeated:
+    """A mechanism of equal uses of the data.
+
+    Attributes:
+        steps: How many there are, unless ``uses`` says otherwise.
+    """
+
+    steps: int
+
+    @property
+    def uses(self) -> int:
+        """How many uses add up."""
+        return self.steps
 
 
 def within(narrow: Description, wide: Description) -> bool:

@@ -11,15 +11,15 @@ from flint import arb
 
 from auditdp.accountants.base import (
     AccountantError,
+    Inverted,
     Soundness,
     check_count,
     check_delta,
     check_epsilon,
     check_positive,
-    epsilon_from,
     greatest,
 )
-from auditdp.accountants.description import Description, Part
+from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, ball
 from auditdp.mechanism.laws.gaussian import gaussian_delta
@@ -49,11 +49,6 @@ class GaussianNoise(Description):
         check_count(type(self).__name__, count=self.count)
 
     @property
-    def describes(self) -> GaussianNoise:
-        """The releases."""
-        return self.parameters_as(GaussianNoise)
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return (
@@ -78,13 +73,13 @@ class GaussianNoise(Description):
             return ball(self.zcdp), ball(self.zcdp)
 
     @property
-    def part(self) -> Part:
+    def part(self) -> CompositionPart:
         """One release."""
-        return Part(self.count, GaussianCurve(self.sigma, self.sensitivity))
+        return CompositionPart(self.count, GaussianCurve(self.sigma, self.sensitivity))
 
 
 @dataclass(frozen=True)
-class GaussianCurve(GaussianNoise):
+class GaussianCurve(GaussianNoise, Inverted):
     """The exact curve of such releases.
 
     With μ = √count Δ/σ it is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), attained by neighbours whose queries are Δ apart.
@@ -107,10 +102,6 @@ class GaussianCurve(GaussianNoise):
         with precision():
             mu = arb(self.count).sqrt() * arb(self.sensitivity) / arb(self.sigma)
             return min(1.0, above(gaussian_delta(mu, arb(epsilon))))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up; ``inf`` for δ = 0."""
-        return epsilon_from(self.delta_at, delta)
 
     @classmethod
     def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1) -> float:

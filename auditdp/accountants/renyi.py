@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon
+from auditdp.accountants.description import Repeated
 from auditdp.errors import MissingExtraError
 from auditdp.mechanism.protocol import Array
 
@@ -34,7 +35,7 @@ def dp_accounting() -> Any:
 
 
 @dataclass(frozen=True)
-class RenyiCurve:
+class RenyiCurve(Repeated):
     """The curve of T equal uses from the Rényi divergences of one: for each δ, the least ε over all orders.
 
     Source: Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", arXiv:2004.00010v4,
@@ -42,11 +43,6 @@ class RenyiCurve:
     """
 
     soundness: ClassVar[Soundness] = Soundness.UNPROVED
-
-    @property
-    def uses(self) -> int:
-        """How many divergences add up."""
-        raise NotImplementedError
 
     def divergences(self) -> tuple[Array, Array]:
         """Return orders α > 1 and an upper bound on the divergence of one use for each."""

@@ -23,12 +23,12 @@ from typing import ClassVar
 from flint import arb
 
 from auditdp.accountants.base import (
+    Inverted,
     Soundness,
     check_count,
     check_delta,
     check_epsilon,
     check_positive,
-    epsilon_from,
 )
 from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import Description
@@ -43,7 +43,7 @@ LEFT_OUT = 1e-18
 
 
 @dataclass(frozen=True)
-class Subsampled(Description):
+class Subsampled(Description, Inverted):
     """Any (epsilon, delta)-DP mechanism on a sample of the data.
 
     Args:
@@ -68,7 +68,7 @@ class Subsampled(Description):
 
     @property
     def describes(self) -> Subsampled:
-        """Itself."""
+        """Itself: how the sample is drawn is part of the class."""
         return self
 
     @property
@@ -86,18 +86,14 @@ class Subsampled(Description):
     def delta_at(self, epsilon: float) -> float:
         """Return q δ₀(ln(1 + (e^ε − 1)/q)), δ₀ being the curve of the worst mechanism, rounded up."""
         check_epsilon(type(self).__name__, epsilon)
-        if epsilon >= self._pure:
+        if epsilon >= self.largest_loss:
             return self.own_delta
         with precision():
             rate = arb(self.rate)
             return min(1.0, above(rate * worst_delta(arb(self.epsilon), arb(self.delta), arb(epsilon), rate)))
 
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up; ``inf`` below qδ₀."""
-        return epsilon_from(self.delta_at, delta, pure=self._pure)
-
     @property
-    def _pure(self) -> float:
+    def largest_loss(self) -> float:
         """ln(1 + q(e^ε₀ − 1)), rounded up, from which on only qδ₀ remains."""
         with precision():
             return above((arb(self.rate) * arb(self.epsilon).expm1()).log1p())
@@ -135,7 +131,7 @@ class FixedSizeSubsampled(Subsampled):
 
 
 @dataclass(frozen=True)
-class WithReplacementSubsampled(Description):
+class WithReplacementSubsampled(Description, Inverted):
     """Any (epsilon, delta)-DP mechanism on ``batch`` records that are drawn one by one from all of them (Theorem 10).
 
     The record may be drawn k times, and k records that differ have group privacy (kε₀, δ₀ (e^(kε₀) − 1)/(e^ε₀ − 1)) (Vadhan
@@ -172,11 +168,6 @@ class WithReplacementSubsampled(Description):
         return -math.expm1(self.batch * math.log1p(-1 / self.records)) if self.records > 1 else 1.0
 
     @property
-    def describes(self) -> WithReplacementSubsampled:
-        """Itself."""
-        return self
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return (
@@ -203,10 +194,6 @@ class WithReplacementSubsampled(Description):
                 if left < LEFT_OUT:
                     break
             return min(1.0, above(total + left.max(arb(0))))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ; ``inf`` where there is none."""
-        return epsilon_from(self.delta_at, delta)
 
 
 def amplified(epsilon: float, rate: float) -> float:

@@ -24,13 +24,13 @@ from flint import arb
 from scipy.special import bdtr
 
 from auditdp.accountants.base import (
+    Inverted,
     Soundness,
     check_count,
     check_delta,
     check_epsilon,
     check_positive,
     epsilon_below,
-    epsilon_from,
     settle,
 )
 from auditdp.accountants.composition.equal import BasicComposition, Composition, OptimalComposition, at_most
@@ -78,11 +78,6 @@ class TopK(Description):
         check_positive(type(self).__name__, eta=self.eta)
 
     @property
-    def describes(self) -> TopK:
-        """All selections of so many, of any scores."""
-        return self.parameters_as(TopK)
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return f"any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
@@ -103,7 +98,7 @@ class TopK(Description):
 
 
 @dataclass(frozen=True)
-class TopKPure(TopK):
+class TopKPure(TopK, Inverted):
     """kη-DP, which is attained in the limit: raise k scores that are hopelessly small and lower all the others.
 
     Below kη it is the curve of the worst pair that is kη-DP, far above that of any selection.
@@ -118,13 +113,9 @@ class TopKPure(TopK):
         """Return δ(ε), rounded up."""
         return BasicComposition(self.eta, 0.0, self.count).delta_at(epsilon)
 
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up."""
-        return BasicComposition(self.eta, 0.0, self.count).epsilon_at(delta)
-
 
 @dataclass(frozen=True)
-class TopKOptimalComposition(TopK):
+class TopKOptimalComposition(TopK, Inverted):
     """k adaptive η-DP mechanisms, the worst that there are: what is lost by forgetting that the range is bounded.
 
     Source: Kairouz, Oh & Viswanath (2015), arXiv:1311.0776v4, Theorem 3.3.
@@ -137,13 +128,9 @@ class TopKOptimalComposition(TopK):
         """Return δ(ε), rounded up."""
         return OptimalComposition(self.eta, 0.0, self.count).delta_at(epsilon)
 
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up."""
-        return OptimalComposition(self.eta, 0.0, self.count).epsilon_at(delta)
-
 
 @dataclass(frozen=True)
-class TopKZCDP(TopK):
+class TopKZCDP(TopK, Inverted):
     """Bounded range η implies η²/8-zCDP, and ρ adds up: the smallest sound bound here for small δ.
 
     By Hoeffding's lemma ln E_P[e^{λZ}] <= λ E_P[Z] + λ²η²/8 for the loss Z; λ = −1, where E_P[e^{−Z}] = 1, bounds
@@ -165,10 +152,6 @@ class TopKZCDP(TopK):
         """Return δ(ε), rounded up; 0 from kη on, since no loss is larger."""
         check_epsilon(self.name, epsilon)
         return 0.0 if epsilon >= self.largest_loss else ZCDP(self.rho).delta_at(epsilon)
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up."""
-        return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import Soundness, check_epsilon, check_positive, crossing, epsilon_from
+from auditdp.accountants.base import Inverted, Soundness, check_epsilon, check_positive, crossing
 from auditdp.accountants.description import Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above
 
 
 @dataclass(frozen=True)
-class ZCDP(Description):
+class ZCDP(Description, Inverted):
     """The curve that ρ-zCDP implies: δ(ε) = inf over α > 1 of e^{(α−1)(αρ−ε)}/(α−1) · (1 − 1/α)^α.
 
     Every α gives a valid δ. Its logarithm is convex in α with derivative (2α−1)ρ − ε + ln(1 − 1/α), whose root
@@ -42,11 +42,6 @@ class ZCDP(Description):
 
     def __post_init__(self) -> None:
         check_positive("ZCDP", rho=self.rho)
-
-    @property
-    def describes(self) -> ZCDP:
-        """Itself."""
-        return self
 
     @property
     def text(self) -> str:
@@ -78,10 +73,6 @@ class ZCDP(Description):
                 less * ((less + 1) * arb(self.rho) - arb(epsilon)) + less * less.log() - (less + 1) * less.log1p()
             )
             return min(1.0, above(exponent.exp()))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up; ``inf`` for δ = 0."""
-        return epsilon_from(self.delta_at, delta)
 
     def _log_order(self, epsilon: float) -> float:
         """ln(α − 1) of the best order α, to double precision, between -700 and 700."""

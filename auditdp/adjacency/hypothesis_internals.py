@@ -42,7 +42,7 @@ Strategy = st.SearchStrategy[Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class StrategyPart:
     """A strategy of known structure.
 
     Attributes:
@@ -53,7 +53,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Integers(Part):
+class Integers(StrategyPart):
     """Integers between two ends; None where there is no end."""
 
     low: int | None
@@ -61,7 +61,7 @@ class Integers(Part):
 
 
 @dataclass(frozen=True)
-class Floats(Part):
+class Floats(StrategyPart):
     """Floating-point numbers between two ends, none nearer to 0 than ``smallest`` but 0 itself."""
 
     low: float
@@ -71,26 +71,26 @@ class Floats(Part):
 
 
 @dataclass(frozen=True)
-class Booleans(Part):
+class Booleans(StrategyPart):
     """Two values."""
 
 
 @dataclass(frozen=True)
-class Listed(Part):
+class ListedValues(StrategyPart):
     """Values that are listed."""
 
     elements: Sequence[Any]
 
 
 @dataclass(frozen=True)
-class Characters(Part):
+class Characters(StrategyPart):
     """One character; ``allowed`` holds the numbers of those that it may be."""
 
     allowed: Container[int]
 
 
 @dataclass(frozen=True)
-class Texts(Part):
+class Texts(StrategyPart):
     """Text of given characters, ``least`` to ``most`` of them."""
 
     characters: Strategy
@@ -99,7 +99,7 @@ class Texts(Part):
 
 
 @dataclass(frozen=True)
-class Lists(Part):
+class Lists(StrategyPart):
     """A list of given elements, ``least`` to ``most`` of them; no two that share what one of ``keys`` returns."""
 
     element: Strategy
@@ -109,28 +109,28 @@ class Lists(Part):
 
 
 @dataclass(frozen=True)
-class Tuples(Part):
+class Tuples(StrategyPart):
     """A tuple of parts."""
 
     parts: Sequence[Strategy]
 
 
 @dataclass(frozen=True)
-class Records(Part):
+class FixedKeys(StrategyPart):
     """A dictionary of given keys."""
 
     fields: Mapping[Any, Strategy]
 
 
 @dataclass(frozen=True)
-class Choice(Part):
+class Choice(StrategyPart):
     """One of several strategies."""
 
     parts: Sequence[Strategy]
 
 
 @dataclass(frozen=True)
-class Built(Part):
+class Built(StrategyPart):
     """What a function makes of parts."""
 
     target: Callable[..., Any]
@@ -139,7 +139,7 @@ class Built(Part):
 
 
 @dataclass(frozen=True)
-class Mapped(Part):
+class Mapped(StrategyPart):
     """What a function makes of another strategy's values."""
 
     inner: Strategy
@@ -147,23 +147,23 @@ class Mapped(Part):
 
 
 @dataclass(frozen=True)
-class Filtered(Part):
+class Filtered(StrategyPart):
     """Another strategy's values that fulfil conditions."""
 
     inner: Strategy
     conditions: Sequence[Callable[[Any], bool]]
 
 
-def part_of(strategy: Strategy) -> Part:
-    """Return what a strategy is made of; a ``Part`` of no family where that is not known."""
+def part_of(strategy: Strategy) -> StrategyPart:
+    """Return what a strategy is made of; a ``StrategyPart`` of no family where that is not known."""
     inner: Any = strategy if unwrap_strategies is None else unwrap_strategies(strategy)
     try:
         return _read(inner)
     except AttributeError:  # another version keeps it in another place
-        return Part(inner)
+        return StrategyPart(inner)
 
 
-def _read(inner: Any) -> Part:
+def _read(inner: Any) -> StrategyPart:
     match type(inner).__name__:
         case "IntegersStrategy":
             return Integers(inner, inner.start, inner.end)
@@ -172,7 +172,7 @@ def _read(inner: Any) -> Part:
         case "BooleansStrategy":
             return Booleans(inner)
         case "SampledFromStrategy" | "JustStrategy":
-            return Listed(inner, list(inner.elements))
+            return ListedValues(inner, list(inner.elements))
         case "OneCharStringStrategy":
             return Characters(inner, inner.intervals)
         case "TextStrategy":
@@ -187,9 +187,9 @@ def _read(inner: Any) -> Part:
         case "TupleStrategy":
             return Tuples(inner, inner.element_strategies)
         case "FixedDictStrategy" if not inner.optional:
-            return Records(inner, inner.mapping)
+            return FixedKeys(inner, inner.mapping)
         case "FixedKeysDictStrategy":  # the same of older versions
-            return Records(inner, dict(zip(inner.keys, inner.mapped_strategy.element_strategies, strict=True)))
+            return FixedKeys(inner, dict(zip(inner.keys, inner.mapped_strategy.element_strategies, strict=True)))
         case "OneOfStrategy":
             return Choice(inner, inner.original_strategies)
         case "BuildsStrategy":
@@ -198,7 +198,7 @@ def _read(inner: Any) -> Part:
             return Mapped(inner, inner.mapped_strategy, inner.pack)
         case "FilteredStrategy":
             return Filtered(inner, inner.filtered_strategy, inner.flat_conditions)
-    return Part(inner)
+    return StrategyPart(inner)
 
 
 def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:

@@ -9,8 +9,8 @@ from typing import Any
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
+from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.claims.statements import Claim
 from auditdp.errors import ControlSurvived, MiscalibrationWarning, PrivacyViolation
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded, name_of
 from auditdp.record.results import AuditResult, Counterexample, Verdict

@@ -11,8 +11,8 @@ from auditdp.auditing.declaration import Audit
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.watching import Watcher, watched
+from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.claims.statements import Claim
 from auditdp.errors import renamed
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.results import AuditResult

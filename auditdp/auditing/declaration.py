@@ -20,19 +20,14 @@ from auditdp.accountants.base import Accountant
 from auditdp.accountants.description import Description
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.sized import of_size, records
+from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
-from auditdp.claims.statements import Claim
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
 from auditdp.mechanism.protocol import brief
 from auditdp.record.budgets import Fault
-from auditdp.record.details import KINDS
+from auditdp.record.details import KINDS, Subject, kind_of
 from auditdp.record.results import DECLARABLE
-
-CHOICES = tuple(kind for kind in KINDS if kind != "estimation")
-"""Kinds of evidence about a privacy claim, as they are gathered."""
-DEFAULT_KINDS = ("exact", "accounting", "game", "counting", "sensitivity")
-"""Those that are gathered where they apply, unless an audit names its own."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +125,10 @@ class Audit:
             raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
         if self.pairs is not None:
             _ = self.adjacency  # refused here, at the line of the audit, and not when it runs
+        choices = [name for name, kind in KINDS.items() if kind.subject is not Subject.ESTIMATES]
         for kind in self.evidence or ():
-            if kind not in CHOICES:
-                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, CHOICES)}")
+            if kind not in choices:
+                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, choices)}")
         if self.calls is not None:
             if not 1 <= self.calls < math.inf:
                 raise ConfigurationError(f"expected calls >= 1, got calls={self.calls!r}")
@@ -165,12 +161,13 @@ class Audit:
     @property
     def is_sensitivity(self) -> bool:
         """Whether all that is audited is the sensitivity that the noise is calibrated to, and not the claim itself."""
-        return not self.is_promise and tuple(self.evidence or ()) == ("sensitivity",)
+        subjects = {kind_of(kind).subject for kind in self.evidence or ()}
+        return not self.is_promise and subjects == {Subject.CALIBRATION}
 
     @property
     def asked(self) -> Sequence[str]:
         """The kinds of evidence that are asked for, of a claim of privacy; not all of them may apply."""
-        return self.evidence if self.evidence is not None else DEFAULT_KINDS
+        return self.evidence if self.evidence is not None else [name for name, kind in KINDS.items() if kind.usual]
 
     @property
     def is_promise(self) -> bool:

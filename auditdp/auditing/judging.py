@@ -11,9 +11,8 @@ from auditdp.accountants.description import Description, narrowest
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import gather, kept_if_refuted
 from auditdp.auditing.settings import Settings
-from auditdp.claims.curves import AccountedDP, RenyiDP
+from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Unbiased, VarianceAtMost
-from auditdp.claims.statements import Claim
 from auditdp.errors import CollectionError
 from auditdp.evidence.game.confirming import play_again
 from auditdp.mechanism.capabilities import capabilities
@@ -97,7 +96,7 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     nothing else was gathered; there a refuted calibration is enough.
     """
     evidence = gather(built, twin, settings, f"control {number}", control=True, bounded=False)
-    judging = [e for e in evidence if e.kind not in ("sensitivity", "support")] or evidence
+    judging = [e for e in evidence if e.known.sees_noise] or evidence
     blind = [e for e in judging if e.verdict not in REFUTATIONS]
     verdict = blind[0].verdict if blind else leading(judging).verdict
     return ControlResult(
@@ -150,7 +149,7 @@ def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:
         delta=claim.delta,
         mu=claim.level if claim.parameter == "mu" else None,
         rho=claim.level if claim.parameter == "rho" else None,
-        curve=list(claim.tangents()) if isinstance(claim, AccountedDP | RenyiDP) else [],
+        curve=[] if claim.recorded_by else list(claim.tangents()),
     )
 
 

@@ -11,9 +11,6 @@ from auditdp.errors import ConfigurationError
 from auditdp.numerics.randomness import Streams, stream
 from auditdp.record.budgets import Fault, Goal
 
-BRIEF_SEARCH = 4
-"""A search has a quarter of its pairs where an audit is to be brief."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -63,10 +60,6 @@ class Settings:
     def most(self) -> int | None:
         """Calls of a game at most, whatever it is to find; None for no limit."""
         return self.calls if self.brief else None
-
-    def generated(self, examples: int) -> int:
-        """Return how many pairs a search generates, of those that it would generate."""
-        return examples // BRIEF_SEARCH if self.brief else examples
 
 
 def _stream(root: int, key: str, purpose: str, kind: str, batch: int) -> np.random.Generator:

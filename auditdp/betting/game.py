@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasting.batch import Batch
 from auditdp.betting.forecasting.forecasters import player
 from auditdp.betting.policies import Following, PairStatistics, Policy
-from auditdp.betting.tables import Table
+from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.inputs import difference
@@ -42,6 +43,25 @@ MOST_RANKED = 4
 """Levels from the lowest open one on for which views are ranked."""
 
 
+@dataclass(frozen=True)
+class GameConfiguration:
+    """What a game is played with, which its confirmation shares.
+
+    Attributes:
+        calls: Calls of the mechanism.
+        claim: The claim to play against.
+        forecasters: Templates, bound or copied once per pair.
+        pairs: The pairs that it begins with.
+        policy: Chooses the pair to play next.
+    """
+
+    calls: Calls
+    claim: Claim
+    forecasters: Sequence[Any]
+    pairs: Sequence[Pair]
+    policy: Policy
+
+
 class Game:
     """The state of one game: its wealth, and for every pair what has been seen and learned.
 
@@ -56,7 +76,6 @@ class Game:
         forecasters: Templates, bound or copied once per pair.
         streams: Randomness by purpose and batch number.
         levels: Grid for the lower bound, or None for the verdict alone.
-        policy: Chooses the pair to play next.
 
     Attributes:
         looked_at: Pairs that a search looked at.
@@ -71,29 +90,41 @@ class Game:
         streams: Streams,
         *,
         levels: Floats | None = None,
-        policy: Policy | None = None,
     ) -> None:
-        self.policy = policy or Following()
-        self.calls = mechanism if isinstance(mechanism, Calls) else Calls(mechanism)
-        self.claim = claim
-        self.streams = streams
+        calls = mechanism if isinstance(mechanism, Calls) else Calls(mechanism)
+        calls.look((data for pair in pairs for data in (pair.data, pair.neighbour)), streams("shape", 0))
+        self.configuration = GameConfiguration(calls, claim, tuple(forecasters), pairs, Following())
+        tables = [self.seat(pair) for pair in pairs]
+        shares = [share for p in tables[0].players for share in p.shares]
+        wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
+        self._begin(streams, tables, wealth)
+
+    def _begin(self, streams: Streams, tables: list[PairTable], wealth: Wealth) -> None:
+        self.streams, self.tables, self.wealth = streams, tables, wealth
+        players = tables[0].players
+        self.names = [name for p in players for name in p.names]
+        self._prior = np.log(np.asarray([share for p in players for share in p.shares]))[:, None]
         self.alpha = 0.05
         self._batch = 0
-        self.calls.look((data for pair in pairs for data in (pair.data, pair.neighbour)), streams("shape", 0))
-        self.forecasters = list(forecasters)
-        self.tables: list[Table] = []
-        self._first_pairs = pairs
-        for pair in pairs:
-            self.add(pair)
-        players = self.tables[0].players
-        shares = [share for p in players for share in p.shares]
-        self.names = [name for p in players for name in p.names]
-        self.wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
-        self._prior = np.log(np.asarray(shares))[:, None]
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
         self.looked_at = 0
+
+    @property
+    def calls(self) -> Calls:
+        """Calls of the mechanism."""
+        return self.configuration.calls
+
+    @property
+    def claim(self) -> Claim:
+        """What is bet against."""
+        return self.configuration.claim
+
+    @property
+    def forecasters(self) -> Sequence[Any]:
+        """Templates of those that bet."""
+        return self.configuration.forecasters
 
     def add(self, pair: Pair, *, promise: float = 1.0) -> None:
         """Add a pair to those that are played; ``promise`` says how many times as much as others it may earn."""
@@ -101,13 +132,13 @@ class Game:
         table.promise = promise
         self.tables.append(table)
 
-    def seat(self, pair: Pair) -> Table:
+    def seat(self, pair: Pair) -> PairTable:
         """Return a pair with players of this game, which have seen nothing of it yet."""
         players = [player(f, self.calls.offering, pair) for f in self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for each in players:
-            each.open(self.calls.like, self._first_pairs, self.calls.labels)
-        return Table(pair, players)
+            each.open(self.calls.like, self.configuration.pairs, self.calls.labels)
+        return PairTable(pair, players)
 
     def play(
         self,
@@ -132,7 +163,7 @@ class Game:
     def _play_batch(self, most: int) -> None:
         rng = self.streams("game", self._batch)
         statistics = PairStatistics(self.tables, self.wealth, self.alpha, self._batch, most)
-        place = self.policy.choose(statistics, rng)
+        place = self.configuration.policy.choose(statistics, rng)
         table = self.tables[place]
         self._batch += 1
         batch = self.draw(table.pair, self._size(table, most), rng)
@@ -149,14 +180,14 @@ class Game:
         if (bound := self.wealth.lower_bound(self.alpha)) > self.bounds[-1][1]:
             self.bounds.append((self.wealth.calls, bound))
 
-    def _size(self, table: Table, most: int) -> int:
+    def _size(self, table: PairTable, most: int) -> int:
         """Return how many calls the next batch of a pair has."""
         average = self.wealth.calls / len(self.tables)
         # A confirmation starts small on a pair that is well known.
         calls = min(max(table.calls, CATCHING_UP * average), self.wealth.calls)
         return min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most, self._nearly_there())
 
-    def _leaders(self, table: Table) -> NDArray[np.intp]:
+    def _leaders(self, table: PairTable) -> NDArray[np.intp]:
         """Return who is to lead on a pair at every anchor, the first one first: who has lately earned most."""
         standing = table.score() + self._prior
         if self.claim.delta == 0:
@@ -177,7 +208,7 @@ class Game:
         ones = self.calls(pair.data, heads, rng)
         return Batch(ones, self.calls(pair.neighbour, size - heads, rng), rng)
 
-    def _rank(self, table: Table) -> None:
+    def _rank(self, table: PairTable) -> None:
         """Tell the players who of them earns, against the claim and against the levels that the bound may reach next."""
         table.next_ranking = 2 * table.calls
         first = max(self.wealth.anchor(self.wealth.open_level(self.alpha)) - 1, 0)
@@ -191,11 +222,11 @@ class Game:
         return self.wealth.anchor(self.wealth.position)
 
     @property
-    def best(self) -> Table:
+    def best(self) -> PairTable:
         """The pair that has earned most against the claim."""
         return max(self.tables, key=self.earned)
 
-    def earned(self, table: Table) -> float:
+    def earned(self, table: PairTable) -> float:
         """Log wealth that the best forecaster of a pair won there lately against the claim."""
         return table.earned(self._claim_anchor)
 
@@ -211,15 +242,12 @@ class Game:
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""
-        fresh = copy.copy(self)
-        fresh.calls = self.calls.singly()
         table = copy.copy(self.best)
         if table.recent is not None:
             table.recent = table.recent[:, [self._claim_anchor]]
-        fresh.tables = [table]
-        fresh.streams, fresh._batch = streams, 0
-        fresh.wealth = self.wealth.fresh()
-        fresh.path, fresh.bounds, fresh.refuted_at = [(0, 0.0)], [(0, 0.0)], None
+        fresh = Game.__new__(Game)
+        fresh.configuration = replace(self.configuration, calls=self.calls.singly())
+        fresh._begin(streams, [table], self.wealth.fresh())
         return fresh
 
 

@@ -1,7 +1,7 @@
 """Which pair is played next.
 
 A policy chooses from what is known before the batch, so validity does not depend on it: every bet is placed before its coin
-is known. ``Following`` is the game's; ``RoundRobin`` plays all pairs alike.
+is known. ``Following`` is the game's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from auditdp.betting.tables import Table
+from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.dominating import Floats
 
@@ -43,7 +43,7 @@ class PairStatistics:
         remaining: Calls that are left to be made.
     """
 
-    tables: Sequence[Table]
+    tables: Sequence[PairTable]
     wealth: Wealth
     alpha: float
     batch: int
@@ -71,14 +71,6 @@ class Policy(Protocol):
 
     def choose(self, statistics: PairStatistics, rng: np.random.Generator) -> int:
         """Return the place of the pair among the tables."""
-
-
-class RoundRobin:
-    """Plays the pair with the fewest calls."""
-
-    def choose(self, statistics: PairStatistics, rng: np.random.Generator) -> int:
-        """See ``Policy``."""
-        return int(np.argmin(statistics.calls))
 
 
 class Following:

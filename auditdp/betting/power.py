@@ -19,8 +19,8 @@ from auditdp.betting.wealth.caps import log_cap
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.nearest import nearest_regions
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, lines
-from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import Fault
 

@@ -23,7 +23,8 @@ from auditdp.betting.wealth.levels import level_grid
 from auditdp.bounds.curves import OfClaim
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Answer, Question
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.base import Claim
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import MechanismError
 
 SOURCE = "the bet against a whole privacy curve (Ville's inequality; auditdp/betting/wealth/regions.py)"

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.dominating import DominatingPair
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ConfigurationError, did_you_mean
 
 Floats = NDArray[np.float64]
@@ -47,9 +48,6 @@ class Curve(Protocol):
 
     def level(self, p: Any, q: Any) -> Floats:
         """Return the infimum of the levels that allow P(A) = p and Q(A) = q: all below it are refuted by them."""
-
-    def describe(self, level: float) -> str:
-        """Name the claim at this level."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +81,6 @@ class EpsilonDelta:
             complement = np.where(1 - q > self.delta, (1 - q - self.delta) / (1 - p), 0.0)
             return np.asarray(np.log(np.maximum(1.0, np.maximum(event, complement))))
 
-    def describe(self, level: float) -> str:
-        """Return such as '1-DP' or '(1, 1e-05)-DP'."""
-        return f"({level:.6g}, {self.delta:.3g})-DP" if self.delta else f"{level:.6g}-DP"
-
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -107,10 +101,6 @@ class Gaussian:
         """Return Φ⁻¹(p) - Φ⁻¹(q), at least 0."""
         with np.errstate(invalid="ignore"):
             return np.asarray(np.nan_to_num(np.maximum(0.0, ndtri(p) - ndtri(q)), posinf=math.inf))
-
-    def describe(self, level: float) -> str:
-        """Return such as '1-GDP'."""
-        return f"{level:.6g}-GDP"
 
 
 @dataclass(frozen=True)
@@ -161,11 +151,6 @@ class OfClaim:
 
         return np.asarray(np.vectorize(lowest, otypes=[float])(p, q))
 
-    def describe(self, level: float) -> str:
-        """Name the claim at this level, or the next one above that its family has."""
-        at = self.of_family(level)
-        return str(self.claim if at is None else self.claim.at(at))
-
     def _joined(self, values: Any, level: Any, axis: int) -> Floats:
         """Return where the line through the corners is, on the other axis, that has these values on one axis first."""
         at, levels = np.broadcast_arrays(np.asarray(values, dtype=float), np.asarray(level, dtype=float))
@@ -203,8 +188,8 @@ class OfClaim:
 
     def of_family(self, level: float) -> float | None:
         """Return the level of the claim that stands for a level, which is refuted with it; None where all is allowed."""
-        if isinstance(self.claim, AccountedDP):
-            return next((member for member in self.claim.members if member >= level), None)
+        if self.claim.levels is not None:
+            return next((known for known in self.claim.levels if known >= level), None)
         return max(level, LEAST_LEVEL)
 
 
@@ -212,7 +197,7 @@ def curve_of_claim(claim: Claim) -> Curve:
     """Return the family of claims that a claim is one of."""
     if isinstance(claim, GaussianDP):
         return Gaussian()
-    return EpsilonDelta(claim.delta) if isinstance(claim, PureDP | ApproxDP) else OfClaim(claim)
+    return EpsilonDelta(claim.delta or 0.0) if claim.is_point else OfClaim(claim)
 
 
 def curve_of(parameter: str, delta: float) -> Curve:

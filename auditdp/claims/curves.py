@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditdp.claims.base import Claim, check_positive
 from auditdp.claims.dominating import DominatingPair
 from auditdp.errors import ClaimError
 
@@ -28,43 +29,8 @@ STRENGTHS = 1.04 ** np.arange(-48.0, 17.0)
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
 
 
-def check_positive(kind: str, name: str, value: float, *, or_zero: bool = False) -> None:
-    """Raise a ``ClaimError`` unless a parameter of a claim is a finite positive number, or 0 where that is one."""
-    number = isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)
-    if not (number and (value > 0 or (or_zero and value == 0))):
-        raise ClaimError(f"{kind}: expected finite {name} {'>=' if or_zero else '>'} 0, got {name}={value!r}")
-
-
-class _Curve:
-    """What all promises of a curve share; ``statements()`` is what they are."""
-
-    parameter: ClassVar[str] = "epsilon"
-    delta: ClassVar[float | None] = None
-
-    def statements(self) -> NDArray[np.float64]:
-        """Return the (epsilon, delta) statements that make up the curve, shape (statements, 2)."""
-        raise NotImplementedError
-
-    @cached_property
-    def _pair(self) -> DominatingPair:
-        return DominatingPair.of(self.statements())
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return the largest delta that the statements allow at an epsilon."""
-        return self._pair.hockey_stick(epsilon)
-
-    def posterior_cap(self) -> float:
-        """Return 1: some delta is left at every epsilon."""
-        return 1.0
-
-    def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return six of the statements, spread over the curve."""
-        points = self.statements()
-        return tuple((float(e), float(d)) for e, d in points[np.linspace(0, len(points) - 1, 6).astype(int)])
-
-
 @dataclass(frozen=True, eq=False)
-class AccountedDP(_Curve):
+class AccountedDP(Claim):
     """The whole privacy curve of an accountant: for every epsilon, delta is at most what it says, in both orders.
 
     Levels are members of a family of curves, in which the noise is multiplied by a factor, by their epsilon at the quoted
@@ -91,12 +57,18 @@ class AccountedDP(_Curve):
     quoted: float = field(default=1e-5, kw_only=True)
     family: Callable[[float], Any] | None = field(default=None, kw_only=True)
     source: str = field(default="", kw_only=True)
+    delta: ClassVar[float | None] = None
     alternative: ClassVar[str] = "the leakiest mechanism with a curve of this family"
 
     def __post_init__(self) -> None:
         if not 0 < self.quoted < 1:
             raise ClaimError(f"AccountedDP: expected quoted in (0, 1), got quoted={self.quoted!r}")
         _ = self.level
+
+    @property
+    def levels(self) -> list[float]:  # type: ignore[override]  # which is read alone
+        """The levels of the family."""
+        return [*self.members]
 
     @property
     def is_function(self) -> bool:
@@ -144,7 +116,7 @@ class AccountedDP(_Curve):
 
 
 @dataclass(frozen=True)
-class ZeroConcentratedDP(_Curve):
+class ZeroConcentratedDP(Claim):
     """rho-zero-concentrated differential privacy, through the best known curve that it implies.
 
     What is bet against is δ(ε) = inf over α > 1 of e^((α-1)(αρ-ε)) (1-1/α)^α/(α-1), Proposition 12 of Canonne, Kamath &
@@ -161,20 +133,13 @@ class ZeroConcentratedDP(_Curve):
 
     rho: float
     source: str = field(default="", kw_only=True)
+    delta: ClassVar[float | None] = None
     parameter: ClassVar[str] = "rho"
+    recorded_by: ClassVar[tuple[str, ...]] = ("rho",)
     alternative: ClassVar[str] = "the leakiest mechanism with this curve"
 
     def __post_init__(self) -> None:
         check_positive("ZeroConcentratedDP", "rho", self.rho)
-
-    @property
-    def level(self) -> float:
-        """The claimed rho."""
-        return float(self.rho)
-
-    def at(self, level: float) -> Self:
-        """Return the same claim with another rho."""
-        return replace(self, rho=level)
 
     def statements(self) -> NDArray[np.float64]:
         """Return points of the curve that it implies, from epsilon = 0 on, shape (points, 2)."""
@@ -187,7 +152,7 @@ class ZeroConcentratedDP(_Curve):
 
 
 @dataclass(frozen=True)
-class RenyiDP(_Curve):
+class RenyiDP(Claim):
     """(order, epsilon)-Rényi differential privacy, through the best known curve that it implies.
 
     What is bet against is δ(ε') = e^((α-1)(ε-ε')) (1-1/α)^α/(α-1) for this one order α (Canonne, Kamath & Steinke 2020,
@@ -205,21 +170,14 @@ class RenyiDP(_Curve):
     order: float
     epsilon: float
     source: str = field(default="", kw_only=True)
+    delta: ClassVar[float | None] = None
+    bounds: ClassVar[str] = "divergence of that order"
     alternative: ClassVar[str] = "the leakiest mechanism with this curve"
 
     def __post_init__(self) -> None:
         check_positive("RenyiDP", "epsilon", self.epsilon)
         if not (self.order > 1 and math.isfinite(self.order)):
             raise ClaimError(f"RenyiDP: expected a finite order > 1, got order={self.order!r}")
-
-    @property
-    def level(self) -> float:
-        """The claimed epsilon."""
-        return float(self.epsilon)
-
-    def at(self, level: float) -> Self:
-        """Return the same claim with another epsilon."""
-        return replace(self, epsilon=level)
 
     def statements(self) -> NDArray[np.float64]:
         """Return points of the curve that it implies, from epsilon = 0 on, shape (points, 2)."""

@@ -1,25 +1,16 @@
-"""What is promised: one frozen dataclass per notion of differential privacy.
-
-Every claim answers the same five questions, so that no auditor needs to know which notion it is auditing:
-
-- ``level``, the one number that a lower bound is about (epsilon, or mu for Gaussian DP), and ``at(level)``, the same
-  claim with another number;
-- ``delta_at(epsilon)``, the privacy curve: the largest delta that the claim allows at that epsilon;
-- ``posterior_cap()``, how sure anybody may be of a fair coin that chose between two neighbours;
-- ``statements()``, the (epsilon, delta) statements that it consists of, which the game is played against;
-- ``tangents()``, a few of them, for evidence that looks at one at a time.
-"""
+"""What is promised: pure, approximate and Gaussian differential privacy, and the list of all claims."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP, check_positive
+from auditdp.claims.base import Claim, PointClaim, check_positive
+from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
 from auditdp.errors import ClaimError
 
 STEP = 0.05
@@ -27,7 +18,7 @@ STEP = 0.05
 
 
 @dataclass(frozen=True)
-class PureDP:
+class PureDP(PointClaim):
     """Pure epsilon-differential privacy: P(A) <= e^epsilon Q(A) for every event A and both orders of the neighbours.
 
     Args:
@@ -44,20 +35,11 @@ class PureDP:
     epsilon: float
     source: str = field(default="", kw_only=True)
     delta: ClassVar[float] = 0.0
-    parameter: ClassVar[str] = "epsilon"
+    recorded_by: ClassVar[tuple[str, ...]] = ("epsilon",)
     alternative: ClassVar[str] = "randomised response, where every output leaks as much"
 
     def __post_init__(self) -> None:
         check_positive("PureDP", "epsilon", self.epsilon, or_zero=True)
-
-    @property
-    def level(self) -> float:
-        """The claimed epsilon."""
-        return float(self.epsilon)
-
-    def at(self, level: float) -> Self:
-        """Return the same claim with another epsilon."""
-        return replace(self, epsilon=level)
 
     def delta_at(self, epsilon: float) -> float:
         """Return (e^eps0 - e^epsilon)₊/(1 + e^eps0): the curve of randomised response, which no eps0-DP pair exceeds.
@@ -73,20 +55,12 @@ class PureDP:
         """Return e^epsilon/(1 + e^epsilon), the largest posterior probability of either side of a fair coin."""
         return 1 / (1 + math.exp(-self.epsilon))
 
-    def statements(self) -> NDArray[np.float64]:
-        """Return the claim itself as its only (epsilon, delta) statement, shape (1, 2)."""
-        return np.array([[self.level, self.delta]])
-
-    def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return the claim itself as its only (epsilon, delta) statement."""
-        return ((self.level, 0.0),)
-
     def __str__(self) -> str:
         return f"{self.epsilon:.6g}-DP"
 
 
 @dataclass(frozen=True)
-class ApproxDP:
+class ApproxDP(PointClaim):
     """(epsilon, delta)-differential privacy: P(A) <= e^epsilon Q(A) + delta for every event A, in both orders.
 
     Args:
@@ -101,7 +75,7 @@ class ApproxDP:
     epsilon: float
     delta: float
     source: str = field(default="", kw_only=True)
-    parameter: ClassVar[str] = "epsilon"
+    recorded_by: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
     alternative: ClassVar[str] = "the leakiest mechanism with this δ"
 
     def __post_init__(self) -> None:
@@ -112,15 +86,6 @@ class ApproxDP:
             raise ClaimError(
                 "ApproxDP: every mechanism is (epsilon, 1)-DP, so there is nothing to audit; state delta < 1"
             )
-
-    @property
-    def level(self) -> float:
-        """The claimed epsilon."""
-        return float(self.epsilon)
-
-    def at(self, level: float) -> Self:
-        """Return the same claim with another epsilon and the same delta."""
-        return replace(self, epsilon=level)
 
     def delta_at(self, epsilon: float) -> float:
         """Return the largest delta that an (eps0, delta0)-DP pair can have at epsilon.
@@ -134,20 +99,12 @@ class ApproxDP:
         """Return the cap on the posterior: 1 as soon as delta > 0, since the input may then be revealed."""
         return PureDP(self.epsilon).posterior_cap() if self.delta == 0 else 1.0
 
-    def statements(self) -> NDArray[np.float64]:
-        """Return the claim itself as its only (epsilon, delta) statement, shape (1, 2)."""
-        return np.array([[self.level, self.delta]])
-
-    def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return the claim itself as its only (epsilon, delta) statement."""
-        return ((self.level, float(self.delta)),)
-
     def __str__(self) -> str:
         return f"({self.epsilon:.6g}, {self.delta:.3g})-DP"
 
 
 @dataclass(frozen=True)
-class GaussianDP:
+class GaussianDP(Claim):
     """mu-Gaussian differential privacy: telling neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
 
     A refutation refutes the whole curve, not any single (epsilon, delta) statement derived from it.
@@ -164,19 +121,12 @@ class GaussianDP:
     source: str = field(default="", kw_only=True)
     delta: ClassVar[float | None] = None
     parameter: ClassVar[str] = "mu"
+    recorded_by: ClassVar[tuple[str, ...]] = ("mu",)
+    of_curve: ClassVar[bool] = False
     alternative: ClassVar[str] = "the Gaussian mechanism"
 
     def __post_init__(self) -> None:
         check_positive("GaussianDP", "mu", self.mu)
-
-    @property
-    def level(self) -> float:
-        """The claimed mu."""
-        return float(self.mu)
-
-    def at(self, level: float) -> Self:
-        """Return the same claim with another mu."""
-        return replace(self, mu=level)
 
     def delta_at(self, epsilon: float) -> float:
         """Return Φ(-epsilon/mu + mu/2) - e^epsilon Φ(-epsilon/mu - mu/2).
@@ -184,10 +134,6 @@ class GaussianDP:
         Source: Dong, Roth & Su (2022), "Gaussian Differential Privacy", Corollary 2.13 (arXiv:1905.02383v3).
         """
         return float(self._delta(np.array(epsilon)))
-
-    def posterior_cap(self) -> float:
-        """Return 1: a Gaussian output may reveal its input with any certainty, however rarely."""
-        return 1.0
 
     def statements(self) -> NDArray[np.float64]:
         """Return statements (epsilon, delta) so close to each other that next to nothing of the curve is lost.
@@ -220,4 +166,7 @@ class GaussianDP:
         return f"{self.mu:.6g}-GDP"
 
 
-Claim = PureDP | ApproxDP | GaussianDP | AccountedDP | ZeroConcentratedDP | RenyiDP
+CLAIMS: dict[str, type[Claim]] = {
+    claim.__name__: claim for claim in (PureDP, ApproxDP, GaussianDP, AccountedDP, ZeroConcentratedDP, RenyiDP)
+}
+"""Every claim of privacy by its kind, as records name it."""

@@ -9,13 +9,16 @@ baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 13
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import io
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -23,7 +26,7 @@ from typer.core import TyperGroup
 from auditdp import __version__
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.record.budgets import BUDGETS, FAULTS
-from auditdp.report.targets import JUDGED
+from auditdp.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from auditdp.config import Configuration
@@ -154,6 +157,36 @@ LogPath = Annotated[Path, typer.Option("--log", callback=given, help="Log of the
 Source = Annotated[Path | None, typer.Argument(metavar="RUN", callback=given, help="Log or JSON report of a run.")]
 
 
+Options = TypeVar("Options")
+
+
+def taking(options: type[Options], *names: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Make a command, which takes each option by its name, of a function that takes one record of options.
+
+    Args:
+        options: The record.
+        names: The options that the command has, in the order of its help; all of the record unless given.
+    """
+    declared = {field.name: field for field in fields(options)}  # type: ignore[arg-type]  # it is a dataclass
+    types = get_type_hints(options, include_extras=True)
+
+    def command_of(function: Callable[[Options], None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def command(**given: Any) -> None:
+            function(options(**given))
+
+        parameters = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=declared[name].default, annotation=types[name]
+            )
+            for name in names or declared
+        ]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+        return command
+
+    return command_of
+
+
 @app.callback(invoke_without_command=True)
 def _top(
     version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and exit.")] = False,
@@ -186,7 +219,7 @@ def print_report(text: str, name: str) -> None:
     """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text, nl=name not in JUDGED)
+    typer.echo(text, nl=not FORMATS[name].is_judged)
 
 
 def read_run(source: Path | None) -> RunRecord:

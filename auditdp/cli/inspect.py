@@ -34,7 +34,7 @@ def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "
 def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")]) -> None:
     """Show what one audit declares: its claim, source, parameters, neighbours and controls."""
     from auditdp.cli.ending import interruptible
-    from auditdp.runner.plan import discover, make_plan
+    from auditdp.runner.plan import PlanOptions, discover, make_plan
     from auditdp.runner.processes.workers import Workers
 
     with interruptible(), Workers(needed=()) as processes:
@@ -42,7 +42,8 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
         if "::" not in identifier:
             declared, _ = discover(list(settings().paths), collect=processes.collect)
             target = str(one_of(identifier, declared).id)
-        plan = make_plan([target], root_seed=0, collect=processes.collect, default_timeout=SECONDS)
+        options = PlanOptions(root_seed=0, default_timeout=SECONDS)
+        plan = make_plan([target], options, collect=processes.collect)
         if plan.failures:
             raise ConfigurationError(plan.failures[0][1])
         (item,), _ = discover([target], collect=processes.collect)

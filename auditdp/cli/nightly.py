@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,20 +12,15 @@ import typer
 
 from auditdp.cli.common import (
     CRASHED,
-    DEFAULT_LOG,
     FOUND,
     NOTHING,
-    Data,
-    LogPath,
-    Paths,
-    Profile,
-    Reports,
     app,
-    budget_option,
     given,
     say,
     settings,
+    taking,
 )
+from auditdp.cli.run.options import RunOptions
 from auditdp.errors import ConfigurationError
 from auditdp.report.targets import write
 
@@ -35,41 +31,36 @@ if TYPE_CHECKING:
 WEEK = 7
 
 
-@app.command(short_help="Run the audits each night, with one α for all nights.")
-def nightly(
-    paths: Paths = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", callback=given, help="State of the stream; that of the settings unless given."),
-    ] = None,
-    workers: Annotated[
-        str, typer.Option("-n", help="Audits that run at a time: a number, or auto.", show_default="1")
-    ] = "",
+@dataclass(frozen=True, kw_only=True)
+class NightlyOptions(RunOptions):
+    """The options of a night's run, as they were given."""
+
     alpha: Annotated[
         float | None,
         typer.Option(help="Error probability of all nights together, for a new stream.", show_default="0.05"),
-    ] = None,
-    budget: Annotated[list[str] | None, budget_option("standard")] = None,
-    data: Data = "",
-    report: Reports = None,
-    log_path: LogPath = DEFAULT_LOG,
-    quiet: Annotated[bool, typer.Option("-q", help="Print only what has to be looked at.")] = False,
-    profile: Profile = "",
-) -> None:
+    ] = None
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", callback=given, help="State of the stream; that of the settings unless given."),
+    ] = None
+
+
+@app.command(short_help="Run the audits each night, with one α for all nights.")
+@taking(NightlyOptions, "paths", "file", "workers", "alpha", "budget", "data", "report", "log_path", "quiet", "profile")
+def nightly(options: NightlyOptions) -> None:
     """Run the audits as the next night of a stream; one error probability holds for all of its nights together.
 
     Each night has a seed of its own and its share of α. Where the sources of an audit are those of the night before, what
     its game has won is carried over, so that faults too small for one night add up. The file has to be kept from night to
     night, committed or in the cache of CI; a night that is run twice from the same file gives the same outcome.
     """
-    from auditdp.cli.run.asked import Asked
     from auditdp.cli.run.running import carry_out
     from auditdp.history.nightly.control import verdict_alpha
     from auditdp.history.nightly.stream import Stream, read_stream
     from auditdp.runner.record import read_log
 
-    configuration = settings(profile)
-    path = file or Path(configuration.stream)
+    configuration, alpha, log_path = settings(options.profile), options.alpha, options.log_path
+    path = options.file or Path(configuration.stream)
     stream = read_stream(path)
     if stream is None:
         chosen = alpha if alpha is not None else configuration.alpha
@@ -86,22 +77,8 @@ def nightly(
     say(
         f"night {night}: α = {verdict_alpha(stream.alpha, night):.3g} for its verdicts, of {stream.alpha:g} for all nights"
     )
-    code = _ended(
-        lambda: carry_out(
-            Asked(
-                paths=tuple(paths or ()),
-                workers=workers,
-                seed=stream.seed(),
-                alpha=verdict_alpha(stream.alpha, night),
-                budget="".join(budget or ()),
-                data=data,
-                report=tuple(report or ()),
-                log_path=log_path,
-                quiet=quiet,
-                profile=profile,
-            )
-        )
-    )
+    of_night = replace(options, seed=stream.seed(), alpha=verdict_alpha(stream.alpha, night))
+    code = _ended(lambda: carry_out(of_night))
     if code == NOTHING and not log_path.is_file():
         raise typer.Exit(code)
     record = read_log(log_path)

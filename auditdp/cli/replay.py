@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.again import parameters_of, task_of
+from auditdp.cli.again import options_of, task_of
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
@@ -28,10 +28,13 @@ from auditdp.cli.common import (
     settings,
 )
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import FORMATS, JUDGED, known_format, refuse_what_is_not_ours, writable, write
+from auditdp.report.formats import FORMATS, format_of, render
+from auditdp.report.targets import writable, write
 
 if TYPE_CHECKING:
     from auditdp.record.results import AuditResult, Evidence
+
+JUDGED = [name for name, format in FORMATS.items() if format.is_judged]
 
 
 @app.command(short_help="Run one audit of a recorded run again, bit for bit.")
@@ -56,10 +59,9 @@ def replay(
     chosen = one_of(finding, record.results)
     if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
         raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
-    with interruptible(), Workers(overrides=parameters_of(record, chosen)) as processes:
-        task = task_of(
-            record, chosen, processes, root_seed=record.root_seed, alpha=float(chosen.alpha or 0.05), data=data
-        )
+    options = options_of(record, chosen)
+    with interruptible(), Workers(overrides=options.overrides) as processes:
+        task = task_of(chosen, replace(options, data=data or options.data), processes)
         (result,) = processes.run([task])
         print_line(result)
         # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
@@ -103,15 +105,14 @@ def report_command(
     """Render the report of a recorded run; html has a folder beside it with a page for each audit."""
     from auditdp.cli.judging import against_baseline
     from auditdp.history.baseline.file import read_baseline
-    from auditdp.report.formats import render
     from auditdp.report.publishing import report_files
     from auditdp.report.terminal.screen import coloured
 
     output = output or ("terminal" if path is None else "html")
-    known_format(output)
+    chosen = format_of(output)
     if path is not None:
         writable(path)
-        refuse_what_is_not_ours(path, output)
+        chosen.refuse_what_is_not_ours(path)
     record = read_run(source)
     record = replace(record, author=author or record.author)
     found = against_baseline(record, read_baseline(Path(settings().baseline))) if check else None

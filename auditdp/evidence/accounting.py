@@ -14,10 +14,21 @@ from collections.abc import Sequence
 from auditdp.accountants.base import Accountant, AccountantError
 from auditdp.accountants.cross_check import CrossCheck, cross_check
 from auditdp.accountants.description import Description
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
+from auditdp.evidence.request import EvidenceRequest
 from auditdp.numerics.rounding import outwards
 from auditdp.record.details import AccountantAnswer, AccountingDetails
 from auditdp.record.results import Counterexample, Evidence, Verdict
+
+
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
+    """Accountants, which are about the class that is described; the mechanism may be a better one than its worst."""
+    del alpha  # nothing is drawn
+    if not request.accountants or request.control:
+        return None
+    about = request.about
+    attained = about is not None or request.mechanism is None
+    return accounting_evidence(request.privacy, request.accountants, about=about, attained=attained)
 
 
 def accounting_evidence(
@@ -68,7 +79,7 @@ def accounting_evidence(
                 AccountantAnswer(
                     name=answer.name,
                     soundness=str(answer.soundness),
-                    epsilon=answer.epsilon,
+                    epsilon=answer.value,
                     adjacency=answer.adjacency,
                     sampling=answer.sampling,
                     source=answer.source,
@@ -85,12 +96,12 @@ def _counterexample(check: CrossCheck) -> Counterexample | None:
     if check.verdict is not Verdict.VIOLATED:
         return None
     worst, shown = f"the worst of {check.about.text}", check.lower
-    if shown is None or shown.epsilon is None or not shown.refutes:
+    if shown is None or shown.value is None or not shown.refutes:
         return Counterexample(pair=worst, explanation=check.statement)
     return Counterexample(
         pair=f"{worst}, by {shown.name}: {shown.source}",
         explanation=(
-            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(shown.epsilon, up=False, digits=6)}; the claim "
+            f"At δ = {check.delta:.3g} its loss is ε ≥ {outwards(shown.value, up=False, digits=6)}; the claim "
             f"allows {check.epsilon:.6g}"
         ),
     )

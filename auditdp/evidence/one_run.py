@@ -30,9 +30,10 @@ from auditdp.bounds.curves import curve_of_claim
 from auditdp.bounds.entry import in_one_run
 from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Bound, Question
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.believing import withdrawn
+from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import REMEDY, SAME
 from auditdp.mechanism.calls.leaves import Raised
@@ -41,6 +42,13 @@ from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.details import OneRunDetails
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
+
+
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
+    """Canaries of one training, or of as many as the audit names."""
+    trainings = request.calls if request.named is not None else 1
+    made, adjacency = request.adapted, request.adjacency
+    return one_run_evidence(made, request.privacy, adjacency, alpha=alpha, trainings=trainings, streams=request.streams)
 
 
 def one_run_evidence(

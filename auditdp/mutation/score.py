@@ -32,7 +32,7 @@ from auditdp.adjacency.search import maximise
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.gathering import gather
 from auditdp.auditing.settings import Settings
-from auditdp.claims.statements import ApproxDP, PureDP
+from auditdp.claims.base import Claim
 from auditdp.errors import AuditError, CollectionError, did_you_mean
 from auditdp.evidence.exact.evidence import has_exact_law
 from auditdp.mechanism.calls import Calls
@@ -227,10 +227,11 @@ class _Trial:
 
     def _counted(self, mutant: Mutant) -> Counted | None:
         """Return what counting its outputs shows of a mutant, where it is feasible."""
-        if not isinstance(self.built.claim, PureDP | ApproxDP):
+        claim = self.built.claim
+        if not isinstance(claim, Claim) or not claim.is_point:
             return None
         streams = self.settings.streams(f"mutant {mutant.name}")
-        return counted(mutant, self.built.adjacency, *self.built.claim.tangents()[0], streams)
+        return counted(mutant, self.built.adjacency, *claim.tangents()[0], streams)
 
     def _own_law(self, mutant: Mutant) -> Evidence | None:
         """Return exact evidence about the law that the broken code states; None where that does not show the fault.

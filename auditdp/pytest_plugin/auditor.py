@@ -11,8 +11,8 @@ import pytest
 from auditdp.auditing.assertion import ALPHA, asserted
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.settings import Settings
+from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
-from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError, ControlSurvived, PrivacyViolation, did_you_mean
 from auditdp.mechanism.protocol import name_of
 from auditdp.numerics.randomness import stream

@@ -14,10 +14,11 @@ from auditdp.config import load
 from auditdp.errors import AuditError
 from auditdp.record.budgets import Budget
 from auditdp.record.results import RESULT, AuditResult, LedgerEntry, RunRecord
+from auditdp.report.formats import WIDTH
 from auditdp.report.publishing import report_files
 from auditdp.report.targets import target, write
 from auditdp.report.terminal import run as terminal
-from auditdp.runner.plan import Collected, Plan, Task, make_plan
+from auditdp.runner.plan import Collected, Plan, PlanOptions, Task, make_plan
 from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import header
 
@@ -84,15 +85,14 @@ class AuditSession:
         """
         if audit not in self._tasks:
             try:
-                plan = make_plan(
-                    self._selected,
+                options = PlanOptions(
                     root_seed=self.seed,
-                    collect=self._processes().collect,
                     alpha=self._alpha,
                     budget=self.budget,
                     default_timeout=self._settings.timeout or None,
                     data=str(Path(self._settings.data).resolve()) if self._settings.data else "",
                 )
+                plan = make_plan(self._selected, options, collect=self._processes().collect)
             except AuditError as error:
                 raise pytest.UsageError(str(error)) from error
             self._tasks = {task.id: task for task in plan.tasks}
@@ -103,7 +103,7 @@ class AuditSession:
         """Print the summary of all results, and write the reports that were asked for."""
         record = self._record([RESULT.validate_json(text) for text in gathered])
         reporter.section("privacy audits")
-        reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, terminal.WIDTH)))
+        reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, WIDTH)))
         for name, path in self._reports:
             for file, text in report_files(record, name, path).items():
                 write(file, text)

@@ -3,8 +3,8 @@
 A field that is None is left out of JSON, but for those that ``always`` names. What a record does not know, such as a number
 that an audit's ``figure`` adds or that another version of auditdp wrote, is kept in ``more`` and written as it was read.
 
-A new kind of evidence has its record here, and its line in ``KINDS``, from which the JSON schema, reports and the shares of
-alpha follow.
+A new kind of evidence is a function in a file of its own, and a line in ``KINDS``, from which the JSON schema, reports,
+verdicts and the shares of alpha follow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
-from typing import Annotated, Any, ClassVar
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union
 
 from pydantic import AliasChoices, Field, PlainSerializer, TypeAdapter, model_serializer
 from pydantic.dataclasses import dataclass
@@ -53,14 +54,12 @@ class Row:
 
     keys: ClassVar[Mapping[str, str]] = {}
     """The keys of JSON that are no names of Python, by field."""
-
-    def always(self) -> Collection[str]:
-        """Return the fields that are written as null where they are None."""
-        return ()
+    always: ClassVar[Collection[str]] = ()
+    """The fields that are written as null where they are None."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return what JSON has of the fields."""
-        kept = {name: value for name, value in fields.items() if value is not None or name in self.always()}
+        kept = {name: value for name, value in fields.items() if value is not None or name in self.always}
         return {self.keys.get(name, name): value for name, value in kept.items()}
 
     @model_serializer(mode="wrap")
@@ -212,10 +211,7 @@ class GameDetails(Details):
     growths: list[tuple[Number, Number, Number]] | None = None
     detectable_rarely: tuple[Number, Number] | None = None
     smallest: Confirmation | None = None
-
-    def always(self) -> Collection[str]:
-        """Return the fields that are written as null where they are None."""
-        return ("refuted_at", "confirmation")
+    always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,10 +250,7 @@ class AccountantAnswer(Row):
     sampling: str
     source: str
     finding: str = ""
-
-    def always(self) -> Collection[str]:
-        """Return the fields that are written as null where they are None."""
-        return ("epsilon",)
+    always: ClassVar[Collection[str]] = ("epsilon",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,10 +280,7 @@ class OneRunDetails(Details):
     trainings: int | None = None
     method: str | None = None
     p_value: Number | None = None
-
-    def always(self) -> Collection[str]:
-        """Return the fields that are written as null where they are None."""
-        return ("p_value",)
+    always: ClassVar[Collection[str]] = ("p_value",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,10 +324,13 @@ class CountingDetails(Details):
     followed: str | None = None
     event_at_least: Number | None = None
     event_at_most: Number | None = None
+    always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
-    def always(self) -> Collection[str]:
-        """Return the fields that are written as null where they are None."""
-        return () if self.delta_upper is None else ("delta_at_claim",)
+    def written(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what JSON has of the fields; nothing of the claim where outputs are many."""
+        if self.delta_upper is None:
+            del fields["delta_at_claim"]
+        return super().written(fields)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,10 +388,7 @@ class ClassOfInputs(Row):
     variance_bound: Number | None = None
     largest_bias: Number = 0.0
     largest_variance: Number = 0.0
-
-    def always(self) -> Collection[str]:
-        """Return the fields that are written as null where they are None."""
-        return ("variance_bound",)
+    always: ClassVar[Collection[str]] = ("variance_bound",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,73 +397,137 @@ class EstimationDetails(Details):
 
     classes: list[ClassOfInputs] = field(default_factory=list)
     margin: Number | None = None
-
-    def always(self) -> Collection[str]:
-        """Return the fields that are written as null where they are None."""
-        return ("margin",)
+    always: ClassVar[Collection[str]] = ("margin",)
 
 
-AnyDetails = (
-    GameDetails
-    | ExactDetails
-    | AccountingDetails
-    | OneRunDetails
-    | CountingDetails
-    | SensitivityDetails
-    | EstimationDetails
-    | Details
-)
+class Subject(Enum):
+    """What a kind of evidence is about."""
+
+    CODE = "the outputs of the code"
+    PLAYED = "the outputs of the code on the inputs played, and how they follow the stated law"
+    LAW = "the law that the mechanism states"
+    MODEL = "the model that its parameters describe, given its sensitivity"
+    CALIBRATION = "the sensitivity that its noise is calibrated to"
+    ESTIMATES = "what is promised of its estimates"
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class EvidenceKind:
     """What the rest of the harness has to know of a kind of evidence.
 
     Attributes:
+        gatherer: The function that gathers it, such as ``package.module:function``: of an ``EvidenceRequest`` and an error
+            probability.
         record: What it found out.
         title: What reports call it.
         about: What it looks at, in one line.
+        subject: What that is; only evidence about the code itself, or its calibration, refutes it whatever else is proved.
+        usual: Whether it is gathered where it applies, unless an audit names its own kinds.
         sampled: Whether it sees more with more calls, and errs with a probability, so that it has a share of alpha.
         any_claim: Whether it can be about a claim of any curve, beside pure, approximate and Gaussian DP.
         by_data: Whether it is gathered depends on what is drawn.
+        sees_noise: Whether the size of the noise matters to it, so that it has to refute every control.
+        opposes: Whether its lower bound stands against the upper bounds of others, which shows the quality of both.
     """
 
+    gatherer: str
     record: type[Details]
     title: str
     about: str
+    subject: Subject = Subject.CODE
+    usual: bool = True
     sampled: bool = False
-    any_claim: bool = False
+    any_claim: bool = True
     by_data: bool = False
+    sees_noise: bool = True
+    opposes: bool = False
+
+    @property
+    def proves(self) -> bool:
+        """Whether what it says of a law or a model is proved, and not seen."""
+        return self.subject in (Subject.LAW, Subject.MODEL)
 
 
+_EVIDENCE = "auditdp.evidence"
 KINDS = {
-    "exact": Kind(ExactDetails, "Exact", "the law of the output, enumerated or bounded"),
-    "accounting": Kind(
-        AccountingDetails, "Accounting", "the claim, recomputed by independent accountants", any_claim=True
+    "exact": EvidenceKind(
+        f"{_EVIDENCE}.exact.evidence:gathered",
+        ExactDetails,
+        "Exact",
+        "the law of the output, enumerated or bounded",
+        Subject.LAW,
+        any_claim=False,
     ),
-    "game": Kind(
-        GameDetails, "Game", "bets on which of two neighbours produced the output", sampled=True, any_claim=True
+    "accounting": EvidenceKind(
+        f"{_EVIDENCE}.accounting:gathered",
+        AccountingDetails,
+        "Accounting",
+        "the claim, recomputed by independent accountants",
+        Subject.MODEL,
     ),
-    "one_run": Kind(OneRunDetails, "One run", "many canaries in one execution", sampled=True, any_claim=True),
-    "counting": Kind(
+    "game": EvidenceKind(
+        f"{_EVIDENCE}.game.evidence:gathered",
+        GameDetails,
+        "Game",
+        "bets on which of two neighbours produced the output",
+        sampled=True,
+        opposes=True,
+    ),
+    "counting": EvidenceKind(
+        f"{_EVIDENCE}.counting.evidence:gathered",
         CountingDetails,
         "Counting",
         "how often each output came on the inputs played, which bounds their loss from above",
+        Subject.PLAYED,
+        any_claim=False,
         by_data=True,
     ),
-    "sensitivity": Kind(
-        SensitivityDetails, "Sensitivity", "what is computed before the noise, on two neighbours", any_claim=True
+    "one_run": EvidenceKind(
+        f"{_EVIDENCE}.one_run:gathered",
+        OneRunDetails,
+        "One run",
+        "many canaries in one execution",
+        usual=False,
+        sampled=True,
     ),
-    "support": Kind(
+    "support": EvidenceKind(
+        f"{_EVIDENCE}.game.support:gathered",
         GameDetails,
         "Support",
         "whether the last bits of floating-point outputs betray the input",
+        usual=False,
         sampled=True,
-        any_claim=True,
+        sees_noise=False,
     ),
-    "estimation": Kind(EstimationDetails, "Estimation", "what is promised about the estimates"),
+    "sensitivity": EvidenceKind(
+        f"{_EVIDENCE}.sensitivity.evidence:gathered",
+        SensitivityDetails,
+        "Sensitivity",
+        "what is computed before the noise, on two neighbours",
+        Subject.CALIBRATION,
+        sees_noise=False,
+    ),
+    "estimation": EvidenceKind(
+        f"{_EVIDENCE}.estimation.evidence:gathered",
+        EstimationDetails,
+        "Estimation",
+        "what is promised about the estimates",
+        Subject.ESTIMATES,
+        usual=False,
+        any_claim=False,
+    ),
 }
-"""Every kind of evidence by the name of its file in ``auditdp/evidence``: what says most about the claim comes first."""
+"""Every kind of evidence by its name, in the order in which they are gathered; of equal verdicts the first leads."""
+
+if TYPE_CHECKING:
+    AnyDetails = Details
+else:
+    AnyDetails = Union[tuple(dict.fromkeys([*(kind.record for kind in KINDS.values()), Details]))]  # noqa: UP007
+
+
+def kind_of(name: str) -> EvidenceKind:
+    """Return what is known of a kind of evidence; of one that another version of auditdp has, next to nothing."""
+    return KINDS.get(name) or EvidenceKind("", Details, name.replace("_", " ").capitalize(), "")
 
 
 def details_of(kind: str, given: Any) -> AnyDetails:
@@ -482,7 +536,7 @@ def details_of(kind: str, given: Any) -> AnyDetails:
     Raises:
         ValueError: If they are those of another kind, or a value is of another type (a pydantic.ValidationError).
     """
-    record = KINDS[kind].record if kind in KINDS else Details
+    record = kind_of(kind).record
     if isinstance(given, record):
         return given
     if isinstance(given, Details):

@@ -17,7 +17,17 @@ from pydantic import Field, TypeAdapter, ValidationInfo, computed_field, field_v
 from pydantic.dataclasses import dataclass
 
 from auditdp.errors import ConfigurationError
-from auditdp.record.details import KINDS, AnyDetails, Confirmation, Details, GameDetails, Number, Plain, details_of
+from auditdp.record.details import (
+    AnyDetails,
+    Confirmation,
+    Details,
+    EvidenceKind,
+    GameDetails,
+    Number,
+    Plain,
+    details_of,
+    kind_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +88,7 @@ class Evidence:
     """What one kind of evidence says.
 
     Attributes:
-        kind: 'game', 'exact', 'sensitivity', …: the file of ``auditdp/evidence`` that it comes from.
+        kind: 'game', 'exact', 'sensitivity', …: a name in ``auditdp.record.details.KINDS``.
         verdict: What this evidence alone supports.
         statement: One sentence: what was seen, with its error probability or its scope.
         assumptions: What the statement rests on.
@@ -108,11 +118,16 @@ class Evidence:
     def _of_kind(cls, given: Any, known: ValidationInfo) -> AnyDetails:
         return details_of(known.data.get("kind", ""), given)
 
+    @property
+    def known(self) -> EvidenceKind:
+        """What the harness knows of its kind."""
+        return kind_of(self.kind)
 
-Kind = TypeVar("Kind", bound=Details)
+
+AnyOf = TypeVar("AnyOf", bound=Details)
 
 
-def details(evidence: Iterable[Evidence], kind: type[Kind]) -> Iterator[Kind]:
+def details(evidence: Iterable[Evidence], kind: type[AnyOf]) -> Iterator[AnyOf]:
     """Yield the details of those evidences that have such."""
     yield from (each.details for each in evidence if isinstance(each.details, kind))
 
@@ -305,6 +320,11 @@ class AuditResult:
         return next((evidence for evidence in self.evidence if evidence.verdict is self.verdict), None)
 
     @property
+    def game(self) -> Evidence | None:
+        """The game; None where none was played."""
+        return next((evidence for evidence in self.evidence if evidence.known.opposes), None)
+
+    @property
     def notices(self) -> list[str]:
         """What a person should know of the mechanism's calls, whatever the verdict."""
         return list(dict.fromkeys(text for game in details(self.evidence, GameDetails) for text in game.notices))
@@ -342,7 +362,7 @@ class AuditResult:
         if self.verdict not in pending:
             return False
         blind = {kind for control in self.controls if control.survived for kind in control.blind}
-        return all(kind in KINDS and KINDS[kind].sampled for kind in blind)
+        return all(kind_of(kind).sampled for kind in blind)
 
     @property
     def is_finding(self) -> bool:

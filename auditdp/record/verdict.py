@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from auditdp.numerics.rounding import outwards
-from auditdp.record.details import CountingDetails, ExactDetails
+from auditdp.record.details import CountingDetails, ExactDetails, Subject
 from auditdp.record.results import PRECEDENCE, ControlResult, Evidence, Verdict, details
 
 MISCALIBRATION = (
@@ -70,34 +70,41 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
     if not evidence:
         return None
     lead = leading(evidence)
+    about = lead.known.subject
     certificates = [e for e in evidence if e.verdict is Verdict.CERTIFIED]
     if lead.verdict is Verdict.VIOLATED:
-        law = next((e for e in certificates if e.kind == "exact"), None)
-        if law is not None and all(e.kind == "accounting" for e in evidence if e.verdict is Verdict.VIOLATED):
+        law = next((e for e in certificates if e.known.subject is Subject.LAW), None)
+        violated = [e for e in evidence if e.verdict is Verdict.VIOLATED]
+        if law is not None and all(e.known.subject is Subject.MODEL for e in violated):
             return Verdict.INCONCLUSIVE, (
-                f"accounting: {lead.statement}; exact: {law.statement}; so "
+                f"{lead.kind}: {lead.statement}; {law.kind}: {law.statement}; so "
                 f"{_either(['the law that is stated is not that of the accountants’ model', *_provisos(law)])}"
             )
-        unlike = [e.statement for e in evidence if e.kind == "counting" and e.verdict is Verdict.INCONCLUSIVE]
-        said = [lead.statement, *map(_contradicted, certificates), *(unlike if lead.kind == "exact" else [])]
+        unlike = [
+            e.statement
+            for e in evidence
+            if e.known.subject is Subject.PLAYED and e.verdict is Verdict.INCONCLUSIVE and about is Subject.LAW
+        ]
+        said = [lead.statement, *map(_contradicted, certificates), *unlike]
         return lead.verdict, "; ".join(said)
     beyond = beyond_its_law(evidence) if certificates else None
-    if lead.kind == "counting" and certificates and lead.verdict is Verdict.INCONCLUSIVE:
+    if about is Subject.PLAYED and certificates and lead.verdict is Verdict.INCONCLUSIVE:
         beyond = beyond or lead.statement
     if beyond is not None and lead.verdict in (Verdict.CERTIFIED, Verdict.INCONCLUSIVE):
         return Verdict.INCONCLUSIVE, f"{beyond}; what is certified is the law, and not the code"
     followed = [counted.followed for counted in details(evidence, CountingDetails) if counted.followed is not None]
-    if lead.kind == "exact" and lead.verdict is Verdict.CERTIFIED and followed:
+    if about is Subject.LAW and lead.verdict is Verdict.CERTIFIED and followed:
         return lead.verdict, f"{lead.statement}; {followed[0]}"
     return lead.verdict, lead.statement
 
 
 def _contradicted(certificate: Evidence) -> str:
     """Say what follows where a claim is refuted that is certified for a law or a model: something assumed is not so."""
-    if certificate.kind == "exact":
+    if certificate.known.subject is Subject.LAW:
         reasons = ["the code does not draw from the law that it states", *_provisos(certificate)]
         return f"the stated law is certified, so {_either(reasons)}"
-    return f"{certificate.kind} certifies the claim where all of this is so, and it is not: {_listed(certificate)}"
+    rest = "; ".join(certificate.assumptions)
+    return f"{certificate.kind} certifies the claim where all of this is so, and it is not: {rest}"
 
 
 def _provisos(law: Evidence) -> list[str]:
@@ -110,10 +117,6 @@ def _provisos(law: Evidence) -> list[str]:
     return reasons + [f"this is not so: {text}" for text in rest]
 
 
-def _listed(evidence: Evidence) -> str:
-    return "; ".join(evidence.assumptions)
-
-
 def _either(reasons: Sequence[str]) -> str:
     return reasons[0] if len(reasons) == 1 else f"either {', or '.join(reasons)}"
 
@@ -124,14 +127,14 @@ def beyond_its_law(evidence: Sequence[Evidence]) -> str | None:
     It does where the loss that it shows, with the confidence of its verdict, is more than the law allows on any pair of
     neighbours. The claim may be true all the same: then the law has slack, and only this comparison sees the fault.
     """
-    by_kind = {e.kind: e for e in evidence}
-    law, game = by_kind.get("exact"), by_kind.get("game")
+    law = next((e for e in evidence if e.known.subject is Subject.LAW), None)
+    game = next((e for e in evidence if e.known.opposes), None)
     if law is None or game is None or law.epsilon_upper is None or game.epsilon_lower is None:
         return None
     if game.epsilon_lower <= law.epsilon_upper:
         return None
     return (
-        f"game: the code loses at least {outwards(game.epsilon_lower, up=False)}, and the law that it states at most "
+        f"{game.kind}: the code loses at least {outwards(game.epsilon_lower, up=False)}, and the law that it states at most "
         f"{outwards(law.epsilon_upper, up=True)}: {_either(['it does not draw from that law', *_provisos(law)])}"
     )
 
@@ -143,7 +146,7 @@ def without_fallen_certificates(evidence: Sequence[Evidence]) -> list[Evidence]:
     """
     if not any(e.verdict is Verdict.MISCALIBRATED for e in evidence):
         return list(evidence)
-    return [_fallen(e) if e.kind == "accounting" or given_sensitivity(e) is not None else e for e in evidence]
+    return [_fallen(e) if e.known.subject is Subject.MODEL or given_sensitivity(e) is not None else e for e in evidence]
 
 
 def given_sensitivity(evidence: Evidence) -> float | None:
@@ -170,14 +173,16 @@ def bounds(evidence: Sequence[Evidence], verdict: Verdict) -> tuple[float | None
     if verdict is Verdict.INCONCLUSIVE:
         return None, None
     lead = leading(evidence)
-    lower = {e.kind: e.epsilon_lower for e in evidence if e.epsilon_lower is not None}
-    uppers = [e.epsilon_upper for e in evidence if e.epsilon_upper is not None and e.kind != "counting"]
+    lowers = [e.epsilon_lower for e in evidence if e.epsilon_lower is not None]
+    opposing = next((e.epsilon_lower for e in evidence if e.known.opposes and e.epsilon_lower is not None), None)
+    known = [e for e in evidence if e.known.subject is not Subject.PLAYED]
+    uppers = [e.epsilon_upper for e in known if e.epsilon_upper is not None]
     upper = next((u for u in uppers if math.isfinite(u)), max(uppers, default=None))
     if lead.verdict is Verdict.VIOLATED:
         showing = [lead, *(e for e in evidence if e.verdict is Verdict.VIOLATED)]
         least = next((e.epsilon_lower for e in showing if e.epsilon_lower is not None), None)
-    elif upper is not None and math.isfinite(upper) and "game" in lower:
-        least = lower["game"]
+    elif upper is not None and math.isfinite(upper) and opposing is not None:
+        least = opposing
     else:
-        least = max(lower.values(), default=None)
+        least = max(lowers, default=None)
     return least, None if least is not None and upper is not None and upper < least else upper

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from auditdp.record.details import ExactDetails, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, Verdict
@@ -23,7 +24,6 @@ from auditdp.report.numbers import as_float, bound, level, number, symbol
 MOST_DIGITS = 9
 SELDOM = 0.005
 """Share of wrong guesses below which these are spoken of, and not the right ones."""
-CERTIFIED = ("exact", "accounting")
 WHICH = "which of the two inputs was used"
 
 
@@ -47,15 +47,13 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
         return []
     if claim.curve:
         return [(float(epsilon), float(delta)) for epsilon, delta in claim.curve]
-    if claim.kind in ("PureDP", "ApproxDP"):
-        return [(claimed, as_float(claim.delta) or 0.0)]
-    if claim.kind not in ("GaussianDP", "ZeroConcentratedDP"):
-        return []
-    from auditdp.claims.curves import ZeroConcentratedDP  # these load numpy, which a run does without
-    from auditdp.claims.statements import GaussianDP
+    from auditdp.claims.statements import CLAIMS  # loads numpy, which a run does without
 
-    curve = GaussianDP(claimed) if claim.kind == GaussianDP.__name__ else ZeroConcentratedDP(claimed)
-    return [(float(epsilon), float(delta)) for epsilon, delta in curve.statements()]
+    if claim.kind not in CLAIMS:
+        return []
+    made: Any = CLAIMS[claim.kind]
+    known = made(*(as_float(getattr(claim, name)) or 0.0 for name in made.recorded_by))
+    return [(float(epsilon), float(delta)) for epsilon, delta in known.statements()]
 
 
 def guessing(result: AuditResult) -> str:
@@ -128,11 +126,14 @@ def _bounded(result: AuditResult, lead: Evidence) -> str:
     lower, claimed, claim = as_float(lead.epsilon_lower), level(result.claim), result.claim
     if lower is None or claimed is None or claim is None or lower <= claimed:
         return ""
-    sure = "proved" if lead.kind in CERTIFIED else "a certified bound"
+    sure = "proved" if lead.known.proves else "a certified bound"
     if claim.parameter != "epsilon" or claim.delta:
         least = bound(lower, up=False, against=claimed)
         at = f" at δ = {number(claim.delta)}" if claim.delta else ""
-        what = "divergence of that order" if claim.kind == "RenyiDP" else "loss"
+        from auditdp.claims.base import Claim
+        from auditdp.claims.statements import CLAIMS
+
+        what = CLAIMS[claim.kind].bounds if claim.kind in CLAIMS else Claim.bounds
         return f"The {what} is {symbol(claim)} ≥ {least}{at} ({sure}); the claim allows {number(claimed, digits=6)}."
     against = _against(_wrong(lower), _wrong(claimed), up=False, after=" after any output")
     return f"There are outputs after which whoever sees them {against} ({sure})."

@@ -1,38 +1,12 @@
-"""Where a report goes: the names of the formats, and the files that may be written; light, for options and their help."""
+"""Where a report goes: which files may be written, and writing them whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 from pathlib import Path
 
-from auditdp.errors import ConfigurationError, did_you_mean
-
-JUDGED = ("junit", "sarif", "github", "pull-request")
-"""Names of the formats that also say what a run changes of a baseline."""
-FORMATS = ("terminal", "json", "html", "claims", "claims-json", *JUDGED)
-"""Names of all formats; ``formats`` has what writes them, and imports much."""
-MARKS = {
-    "html": (b"<!doctype html", b"auditdp"),
-    "json": (b"{", b'"root_seed"'),
-    "claims-json": (b"{", b'"root_seed"'),
-    "claims": (b"# Claims ledger", b""),
-    "terminal": (b"", b"audit"),
-    "junit": (b"<?xml", b'name="auditdp"'),
-    "sarif": (b"{", b'"name": "auditdp"'),
-    "github": (b"::", b"title="),
-    "pull-request": (b"<!-- auditdp -->", b""),
-}
-"""How a report of each format begins, and something that it holds."""
-
-
-def known_format(name: str) -> None:
-    """Raise unless there is a report format of this name.
-
-    Raises:
-        ConfigurationError: If there is none.
-    """
-    if name not in FORMATS:
-        raise ConfigurationError(f"unknown format {name!r}; {did_you_mean(name, FORMATS)}")
+from auditdp.errors import ConfigurationError
+from auditdp.report.formats import format_of
 
 
 def target(text: str, option: str) -> tuple[str, Path]:
@@ -48,9 +22,9 @@ def target(text: str, option: str) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     if not equals or not path:
         raise ConfigurationError(f"{option} {text}: expected format=PATH, such as html=report.html")
-    known_format(name)
+    chosen = format_of(name)
     writable(Path(path).absolute(), shown=path)
-    refuse_what_is_not_ours(Path(path).absolute(), name, shown=path)
+    chosen.refuse_what_is_not_ours(Path(path).absolute(), shown=path)
     return name, Path(path).absolute()
 
 
@@ -71,17 +45,6 @@ def writable(path: Path, *, shown: str = "") -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
-
-
-def refuse_what_is_not_ours(path: Path, name: str, *, shown: str = "") -> None:
-    """Raise if there is a file that is no report of this format: it would be lost."""
-    if not path.is_file():
-        return
-    content, (begins, holds) = path.read_bytes(), MARKS[name]
-    if content.strip() and not (content.lstrip().lower().startswith(begins.lower()) and holds in content):
-        raise ConfigurationError(
-            f"{shown or path} is there and is no {name} report of auditdp; give another path, or remove it"
-        )
 
 
 def write(path: Path, text: str) -> None:

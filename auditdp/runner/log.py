@@ -95,7 +95,7 @@ class Log:
         Raises:
             RecordingError: If it cannot be written.
         """
-        self._line({"kind": "result", "result": json.loads(RESULT.dump_json(result))})
+        self._line({"kind": "result", "result": RESULT.dump_python(result, mode="json")})
 
     def end(self, status: str, seconds: float) -> bool:
         """Append the closing line and close the file; return whether it had been changed by others and was written anew.

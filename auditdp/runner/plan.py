@@ -98,6 +98,63 @@ class Task:
         return shlex.join(words)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """What a run decides for its audits.
+
+    Attributes:
+        root_seed: Root of all randomness.
+        overrides: Parameters by name, as text; an audit takes those that it has.
+        alpha: Error probability of the run.
+        budget: A budget, as ``Budget.read`` takes it.
+        timeout: Seconds per audit, whatever an audit declares.
+        default_timeout: Seconds for audits that declare none.
+        data: Folder of data files.
+        mutants: Whether the mutants of each mechanism are audited as well.
+    """
+
+    root_seed: int
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    alpha: float = 0.05
+    budget: str = "standard"
+    timeout: float | None = None
+    default_timeout: float | None = None
+    data: str = ""
+    mutants: bool = False
+
+    def check(self) -> None:
+        """Raise if an option cannot be used.
+
+        Raises:
+            ConfigurationError: With its value.
+        """
+        Budget.read(self.budget)
+        if not 0 < self.alpha < 1:
+            raise ConfigurationError(f"expected alpha strictly between 0 and 1, got {self.alpha!r}")
+        if self.root_seed < 0:
+            raise ConfigurationError(f"expected a seed >= 0, got {self.root_seed}")
+        for seconds in (self.timeout, self.default_timeout):
+            if seconds is not None and not 0 < seconds < math.inf:
+                raise ConfigurationError(f"expected a finite timeout > 0 seconds, got {seconds!r}")
+
+    def task(self, audit: Listed, *, share: float) -> Task:
+        """Return the task of one audit, with its share of alpha."""
+        return Task(
+            id=audit.id,
+            path=audit.path,
+            name=audit.id.partition("::")[2],
+            root=str(Path.cwd()),
+            overrides={name: value for name, value in self.overrides.items() if name in audit.parameters},
+            expect=audit.expect,
+            root_seed=self.root_seed,
+            alpha=share,
+            budget=str(Budget.read(self.budget)),
+            timeout=next((t for t in (self.timeout, audit.timeout, self.default_timeout) if t is not None), None),
+            data=self.data,
+            mutants=self.mutants,
+        )
+
+
 @dataclass(frozen=True)
 class Plan:
     """The tasks of a run in order, the files that could not be collected, and where alpha goes."""
@@ -205,70 +262,25 @@ def _evaluate(node: ast.expr, identifier: str) -> bool:
     raise ValueError("not a keyword expression")
 
 
-def make_plan(
-    targets: Sequence[str],
-    *,
-    root_seed: int,
-    collect: Collector,
-    keyword: str = "",
-    overrides: Mapping[str, str] | None = None,
-    alpha: float = 0.05,
-    budget: str = "standard",
-    timeout: float | None = None,
-    default_timeout: float | None = None,
-    data: str = "",
-    mutants: bool = False,
-) -> Plan:
+def make_plan(targets: Sequence[str], options: PlanOptions, *, collect: Collector, keyword: str = "") -> Plan:
     """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
 
     Args:
         targets: Folders, files or ids.
-        root_seed: Root of all randomness.
+        options: What the run decides for its audits.
         collect: Imports the files.
         keyword: A ``-k`` expression.
-        overrides: Parameters by name, as text; an audit takes those that it has.
-        alpha: Error probability of the run.
-        budget: A budget, as ``Budget.read`` takes it.
-        timeout: Seconds per audit, whatever an audit declares.
-        default_timeout: Seconds for audits that declare none.
-        data: Folder of data files.
-        mutants: Whether the mutants of each mechanism are audited as well.
 
     Raises:
-        ConfigurationError: If a setting cannot be used.
+        ConfigurationError: If an option cannot be used.
     """
-    budget = str(Budget.read(budget))
-    if not 0 < alpha < 1:
-        raise ConfigurationError(f"expected alpha strictly between 0 and 1, got {alpha!r}")
-    if root_seed < 0:
-        raise ConfigurationError(f"expected a seed >= 0, got {root_seed}")
-    for seconds in (timeout, default_timeout):
-        if seconds is not None and not 0 < seconds < math.inf:
-            raise ConfigurationError(f"expected a finite timeout > 0 seconds, got {seconds!r}")
+    options.check()
     declared, failures = discover(targets, keyword, collect=collect)
-    overrides = dict(overrides or {})
     known = {name for d in declared for name in d.parameters}
-    for name in overrides:
+    for name in options.overrides:
         if name not in known:
             raise ConfigurationError(f"-P {name}: no selected audit has this parameter; {did_you_mean(name, known)}")
     for d in declared:
         if d.unreadable:  # a value that cannot be read is refused before anything runs
             raise ConfigurationError(d.unreadable)
-    tasks = [
-        Task(
-            id=d.id,
-            path=d.path,
-            name=d.id.partition("::")[2],
-            root=str(Path.cwd()),
-            overrides={name: value for name, value in overrides.items() if name in d.parameters},
-            expect=d.expect,
-            root_seed=root_seed,
-            alpha=alpha / len(declared),
-            budget=budget,
-            timeout=next((t for t in (timeout, d.timeout, default_timeout) if t is not None), None),
-            data=data,
-            mutants=mutants,
-        )
-        for d in declared
-    ]
-    return Plan(tasks, failures)
+    return Plan([options.task(d, share=options.alpha / len(declared)) for d in declared], failures)

@@ -10,7 +10,8 @@ from auditdp.adjacency import AnyValues
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.base import Claim
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.testing.mechanisms import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response, SharedNoise

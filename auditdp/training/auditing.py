@@ -9,7 +9,7 @@ from auditdp.adjacency.canaries import Canaries
 from auditdp.auditing.checking import carried_out
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.settings import Settings
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, renamed_keywords
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.results import AuditResult

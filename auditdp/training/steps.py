@@ -14,8 +14,8 @@ from auditdp.bounds.answers import RUNS, played
 from auditdp.bounds.curves import EpsilonDelta, curve_of_claim
 from auditdp.bounds.inputs import FEWEST_OUTPUTS, Floats
 from auditdp.bounds.result import Question
+from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
-from auditdp.claims.statements import Claim
 from auditdp.errors import ConfigurationError, MechanismError, renamed_keywords
 from auditdp.mechanism.protocol import name_of
 from auditdp.numerics.randomness import stream

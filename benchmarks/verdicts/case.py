@@ -13,7 +13,7 @@ from flint import arb
 from auditdp import AccountedDP, ApproxDP, Audit, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.mechanism.laws import precision
 from auditdp.numerics.randomness import stream
 from auditdp.record.details import CountingDetails

@@ -67,12 +67,12 @@ def become(request: dict) -> None:
 
 def fork_the_fork_server() -> None:
     """What ``multiprocessing.forkserver.ensure_running`` does, with a fork in the place of a new interpreter."""
-    from auditdp.runner.processes import forkserver as nursery
+    from auditdp.runner.processes import forkserver as own_forkserver
 
     server = forkserver._forkserver
     if server._forkserver_address is not None:
         return
-    folder = os.environ[nursery.FOLDER]
+    folder = os.environ[own_forkserver.FOLDER]
     address = connection.arbitrary_address("AF_UNIX")
     alive_r, alive_w = os.pipe()
     listener = socket.socket(socket.AF_UNIX)
@@ -84,13 +84,13 @@ def fork_the_fork_server() -> None:
             os.closerange(last + 1, kept)
             last = kept
         os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
-        os.environ.pop(nursery.FOLDER)
+        os.environ.pop(own_forkserver.FOLDER)
         atexit.unregister(leave)
-        nursery.settle(folder)
+        own_forkserver.settle(folder)
         try:
             forkserver.main(listener.detach(), alive_r, [])
         finally:
-            nursery._clean(folder, os.getpid())
+            own_forkserver._clean(folder, os.getpid())
             os._exit(0)
     listener.close()
     os.close(alive_r)

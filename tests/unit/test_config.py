@@ -117,7 +117,7 @@ def test_what_the_environment_may_not_say(folder, environment, said):
 
 
 def test_variables_of_others_and_empty_ones_are_left_alone(folder):
-    found = load(folder, environment={"AUDITDP_NURSERY": "x", "AUDITDP_SEED": "", "AUDITDP_OF_MINE": "1"})
+    found = load(folder, environment={"AUDITDP_FORKSERVER": "x", "AUDITDP_SEED": "", "AUDITDP_OF_MINE": "1"})
     assert found.seed == 7
 
 
@@ -127,7 +127,7 @@ def test_a_profile_that_does_not_exist_is_refused_with_what_there_is(folder):
 
 
 def test_the_names_are_those_of_the_rooms_that_use_them():
-    from auditdp.cli.run.run import FailOn
+    from auditdp.cli.run.options import FailOn
 
     assert set(FAILURES) == set(map(str, FailOn))
     assert {field.name for field in fields(Configuration)} == {*KINDS, "profile", "folder", "sources"}

@@ -18,16 +18,16 @@ from flint import arb
 
 from auditdp.accountants.base import (
     AccountantError,
+    Inverted,
     Soundness,
     check_count,
     check_delta,
     check_epsilon,
     check_positive,
-    epsilon_from,
     greatest,
     settle,
 )
-from auditdp.accountants.description import Description, Part
+from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, double_above
 
@@ -60,11 +60,6 @@ class Composition(Description):
         check_count(type(self).__name__, count=self.count)
 
     @property
-    def describes(self) -> Composition:
-        """All compositions of so many such parts."""
-        return self.parameters_as(Composition)
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return f"any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
@@ -79,9 +74,9 @@ class Composition(Description):
         return responses([(self.epsilon, self.count)], order) if not self.delta else (arb.pos_inf(), arb.pos_inf())
 
     @property
-    def part(self) -> Part:
+    def part(self) -> CompositionPart:
         """One of the parts."""
-        return Part(self.count, OptimalComposition(self.epsilon, self.delta, 1))
+        return CompositionPart(self.count, OptimalComposition(self.epsilon, self.delta, 1))
 
     def includes(self, other: Description) -> bool:
         """Return whether the other class is a composition of no more parts, each of which is (ε, δ)-DP."""
@@ -106,7 +101,7 @@ class Composition(Description):
 
 
 @dataclass(frozen=True)
-class OptimalComposition(Composition):
+class OptimalComposition(Composition, Inverted):
     """The exact curve of k adaptive (ε, δ)-DP mechanisms, the worst that there are.
 
     Every (ε, δ)-DP mechanism is a post-processing of the one that reveals its input with probability δ and is randomised
@@ -152,10 +147,6 @@ class OptimalComposition(Composition):
         likely, unlikely = (at_most(self.count, most_against, p) for p in (against, 1 - against))
         return likely - epsilon.exp() * unlikely
 
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up; ``inf`` below 1 − (1−δ)^k."""
-        return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
-
     @classmethod
     def largest_epsilon(cls, epsilon: float, delta: float, count: int, *, delta_each: float = 0.0) -> float:
         """Return the largest ε per mechanism with which k of them, each with ``delta_each``, are (epsilon, delta)-DP.
@@ -174,7 +165,7 @@ class OptimalComposition(Composition):
 
 
 @dataclass(frozen=True)
-class BasicComposition(Composition):
+class BasicComposition(Composition, Inverted):
     """(kε, kδ)-DP, and the curve of the worst pair that is: δ(ε_g) = kδ + (1 − kδ)(e^{kε} − e^{ε_g})₊/(1 + e^{kε}).
 
     Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem 3.16; the curve below
@@ -193,10 +184,6 @@ class BasicComposition(Composition):
             own = (arb(self.delta) * self.count).min(arb(1))
             revealed = randomised_response(arb(self.epsilon) * self.count, arb(epsilon))
             return min(1.0, above(own + (1 - own) * revealed))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up; ``inf`` below kδ."""
-        return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
 
 def randomised_response(most: arb, epsilon: arb) -> arb:

@@ -20,14 +20,14 @@ from scipy.special import expit
 
 from auditdp.accountants.base import (
     AccountantError,
+    Inverted,
     Soundness,
     check_delta,
     check_epsilon,
     check_positive,
-    epsilon_from,
 )
 from auditdp.accountants.composition.equal import Composition, OptimalComposition, responses
-from auditdp.accountants.description import Description, Part
+from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import PRECISION_BITS, above, double_above
 
@@ -38,7 +38,7 @@ CELLS = 2**15
 
 
 @dataclass(frozen=True)
-class HeterogeneousComposition(Description):
+class HeterogeneousComposition(Description, Inverted):
     """The curve of the adaptive composition of (ε_i, δ_i)-DP mechanisms, the worst that there are.
 
     δ(ε) = 1 − ∏(1−δ_i) (1 − D) with
@@ -96,11 +96,6 @@ class HeterogeneousComposition(Description):
         )
 
     @property
-    def describes(self) -> HeterogeneousComposition:
-        """Itself."""
-        return self
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return (
@@ -118,9 +113,9 @@ class HeterogeneousComposition(Description):
         return responses(self._groups, order) if not any(self.deltas) else (arb.pos_inf(), arb.pos_inf())
 
     @property
-    def part(self) -> Part:
+    def part(self) -> CompositionPart:
         """A curve that holds for each of the parts."""
-        return Part(len(self.epsilons), OptimalComposition(max(self.epsilons), max(self.deltas), 1))
+        return CompositionPart(len(self.epsilons), OptimalComposition(max(self.epsilons), max(self.deltas), 1))
 
     def includes(self, other: Description) -> bool:
         """Return whether the other class is a composition of no more parts, each as private as the most private here."""
@@ -141,10 +136,6 @@ class HeterogeneousComposition(Description):
             own = -sum(((-arb(d)).log1p() for d in self.deltas), arb(0)).expm1() if max(self.deltas) < 1 else arb(1)
             excess = self._excess(epsilon) if epsilon < self.largest_loss else arb(0)
             return min(1.0, above(own + (1 - own) * excess))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the smallest ε for δ, rounded up; ``inf`` below 1 − ∏(1−δ_i)."""
-        return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
     @cached_property
     def largest_loss(self) -> float:

@@ -54,11 +54,6 @@ class FixedSize(Description):
             raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
 
     @property
-    def describes(self) -> FixedSize:
-        """DP-SGD with these batches."""
-        return self.parameters_as(FixedSize)
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return (
@@ -69,11 +64,6 @@ class FixedSize(Description):
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which a record that is replaced moves the sum by 2C at most."""
         return (GaussianNoise(self.noise_multiplier, 2.0, self.steps),)
-
-    @property
-    def uses(self) -> int:
-        """One for each step."""
-        return self.steps
 
     @property
     def rate(self) -> float:

@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon, epsilon_below, epsilon_from
+from auditdp.accountants.description import Repeated
 from auditdp.accountants.dp_sgd.convolution import repeated
 from auditdp.mechanism.protocol import Array
 
@@ -149,7 +150,7 @@ def from_below(first: Array, second: Array, interval: float) -> OnGrid:
 
 
 @dataclass(frozen=True)
-class GridCurve:
+class GridCurve(Repeated):
     """The curve of T equal uses whose loss is bounded on a grid: what the accountants of batches share.
 
     ``delta_at`` adds what the arithmetic may have lost where the curve is an upper bound, and takes it away where it is a
@@ -157,11 +158,6 @@ class GridCurve:
     """
 
     soundness: ClassVar[Soundness]
-
-    @property
-    def uses(self) -> int:
-        """How often the loss is composed with itself."""
-        raise NotImplementedError
 
     def losses(self) -> list[OnGrid]:
         """Return the loss of one use for each of the pairs of data that are looked at."""

@@ -90,11 +90,6 @@ class NodeLevel(Description):
                 raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
 
     @property
-    def describes(self) -> NodeLevel:
-        """DP-SGD with these batches, of which a node reaches so many."""
-        return self.parameters_as(NodeLevel)
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return (
@@ -105,11 +100,6 @@ class NodeLevel(Description):
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
         return (GaussianNoise(self.noise, 2.0 * min(self.reached, self.batch), self.steps),)
-
-    @property
-    def uses(self) -> int:
-        """One for each step."""
-        return self.steps
 
     @cached_property
     def affected(self) -> tuple[Array, Array]:

@@ -53,11 +53,6 @@ class Poisson(Description):
         check_count(kind, steps=self.steps)
 
     @property
-    def describes(self) -> Poisson:
-        """DP-SGD with these batches."""
-        return self.parameters_as(Poisson)
-
-    @property
     def text(self) -> str:
         """The class in a few words."""
         return (
@@ -98,8 +93,3 @@ class Poisson(Description):
             for k in range(order + 1)
         )
         return self.steps * sum(terms, arb(0)).log() / (order - 1)
-
-    @property
-    def uses(self) -> int:
-        """One for each step."""
-        return self.steps

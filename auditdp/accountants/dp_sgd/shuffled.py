@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from auditdp.accountants.base import Accountant, Soundness, check_count, check_positive
+from auditdp.accountants.base import Accountant, Inverted, Soundness, check_count, check_positive
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd import sampled_gaussian
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_below
@@ -44,11 +44,6 @@ class Shuffled(Description):
         kind = type(self).__name__
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_count(kind, batches=self.batches, epochs=self.epochs)
-
-    @property
-    def describes(self) -> Shuffled:
-        """DP-SGD with these batches."""
-        return self.parameters_as(Shuffled)
 
     @property
     def text(self) -> str:
@@ -110,7 +105,7 @@ class ShuffledLower(Shuffled, GridCurve):
 
 
 @dataclass(frozen=True)
-class ShuffledUpper(Shuffled):
+class ShuffledUpper(Shuffled, Inverted):
     """What holds whatever the order of the records, even if it is known: each record is in one batch of each epoch.
 
     Given the permutations only the steps with the record differ, one an epoch, each an adaptive Gaussian release of
@@ -121,17 +116,9 @@ class ShuffledUpper(Shuffled):
     soundness: ClassVar[Soundness] = Soundness.UPPER
     source: ClassVar[str] = "each record is in one batch of each epoch (Dong, Roth & Su 2022, arXiv:1905.02383v3)"
 
-    @property
-    def _curve(self) -> GaussianCurve:
-        return GaussianCurve(self.noise_multiplier, count=self.epochs)
-
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε) of the Gaussian curve."""
-        return self._curve.delta_at(epsilon)
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return ε(δ) of the Gaussian curve."""
-        return self._curve.epsilon_at(delta)
+        return GaussianCurve(self.noise_multiplier, count=self.epochs).delta_at(epsilon)
 
 
 def shuffled_accountants(noise_multiplier: float, batches: int, epochs: int = 1) -> list[Accountant]:

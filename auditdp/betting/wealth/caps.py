@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.wealth.forecasts import Forecasts, Line
+from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import Grid
-from auditdp.betting.wealth.settled import Settled
+from auditdp.betting.wealth.results import BatchResult
 from auditdp.claims.dominating import Floats
 
 
@@ -58,9 +58,9 @@ class Caps:
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
-    ) -> Settled:
+    ) -> BatchResult:
         """See ``Bets``."""
-        line = Line(forecasts)
+        line = ForecastLine(forecasts)
         values, claim = self._grid.values, self._grid.claim
         gained, right, wrong = _factors(
             line.who, line.count, line.log_odds, line.ones, line.zeros, values[self._grid.anchors]
@@ -72,7 +72,7 @@ class Caps:
                 odds, ones, zeros = line.of(int(k))
                 own = np.flatnonzero(leading == k)
                 (led[own],), _, _ = _factors(np.zeros(len(odds), np.intp), 1, odds, ones, zeros, values[own])
-        return Settled(gained[:, claim, None], led, gained[..., None], right[:, claim], wrong[:, claim])
+        return BatchResult(gained[:, claim, None], led, gained[..., None], right[:, claim], wrong[:, claim])
 
 
 def _factors(

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.wealth.forecasts import Forecasts, Line
+from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import Grid
-from auditdp.betting.wealth.plans import HARD, Plan, Planner
-from auditdp.betting.wealth.settled import Settled
+from auditdp.betting.wealth.plans import HARD, BettingPlan, Planner
+from auditdp.betting.wealth.results import BatchResult
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats
-from auditdp.claims.statements import Claim
 
 LEARNED_SHARE = 0.7
 """Share of the learned region among the ways of betting."""
@@ -51,7 +51,7 @@ class Curves:
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._planner, self._grid = Planner(claim, grid), grid
-        self.plans: dict[int, Plan] = {}
+        self.plans: dict[int, BettingPlan] = {}
         self._calls: dict[int, int] = {}
         self._cap = claim.tangents()[0][0]
         self._bins = _bins(self._planner.at(grid.position).pair)
@@ -59,9 +59,9 @@ class Curves:
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
-    ) -> Settled:
+    ) -> BatchResult:
         """See ``Bets``."""
-        line = Line(forecasts)
+        line = ForecastLine(forecasts)
         before = self._calls.get(pair, 0)
         plan = self.plans.get(pair)
         if plan is None or before >= plan.until:
@@ -90,7 +90,7 @@ class Curves:
         up = self._rounded > 0
         right = ones[:, beyond & up].sum(axis=1) + zeros[:, beyond & ~up].sum(axis=1)
         wrong = zeros[:, beyond & up].sum(axis=1) + ones[:, beyond & ~up].sum(axis=1)
-        return Settled(gained[:, self._grid.claim], led, gained, right, wrong)
+        return BatchResult(gained[:, self._grid.claim], led, gained, right, wrong)
 
     def rounded(self, log_odds: Floats) -> Floats:
         """Return log-odds as they are bet on where all forecasters bet: rounded towards 0."""

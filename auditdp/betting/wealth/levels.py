@@ -14,9 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.claims.curves import AccountedDP
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 
 ANCHORS = 8
 """Levels between two anchors: choosing leaders at every level costs as many times more."""
@@ -34,8 +33,8 @@ def level_grid(claim: Claim, *, ratio: float = GRID_RATIO) -> Floats:
     Levels are the claim times powers of ``ratio``, from 0.001 to 64, so a bound loses at most ``ratio`` to the grid; those
     of a claim of 0 are 0 and the powers, and those of an accountant's curve its family's.
     """
-    if isinstance(claim, AccountedDP):
-        return np.array([*claim.members])
+    if claim.levels is not None:
+        return np.array(claim.levels)
     low, high = GRID_LIMITS
     if claim.level == 0:
         return np.append(0.0, level_grid(claim.at(low), ratio=ratio))
@@ -53,7 +52,7 @@ def is_bound(claim: Claim) -> bool:
     It is where the claims at all levels from the truth on are true, as of one ε, μ or ρ. A mechanism that exceeds a curve of
     a family does so somewhere, and its ε at the quoted δ may be smaller than the curve's.
     """
-    return not isinstance(claim, AccountedDP)
+    return claim.levels is None
 
 
 class Grid:

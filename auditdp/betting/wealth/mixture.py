@@ -30,9 +30,9 @@ from auditdp.betting.wealth.caps import Caps
 from auditdp.betting.wealth.curves import Curves
 from auditdp.betting.wealth.forecasts import Forecasts
 from auditdp.betting.wealth.levels import Grid, Levels
-from auditdp.betting.wealth.settled import Bets
+from auditdp.betting.wealth.results import Bets
+from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 
 CLAIM_SHARE = 0.2
 """Part of the wealth below the claim that is bet against the claim itself."""

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from auditdp.accountants.base import Accountant, Soundness, failure
-from auditdp.accountants.cross_check import CrossCheck, cross_check
+from auditdp.accountants.cross_check import AccountantReply, CrossCheck, cross_check, reply
 from auditdp.accountants.solve import DIGITS as DIGITS_SOLVED
 from auditdp.accountants.solve import Solution
 from auditdp.claims.statements import ApproxDP
@@ -28,32 +28,7 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one accountant answered.
-
-    Attributes:
-        name: The analysis and its parameters.
-        soundness: What its numbers are to the truth.
-        sampling: Its sampling.
-        adjacency: Its neighbours.
-        source: Where it is from.
-        value: The ε or δ that was asked for; None where there is no answer.
-        finding: Why the number does not count; empty where it does.
-        absent: Why it gave no answer, and the remedy: what has to be installed, or what failed; empty where it answered.
-    """
-
-    name: str
-    soundness: Soundness
-    sampling: str
-    adjacency: str
-    source: str
-    value: float | None
-    finding: str = ""
-    absent: str = ""
-
-
-@dataclass(frozen=True)
-class Answer:
+class AccountAnswer:
     """What all accountants answered.
 
     Attributes:
@@ -68,9 +43,9 @@ class Answer:
 
     asked: Literal["epsilon", "delta"]
     given: float
-    rows: Sequence[Row]
-    upper: Row | None
-    lower: Row | None
+    rows: Sequence[AccountantReply]
+    upper: AccountantReply | None
+    lower: AccountantReply | None
     verdict: Verdict | None = None
     reason: str = ""
 
@@ -82,7 +57,7 @@ class Answer:
     @property
     def answered(self) -> bool:
         """Whether any accountant gave an answer."""
-        return any(not row.absent for row in self.rows)
+        return any(not row.failed for row in self.rows)
 
     @property
     def findings(self) -> list[str]:
@@ -128,49 +103,32 @@ def kind(name: str) -> str:
     return name.partition("(")[0]
 
 
-def at_delta(accountants: Sequence[Accountant], delta: float, claim: float | None) -> Answer:
+def at_delta(accountants: Sequence[Accountant], delta: float, claim: float | None) -> AccountAnswer:
     """Return every accountant's ε at δ, and the verdict on a claimed ε."""
     # What accountants answer does not depend on the claim; without one, the verdict on any is thrown away.
     check: CrossCheck = cross_check(ApproxDP(1.0 if claim is None else claim, delta), accountants)
-    rows = {
-        answer.name: Row(
-            answer.name,
-            answer.soundness,
-            answer.sampling,
-            answer.adjacency,
-            answer.source,
-            answer.epsilon,
-            answer.finding,
-            answer.failed,
-        )
-        for answer in check.answers
-    }
-    upper, lower = (rows[answer.name] if answer else None for answer in (check.upper, check.lower))
     verdict, reason = (None, "") if claim is None else (check.verdict, check.statement)
-    return Answer("epsilon", delta, list(rows.values()), upper, lower, verdict, reason)
+    return AccountAnswer("epsilon", delta, check.answers, check.upper, check.lower, verdict, reason)
 
 
-def at_epsilon(accountants: Iterable[Accountant], epsilon: float) -> Answer:
+def at_epsilon(accountants: Iterable[Accountant], epsilon: float) -> AccountAnswer:
     """Return every accountant's δ at ε."""
     rows = [_delta(accountant, epsilon) for accountant in accountants]
     answered = [row for row in rows if row.value is not None]
     upper = min((row for row in answered if row.soundness.is_proof), key=_number, default=None)
     lower = max((row for row in answered if row.soundness is Soundness.LOWER), key=_number, default=None)
-    return Answer("delta", epsilon, rows, upper, lower)
+    return AccountAnswer("delta", epsilon, rows, upper, lower)
 
 
-def _number(row: Row) -> float:
+def _number(row: AccountantReply) -> float:
     return math.nan if row.value is None else row.value
 
 
-def _delta(accountant: Accountant, epsilon: float) -> Row:
-    value, absent = None, ""
+def _delta(accountant: Accountant, epsilon: float) -> AccountantReply:
     try:
-        value = float(accountant.delta_at(epsilon))
+        return reply(accountant, float(accountant.delta_at(epsilon)))
     except Exception as error:  # an accountant is other people's code
-        absent = failure(error)
-    a = accountant
-    return Row(a.name, a.soundness, a.sampling, a.adjacency, a.source, value, absent=absent)
+        return reply(accountant, None, failure(error))
 
 
 def heading(family: str, parameters: Mapping[str, object]) -> str:
@@ -179,7 +137,7 @@ def heading(family: str, parameters: Mapping[str, object]) -> str:
     return f"{family}: {', '.join(said)}"
 
 
-def as_text(family: str, parameters: Mapping[str, object], answer: Answer, solved: Solved | None) -> str:
+def as_text(family: str, parameters: Mapping[str, object], answer: AccountAnswer, solved: Solved | None) -> str:
     """Return the model, the sentence, the table, and what else there is to say."""
     letter, other = ("ε", "δ") if answer.asked == "epsilon" else ("δ", "ε")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -202,7 +160,7 @@ def as_text(family: str, parameters: Mapping[str, object], answer: Answer, solve
     if answer.findings:
         lines += ["", "found about accountants, not about the mechanism:"]
         lines += [line for finding in answer.findings for line in _wrapped(f"  {finding}")]
-    if absent := [f"  {kind(row.name)} {row.absent}" for row in answer.rows if row.absent]:
+    if absent := [f"  {kind(row.name)} {row.failed}" for row in answer.rows if row.failed]:
         lines += ["", "no answer:", *(line for said in absent for line in _wrapped(said))]
     return "\n".join(lines)
 
@@ -211,7 +169,7 @@ def _wrapped(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, columns(), subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _shown(row: Row) -> str:
+def _shown(row: AccountantReply) -> str:
     if row.value is None:
         return MISSING
     if row.soundness in (Soundness.APPROXIMATION, Soundness.UNPROVED):
@@ -219,7 +177,7 @@ def _shown(row: Row) -> str:
     return bound(row.value, up=row.soundness is not Soundness.LOWER, digits=DIGITS)
 
 
-def as_json(family: str, parameters: Mapping[str, object], answer: Answer, solved: Solved | None) -> str:
+def as_json(family: str, parameters: Mapping[str, object], answer: AccountAnswer, solved: Solved | None) -> str:
     """Return the answer as JSON, in which infinity is "inf" and what is missing is null."""
     shown: dict[str, Any] = {
         "schema": SCHEMA,
@@ -243,7 +201,7 @@ def as_json(family: str, parameters: Mapping[str, object], answer: Answer, solve
                 "adjacency": row.adjacency,
                 "source": row.source,
                 "finding": row.finding,
-                "absent": row.absent,
+                "absent": row.failed,
             }
             for row in answer.rows
         ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,52 +14,42 @@ from auditdp.bounds.files import Columns, column, read
 from auditdp.bounds.result import rounded_down, rounded_up
 from auditdp.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from auditdp.cli.calculators.bounds import BoundsOptions
+
 Maker = Callable[[str], Bound]
 
 
-def answer(
-    file: Path | None,
-    method: str,
-    *,
-    question: dict[str, Any],
-    json_wanted: bool,
-    scores: str,
-    labels: str,
-    guesses: str,
-    first: str,
-    second: str,
-    design: str,
-    guess: str,
-    guess_count: list[int] | None,
-    seed: int,
-) -> tuple[str, bool]:
-    """Return the bounds as text, and whether the method that decides refutes the claim; options are those of the command.
+def answer(asked: BoundsOptions) -> tuple[str, bool]:
+    """Return the bounds as text, and whether the method that decides refutes the claim.
 
     Raises:
         ConfigurationError: If the options do not say what was recorded, or the file does not hold it.
     """
-    kinds = [name for name, given in (("scores", scores), ("guesses", guesses), ("outputs", first or second)) if given]
+    record = {"scores": asked.scores, "guesses": asked.guesses, "outputs": asked.first or asked.second}
+    kinds = [name for name, given in record.items() if given]
     if len(kinds) != 1:
         raise ConfigurationError(
             "say what was recorded, and only one of: --scores COLUMN --labels COLUMN; --guesses COLUMN --labels COLUMN; "
             f"--first COLUMNS --second COLUMNS; got {' and '.join(kinds) or 'none'}"
         )
-    make: Maker
-    if kinds == ["outputs"]:
-        kind, make = "outputs", _of_outputs(file, first, second, {**question, "seed": seed})
-    elif file is None or not labels:
-        raise ConfigurationError(f"--{kinds[0]} needs {'FILE' if file is None else '--labels COLUMN'}")
-    elif kinds == ["guesses"]:
-        kind, make = "guesses", _of_guesses(read(file), guesses, labels, file, question)
+    (kind,) = kinds
+    question: dict[str, Any] = {
+        "delta": asked.delta,
+        "parameter": asked.parameter.value,
+        "alpha": asked.alpha,
+        "claim": asked.claim,
+    }
+    if kind == "outputs":
+        make = _of_outputs(asked, {**question, "seed": asked.seed})
+    elif asked.file is None or not asked.labels:
+        raise ConfigurationError(f"--{kind} needs {'FILE' if asked.file is None else '--labels COLUMN'}")
+    elif kind == "guesses":
+        make = _of_guesses(asked, asked.file, question)
     else:
-        if design not in DESIGNS:
-            known = "".join(f"\n  --design {name}: {meaning}" for name, meaning in DESIGNS.items())
-            raise ConfigurationError(f"--design {design or 'missing'}: say how the labels came about:{known}")
-        columns, options = read(file), {**question, "guess": guess, "guesses": guess_count, "seed": seed}
-        values, truth = column(columns, scores, file), column(columns, labels, file)
-        kind, make = design, lambda name: from_scores(values, truth, design=design, method=name, **options)
+        kind, make = asked.design, _of_scores(asked, asked.file, question)
     known_methods = methods(kind, parameter=question["parameter"], delta=question["delta"])
-    deciding = make(method)
+    deciding = make(asked.method)
     others = []
     for name in known_methods:
         if name != deciding.method:
@@ -67,14 +57,31 @@ def answer(
                 others.append(make(name))
             except ConfigurationError:  # such as dkw on outputs of several numbers
                 continue
-    text = _as_json(deciding, others) if json_wanted else _as_text(deciding, others, method)
+    text = _as_json(deciding, others) if asked.output == "json" else _as_text(deciding, others, asked.method)
     return text, deciding.refuted
 
 
-def _of_guesses(columns: Columns, guesses: str, labels: str, file: Path, question: dict[str, Any]) -> Maker:
-    guessed, truth = column(columns, guesses, file), column(columns, labels, file)
+def _of_scores(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
+    if asked.design not in DESIGNS:
+        known = "".join(f"\n  --design {name}: {meaning}" for name, meaning in DESIGNS.items())
+        raise ConfigurationError(f"--design {asked.design or 'missing'}: say how the labels came about:{known}")
+    columns = read(file)
+    options = {
+        **question,
+        "guess": asked.guess,
+        "guesses": asked.guess_count,
+        "seed": asked.seed,
+        "design": asked.design,
+    }
+    values, truth = column(columns, asked.scores, file), column(columns, asked.labels, file)
+    return lambda name: from_scores(values, truth, method=name, **options)
+
+
+def _of_guesses(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
+    columns = read(file)
+    guessed, truth = column(columns, asked.guesses, file), column(columns, asked.labels, file)
     made = ~np.isnan(guessed)
-    for name, values in ((guesses, guessed[made]), (labels, truth)):
+    for name, values in ((asked.guesses, guessed[made]), (asked.labels, truth)):
         wrong = values[(values != 0) & (values != 1)]
         if len(wrong):
             raise ConfigurationError(f"{file}: column {name!r}: expected 1 for in and 0 for out, got {wrong[0]:g}")
@@ -82,7 +89,8 @@ def _of_guesses(columns: Columns, guesses: str, labels: str, file: Path, questio
     return lambda method: from_guesses(correct, int(made.sum()), canaries=len(truth), method=method, **question)
 
 
-def _of_outputs(file: Path | None, first: str, second: str, options: dict[str, Any]) -> Maker:
+def _of_outputs(asked: BoundsOptions, options: dict[str, Any]) -> Maker:
+    file, first, second = asked.file, asked.first, asked.second
     if not first or not second:
         raise ConfigurationError(f"{'--second' if first else '--first'} is missing; outputs of two inputs are compared")
     if file is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditdp.cli.again import parameters_of, refuse_what_is_elsewhere
 from auditdp.cli.common import one_of, read_run, say
-from auditdp.cli.run.asked import Asked
+from auditdp.cli.run.options import RunOptions
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import Budget
 
@@ -35,7 +35,7 @@ class Continuation:
         said: What the record says of the run that is continued.
     """
 
-    asked: Asked
+    asked: RunOptions
     keep: bool
     won: float
     said: dict[str, Any]
@@ -50,7 +50,7 @@ class Continuation:
         return replace(record, arguments={**record.arguments, "continued": {**self.said, **where}})
 
 
-def continuation(asked: Asked) -> Continuation:
+def continuation(asked: RunOptions) -> Continuation:
     """Return what ``--continue`` asks for, from the run in the log.
 
     Raises:
@@ -67,7 +67,7 @@ def continuation(asked: Asked) -> Continuation:
     refuse_what_is_elsewhere(chosen.id)
     game = _game(chosen)
     before = str(record.arguments.get("budget", "standard"))
-    (goal,) = Budget.read(f"{before},{asked.budget}").further[-1:]
+    (goal,) = Budget.read(f"{before},{asked.calls}").further[-1:]
     assert isinstance(game.details, GameDetails)  # it is a game
     made = game.details.parts[-1].calls
     if isinstance(goal, int) and goal <= made:
@@ -76,15 +76,15 @@ def continuation(asked: Asked) -> Continuation:
         )
     assert game.log_e_value is not None  # a game has a wealth
     say(f"{chosen.id} goes on after {made:,} calls of the run of {record.started}, which are made again first")
-    parameters = tuple(f"{name}={value}" for name, value in parameters_of(record, chosen).items())
+    parameters = [f"{name}={value}" for name, value in parameters_of(record, chosen).items()]
     return Continuation(
         asked=replace(
             asked,
-            paths=(chosen.id,),
+            paths=[chosen.id],
             parameters=parameters,
             seed=record.root_seed,
             alpha=float(chosen.alpha or 0.05),
-            budget=f"{before},{goal}",
+            budget=[before, str(goal)],
             data=asked.data or str(record.arguments.get("data", "")),
         ),
         keep=keep,
@@ -108,8 +108,7 @@ def _game(chosen: AuditResult) -> Evidence:
     Raises:
         ConfigurationError: If it has none.
     """
-    game = next((evidence for evidence in chosen.evidence if evidence.kind == "game"), None)
-    if game is None:
+    if (game := chosen.game) is None:
         raise ConfigurationError(f"{chosen.id} ended {chosen.verdict} and has no game that could go on")
     from auditdp.mechanism.protocol import OWN_RANDOMNESS  # slow to load
 
@@ -121,7 +120,7 @@ def _game(chosen: AuditResult) -> Evidence:
     return game
 
 
-def _refuse_others(asked: Asked) -> None:
+def _refuse_others(asked: RunOptions) -> None:
     """Raise where options are given that the run in the log has decided.
 
     Raises:
@@ -147,5 +146,5 @@ def _refuse_others(asked: Asked) -> None:
             f"--continue {asked.continued}: give how many calls its game is to have altogether, such as --calls 1e7, or a "
             "fault that it is to find, such as --find tail:0.005"
         )
-    if Budget.read(asked.budget).further:
-        raise ConfigurationError(f"--calls {asked.budget}: give one number, or one fault, that the game is to go on to")
+    if Budget.read(asked.calls).further:
+        raise ConfigurationError(f"--calls {asked.calls}: give one number, or one fault, that the game is to go on to")

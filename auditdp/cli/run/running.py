@@ -25,22 +25,23 @@ from auditdp.cli.common import (
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.judging import against_baseline, code_of, exit_code
-from auditdp.cli.run.asked import Asked
 from auditdp.cli.run.choosing import changed_targets
 from auditdp.cli.run.continuing import Continuation, continuation
-from auditdp.cli.run.showing import Shown
+from auditdp.cli.run.options import RunOptions
+from auditdp.cli.run.showing import ProgressPrinter
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.history.baseline.differences import Difference
 from auditdp.history.baseline.file import read_baseline
 from auditdp.record.budgets import Budget
 from auditdp.record.results import AuditResult, RunRecord, Verdict
-from auditdp.report.formats import render
+from auditdp.report.formats import format_of, render
 from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
-from auditdp.report.targets import known_format, write
+from auditdp.report.targets import write
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
 from auditdp.report.terminal.screen import coloured
+from auditdp.runner.events import AuditFinished, Event, Listener, RunStarted
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.machines.shards import Shard
 from auditdp.runner.plan import Plan, Task, make_plan
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from auditdp.runner.machines.cluster import Cluster
 
 
-def carry_out(asked: Asked) -> None:
+def carry_out(asked: RunOptions) -> None:
     """Collect, run, record and report what was asked, and end with the run's exit code."""
     configuration = settings(asked.profile)
     asked = asked.completed(configuration)
@@ -66,7 +67,7 @@ def carry_out(asked: Asked) -> None:
         asked = asked.resumed(last)
         taken = {name: last.arguments[name] for name in ("changed_since", "left_out") if name in last.arguments}
     reports, count, overrides = asked.reports, asked.count, asked.overrides
-    known_format(asked.output)
+    format_of(asked.output)
     seed = asked.seed if asked.seed is not None else configuration.seed
     if part is not None and seed is None:
         raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
@@ -87,19 +88,8 @@ def carry_out(asked: Asked) -> None:
             left_out: tuple[str, ...] = ()
             if asked.since:
                 targets, left_out = changed_targets(targets, asked.keyword, asked.since, processes.collect)
-            plan = make_plan(
-                targets,
-                root_seed=root_seed,
-                collect=processes.collect,
-                keyword=asked.keyword,
-                overrides=overrides,
-                alpha=asked.alpha if asked.alpha is not None else configuration.alpha,
-                budget=asked.budget or configuration.budget,
-                timeout=asked.timeout,
-                default_timeout=configuration.timeout or None,
-                data=asked.data_folder(configuration),
-                mutants=asked.mutants,
-            )
+            options = asked.plan(configuration, root_seed)
+            plan = make_plan(targets, options, collect=processes.collect, keyword=asked.keyword)
             if going_on is not None:
                 plan = going_on.of(plan)
             if not plan.tasks and not plan.failures:
@@ -115,10 +105,11 @@ def carry_out(asked: Asked) -> None:
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on, own, part)
             run.begin()
             if cluster is None:
-                run.go_on(processes)
+                executor: Executor = processes
             else:
                 sources = sorted(processes.sources)
-                run.go_on(cluster.executor(run.start, sources, limit=asked.import_limit, memory=asked.memory))
+                executor = cluster.executor(run.start, sources, limit=asked.import_limit, memory=asked.memory)
+            run.go_on(executor, [ProgressPrinter(asked, run.durations)])
         found = against_baseline(run.record, known) if known is not None else None
         run.publish(reports, found)
     if known is None or found is None:
@@ -162,7 +153,7 @@ class _Run:
         code: An exit code that overrides that of the results, where the run did not reach its end.
     """
 
-    asked: Asked
+    asked: RunOptions
     plan: Plan
     start: RunRecord
     going_on: Continuation | None
@@ -199,24 +190,24 @@ class _Run:
         self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
         self.began = time.perf_counter()
 
-    def go_on(self, executor: Executor) -> None:
-        """Run what is not finished, append every result to the log, print it as it comes, and close the log."""
+    def go_on(self, executor: Executor, listeners: Sequence[Listener]) -> None:
+        """Run what is not finished, append every result to the log, say what happens to who listens, and close the log."""
         tasks = [task for task in self.own if task.id not in self.results]
-        asked = self.asked
         try:
-            with Shown(
-                [task.id for task in tasks],
-                silent=asked.output != "terminal",
-                quiet=asked.quiet,
-                verbose=asked.verbose,
-                before=self.durations,
-            ).working(executor.count) as shown:
-                shown.begin(self.start, list(self.results.values()))
+            with ExitStack() as listening:
+                hearing = [listening.enter_context(listener) for listener in listeners]
+
+                def emit(event: Event) -> None:
+                    for hear in hearing:
+                        hear(event)
+
+                waiting = [task.id for task in tasks]
+                emit(RunStarted(self.start, list(self.results.values()), waiting, executor.count))
                 for result in executor.run(tasks):
                     self.results[result.id] = result
                     self.log.add(result)
-                    shown.add(result)
-                    if asked.first and (result.is_finding or result.verdict is Verdict.ERROR):
+                    emit(AuditFinished(result))
+                    if self.asked.first and (result.is_finding or result.verdict is Verdict.ERROR):
                         self.status = "complete" if all(t.id in self.results for t in self.own) else "interrupted"
                         break
         except KeyboardInterrupt:
@@ -298,4 +289,4 @@ class _Run:
 
     def exit_code(self) -> int:
         """Return what the run ends with."""
-        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on)
+        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on or ())

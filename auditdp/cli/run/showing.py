@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Self
+from collections.abc import Mapping
+from contextlib import ExitStack
 
 import typer
 from rich.console import Console
@@ -13,69 +12,67 @@ from rich.text import Text
 
 from auditdp.cli.common import columns
 from auditdp.cli.ending import on_output
-from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.cli.run.options import RunOptions
+from auditdp.record.results import AuditResult, Verdict
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.progress import Watch
 from auditdp.report.terminal.screen import coloured
 from auditdp.report.text import printable
+from auditdp.runner.events import AuditFinished, Event, RunStarted
 
 LAST_LINES = 5
 """Lines that are shown of what was printed by an audit that ended in an error."""
 
 
-class Shown:
-    """Prints the results of a run.
+class ProgressPrinter(ExitStack):
+    """Listens to a run, and prints its results.
 
     Args:
-        ids: The audits that are to be run, in order.
-        silent: Whether standard output is for something else.
-        quiet: Whether only what has to be looked at is printed.
-        verbose: Whether what audits printed is printed too.
+        options: Of the run: what goes to standard output, and how much of it.
         before: Seconds that audits took in the last run, by id.
     """
 
-    def __init__(
-        self, ids: Sequence[str], *, silent: bool, quiet: bool, verbose: bool, before: Mapping[str, float]
-    ) -> None:
-        self._ids, self._silent, self._quiet, self._verbose = ids, silent, quiet, verbose
-        self._before = before
+    def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:
+        super().__init__()
+        self._options, self._before = options, before
+        self._silent = options.output != "terminal"
         # On a terminal the watch and the lines share one console, which keeps them apart; else the watch is elsewhere.
-        self._together = not silent and sys.stdout.isatty()
+        self._together = not self._silent and sys.stdout.isatty()
         self._console = Console() if self._together else Console(stderr=True)
 
-    @contextmanager
-    def working(self, workers: int) -> Iterator[Self]:
-        """Show how far the run is meanwhile."""
-        with Watch(self._ids, self._console, workers=workers, before=self._before) as self._watch:
-            yield self
+    def __call__(self, event: Event) -> None:
+        """Print what has happened."""
+        match event:
+            case RunStarted():
+                watch = Watch(event.waiting, self._console, workers=event.workers, before=self._before)
+                self._watch = self.enter_context(watch)
+                self._begin(event)
+            case AuditFinished(result):
+                self._watch.finished(result)
+                self._print(result)
 
-    def begin(self, record: RunRecord, before: Sequence[AuditResult]) -> None:
+    def _begin(self, started: RunStarted) -> None:
         """Print the seed, files that could not be collected, and what an interrupted run had found."""
         if self._silent:
             return
         with on_output():
-            if not self._quiet:
-                typer.echo(f"root seed {record.root_seed}")
-            if before:
-                typer.echo(f"finished before the interruption: {len(before)}")
-        for result in [*record.results, *before]:
-            self._print(result)
-
-    def add(self, result: AuditResult) -> None:
-        """Print a result."""
-        self._watch.finished(result)
-        if not self._silent:
+            if not self._options.quiet:
+                typer.echo(f"root seed {started.record.root_seed}")
+            if started.before:
+                typer.echo(f"finished before the interruption: {len(started.before)}")
+        for result in [*started.record.results, *started.before]:
             self._print(result)
 
     def _print(self, result: AuditResult) -> None:
-        if self._quiet and not (result.is_finding or result.verdict is Verdict.ERROR):
+        ordinary = not (result.is_finding or result.verdict is Verdict.ERROR)
+        if self._silent or (self._options.quiet and ordinary):
             return
         with on_output():
             line = terminal.line(result, colour=coloured(sys.stdout), width=columns())
             printed = [printable(text) for text in result.printed.splitlines()]
-            if result.verdict is not Verdict.ERROR and not self._verbose:
+            if result.verdict is not Verdict.ERROR and not self._options.verbose:
                 printed = []
-            shown = printed if self._verbose else printed[-LAST_LINES:]
+            shown = printed if self._options.verbose else printed[-LAST_LINES:]
             for text in (line, *(f"    printed      {line}" for line in shown)):
                 if self._together:
                     self._console.print(Text.from_ansi(text), soft_wrap=True, highlight=False)

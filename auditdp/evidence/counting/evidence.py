@@ -31,11 +31,13 @@ from numpy.typing import NDArray
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.search import key
 from auditdp.betting.game import checked_pairs
-from auditdp.claims.statements import Claim, GaussianDP
+from auditdp.claims.base import Claim
+from auditdp.claims.statements import GaussianDP
 from auditdp.evidence.believing import believed
 from auditdp.evidence.counting.events import largest_losses, told_apart, unseen
 from auditdp.evidence.counting.sampling import cdf_of, kolmogorov, kolmogorov_margin, log_e_value, total_variation
 from auditdp.evidence.counting.tally import Tally
+from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_calls
 from auditdp.mechanism.calls.representation import Representation
@@ -44,9 +46,11 @@ from auditdp.mechanism.protocol import Array, Mechanism, brief, identity_key
 from auditdp.numerics.binomial import Floats
 from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.numerics.rounding import confidence, outwards
-from auditdp.record.details import CountingDetails, UpperBound
+from auditdp.record.details import CountingDetails, Subject, UpperBound, kind_of
 from auditdp.record.results import Evidence, Verdict
 
+SHARE_OF_CALLS = 4
+"""Counting has a quarter of the calls of the game, beside them."""
 FIRST_RUNS = 256
 """Runs on every input that show whether outputs are few; the evidence needs as many at least, and counts them too."""
 FEW = 64
@@ -91,6 +95,23 @@ class Followed:
     distance: float
     kind: str
     refuted: str | None
+
+
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
+    """Outputs that are counted; of a control none, since counting refutes no claim."""
+    if request.control:
+        return None
+    by_law = any(kind_of(kind).subject is Subject.LAW for kind in request.kinds)
+    return counting_evidence(
+        request.adapted,
+        request.privacy,
+        request.adjacency,
+        alpha=alpha,
+        calls=request.calls // SHARE_OF_CALLS,
+        streams=request.streams,
+        play=request.game.play,
+        law=request.able.law_of_output if by_law else None,
+    )
 
 
 def counting_evidence(

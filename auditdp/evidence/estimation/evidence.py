@@ -22,6 +22,7 @@ from auditdp.errors import MechanismError
 from auditdp.evidence.believing import believed
 from auditdp.evidence.estimation import means
 from auditdp.evidence.estimation.means import Floats
+from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_calls
 from auditdp.mechanism.capabilities import capabilities
@@ -42,6 +43,14 @@ class Sample:
     name: str
     errors: Floats
     limits: Limits | None
+
+
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
+    """Estimates of every class of inputs."""
+    assert isinstance(request.claim, Promise)  # no other claim has such evidence
+    return estimation_evidence(
+        request.adapted, request.claim, request.inputs, alpha=alpha, calls=request.calls, streams=request.streams
+    )
 
 
 def estimation_evidence(

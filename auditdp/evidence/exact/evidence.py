@@ -24,7 +24,8 @@ from auditdp.adjacency import Adjacency, Box, Pair
 from auditdp.adjacency.base import sides
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import smallest
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.base import Claim
+from auditdp.claims.statements import GaussianDP
 from auditdp.errors import AuditError, ClaimError, MechanismError
 from auditdp.evidence.exact.coverage import EXAMPLES, Compared, by_envelope, by_pairs
 from auditdp.evidence.exact.losses import (
@@ -37,6 +38,7 @@ from auditdp.evidence.exact.losses import (
     row_loss,
 )
 from auditdp.evidence.exact.stated import Stated, is_pure, size, stated_by
+from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.capabilities import Capabilities, capabilities
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, precision
 from auditdp.mechanism.laws.balls import above, below
@@ -48,6 +50,19 @@ from auditdp.record.results import Counterexample, Evidence, Verdict
 CURVE_POINTS = 60
 NOTHING = 1e-30
 """A bound below this is written as 0; no claim is about so little."""
+
+
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
+    """Stated laws, of the listed pairs alone where the audit is not exhaustive."""
+    del alpha  # nothing is drawn
+    mechanism, adjacency, refuting = request.mechanism, request.adjacency, request.control
+    if not has_exact_law(mechanism, adjacency, refuting=refuting):
+        return None
+    play = None if request.exhaustive else (request.game.play or adjacency.pairs())
+    seed, examples = int(request.streams("exact", 0).integers(2**32)), request.generated(EXAMPLES)
+    return exact_evidence(
+        mechanism, request.privacy, adjacency, play=play, seed=seed, examples=examples, refuting=refuting
+    )
 
 
 def has_exact_law(mechanism: Any, adjacency: Adjacency, *, refuting: bool = False) -> bool:
@@ -97,7 +112,7 @@ def exact_evidence(
     >>> print(found.statement)
     Exact ε = 2 over 1 pair of pairs as given (adjacency not checked); the claim is 1-DP
     """
-    if not isinstance(claim, PureDP | ApproxDP | GaussianDP):
+    if claim.of_curve:
         raise ClaimError(
             f"exact evidence compares one point of δ(ε), expected PureDP, ApproxDP or GaussianDP; got {claim!r}"
         )
@@ -114,7 +129,7 @@ def exact_evidence(
         if refuting and stated.of_output:
             play = _first_that_breaks(stated, claim, adjacency, play) or play
         compared = by_pairs(able, stated, claim, adjacency, play, seed=seed, examples=examples)
-    found = _Comparison(able, claim, stated, envelope, compared)
+    found = _LawComparison(able, claim, stated, envelope, compared)
     if found.broken and found.attained:
         return Evidence(
             verdict=Verdict.VIOLATED,
@@ -130,7 +145,7 @@ def exact_evidence(
     )
 
 
-class _Comparison:
+class _LawComparison:
     """The losses that were compared with a claim, and how they stand to it.
 
     Attributes:

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.search import key
-from auditdp.claims.statements import Claim, GaussianDP
+from auditdp.claims.base import Claim
+from auditdp.claims.statements import GaussianDP
 from auditdp.evidence.exact.losses import PairLoss, pair_loss
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import Capabilities

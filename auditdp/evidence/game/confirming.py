@@ -13,7 +13,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import smaller
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.recording import Playback, Recorder

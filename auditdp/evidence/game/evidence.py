@@ -12,28 +12,26 @@ a pair that keeps the claim with probability at most alpha. A clean game is neve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency import Adjacency
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
 from auditdp.betting.watching import going_on
 from auditdp.betting.wealth.levels import is_bound
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, Timeout
 from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
-from auditdp.evidence.game.opening import Opened, go_on, open_game
+from auditdp.evidence.game.opening import PreparedGame, go_on, open_game
 from auditdp.evidence.game.power_line import detectable, rarely
 from auditdp.evidence.game.wording import count, explained, notices, unsearched
+from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import Mechanism, is_seeded, name_of
 from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import confidence, outwards
-from auditdp.record.budgets import Fault, Goal
 from auditdp.record.details import ForecasterWealth, GameDetails, Part, PlayedPair
 from auditdp.record.results import SYMBOLS, Counterexample, Evidence, Verdict
 
@@ -42,23 +40,19 @@ LONGEST_NAMED = 60
 """Characters of a pair that the power line names."""
 
 
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
+    """Bets, with as many calls as find a fault where one is to be found."""
+    options, adjacency = replace(request.game, alpha=alpha), request.adjacency
+    return play_game(request.adapted, request.privacy, adjacency, options, streams=request.streams)
+
+
 def play_game(
     mechanism: Mechanism,
     claim: Claim,
     adjacency: Adjacency,
+    options: GameOptions,
     *,
-    alpha: float,
-    calls: int,
     streams: Streams,
-    find: Fault | None = None,
-    most: int | None = None,
-    further: Sequence[Goal] = (),
-    recorded: float | None = None,
-    forecasters: Sequence[Any] | None = None,
-    play: Sequence[Pair] | None = None,
-    search: bool = True,
-    stop_when_refuted: bool = False,
-    bounded: bool = True,
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
 
@@ -78,21 +72,8 @@ def play_game(
         mechanism: The mechanism to audit.
         claim: What it promises.
         adjacency: Which inputs are neighbours; every pair that is played is checked against it.
-        alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
-        calls: Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed
-            and made small.
+        options: Its error probability, its calls and its pairs.
         streams: Randomness by (purpose, batch).
-        find: A fault that is to be found; there are then at least ``calls`` calls.
-        most: Calls at most, whatever is to be found.
-        further: How many calls there are altogether when the game has gone on, once for each time that it does.
-        recorded: The log wealth before it goes on for the last time, if that is known.
-        forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
-        play: The pairs to play, if not ``adjacency.pairs()``.
-        search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
-            generates any and no pairs are given.
-        stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
-        bounded: Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the
-            bound is that level or 0.
 
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
@@ -105,39 +86,29 @@ def play_game(
     >>> from auditdp.claims.statements import PureDP
     >>> from auditdp.numerics.randomness import stream
     >>> from auditdp.testing import LaplaceMechanism
-    >>> asked = {"alpha": 0.05, "calls": 2_000, "streams": partial(stream, 1)}
-    >>> found = play_game(LaplaceMechanism(scale=0.5), PureDP(1.0), as_adjacency([(0.0, 1.0)]), **asked)
+    >>> options, pairs = GameOptions(alpha=0.05, calls=2_000), as_adjacency([(0.0, 1.0)])
+    >>> found = play_game(LaplaceMechanism(scale=0.5), PureDP(1.0), pairs, options, streams=partial(stream, 1))
     >>> found.verdict.name, found.epsilon_lower > 1.0
     ('VIOLATED', True)
     """
-    if further and not is_seeded(mechanism):
+    if options.further and not is_seeded(mechanism):
         raise ConfigurationError(
             f"{name_of(mechanism)} draws its own randomness, so its game cannot be played again to go on from there; "
             "auditdp nightly adds up what games on fresh randomness win"
         )
-    search = search and play is None and can_search(adjacency)
-    opened = open_game(
-        mechanism,
-        claim,
-        adjacency,
-        checked_pairs(adjacency, play),
-        alpha=alpha,
-        calls=calls,
-        streams=streams,
-        find=find,
-        most=most,
-        forecasters=forecasters,
-        search=search,
-        bounded=bounded,
-    )
+    chosen = checked_pairs(adjacency, options.play)
+    options = replace(options, play=chosen, search=options.search and options.play is None and can_search(adjacency))
+    opened, alpha = open_game(mechanism, claim, adjacency, options, streams), options.alpha
     game = opened.game
-    game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
-    parts = go_on(opened, further, recorded, alpha=alpha, stop_when_refuted=not bounded)
+    calls = opened.calls - opened.spent
+    game.play(calls, alpha=alpha, stop_when_refuted=options.stop_when_refuted, going_on=going_on)
+    parts = go_on(opened, options)
     played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
     if game.wealth.refuted(alpha):
-        found = _refuted(played, streams, smaller_among=adjacency if search and not stop_when_refuted else None)
+        among = adjacency if options.search and not options.stop_when_refuted else None
+        found = _refuted(played, streams, smaller_among=among)
     else:
-        found = _not_refuted(played, unsearched(game, adjacency, searched=search))
+        found = _not_refuted(played, unsearched(game, adjacency, searched=options.search))
     return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, opened.calls)
 
 
@@ -152,7 +123,7 @@ class _Played:
         details: What is recorded of it.
     """
 
-    opened: Opened
+    opened: PreparedGame
     alpha: float
     assumptions: list[str]
     details: GameDetails
@@ -287,7 +258,7 @@ def _assumptions(calls: Calls, adjacency: Adjacency) -> list[str]:
     return made
 
 
-def _details(opened: Opened, alpha: float, parts: list[Part]) -> GameDetails:
+def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetails:
     """Return what the report plots and lists of a game."""
     game = opened.game
     wealth = sorted(zip(game.wealth.log_by_forecaster.tolist(), game.names, strict=True), reverse=True)

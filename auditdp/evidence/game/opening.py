@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency import Adjacency
 from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
 from auditdp.betting.watching import going_on
 from auditdp.betting.wealth.levels import level_grid
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.game.power_line import calls_of_pair
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_calls, outputs_to_look
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import SAME, same_number
-from auditdp.record.budgets import Fault, Goal
 from auditdp.record.details import Part
 
 
 @dataclass(frozen=True)
-class Opened:
+class PreparedGame:
     """A game that can begin.
 
     Attributes:
@@ -63,53 +61,44 @@ def open_game(
     mechanism: Mechanism,
     claim: Claim,
     adjacency: Adjacency,
-    chosen: Sequence[Pair],
-    *,
-    alpha: float,
-    calls: int,
+    options: GameOptions,
     streams: Streams,
-    find: Fault | None,
-    most: int | None,
-    forecasters: Sequence[Any] | None,
-    search: bool,
-    bounded: bool,
-) -> Opened:
+) -> PreparedGame:
     """Look at how calls draw, decide how many calls there are, and search for further pairs."""
-    made = Calls(mechanism)
+    made, find, calls, chosen = Calls(mechanism), options.find, options.calls, options.play or ()
     check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
-    templates = list(forecasters) if forecasters is not None else default_forecasters(mechanism)
-    game = Game(made, claim, chosen, templates, streams, levels=level_grid(claim) if bounded else None)
-    least, each = calls, calls_of_pair(find, game, alpha) if find else 0
+    forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
+    game = Game(made, claim, chosen, forecasters, streams, levels=level_grid(claim) if options.bounded else None)
+    least, each = calls, calls_of_pair(find, game, options.alpha) if find else 0
     if find:
-        calls = _at_most(max(least, each * len(game.tables)), most)
+        calls = _at_most(max(least, each * len(game.tables)), options.most)
     checked = outputs_to_look(calls)
-    searched = propose(game, adjacency, search_calls(calls)) if search else 0
+    searched = propose(game, adjacency, search_calls(calls)) if options.search else 0
     if find is None:
-        return Opened(game, calls, checked, searched)
+        return PreparedGame(game, calls, checked, searched)
     pairs = len(game.tables)  # those that were found, too
     to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
     needed = max(least, checked + searched + each * pairs)
-    calls = _at_most(needed, most)
-    return Opened(game, calls, checked, searched, to_find if calls == needed else None, needed - calls)
+    calls = _at_most(needed, options.most)
+    return PreparedGame(game, calls, checked, searched, to_find if calls == needed else None, needed - calls)
 
 
 def _at_most(calls: int, most: int | None) -> int:
     return calls if most is None else min(calls, most)
 
 
-def go_on(
-    opened: Opened, further: Sequence[Goal], recorded: float | None, *, alpha: float, stop_when_refuted: bool
-) -> list[Part]:
+def go_on(opened: PreparedGame, options: GameOptions) -> list[Part]:
     """Play a game on, once for each goal, and return where it stopped, each time and last."""
-    game, parts = opened.game, [opened.stopped()]
-    for goal in further:
+    game, parts, alpha, recorded = opened.game, [opened.stopped()], options.alpha, options.recorded
+    for goal in options.further:
         won = game.wealth.log_wealth
-        if len(parts) == len(further) and recorded is not None and not same_number(won, recorded, near=SAME):
+        last = len(parts) == len(options.further)
+        if last and recorded is not None and not same_number(won, recorded, near=SAME):
             raise ConfigurationError(
                 f"the log wealth after {parts[-1].calls:,} calls is {won!r}, and {recorded!r} is "
                 "recorded: the audit, the harness or a library has changed since, so this is another game; run it anew"
             )
         most = goal - opened.spent if isinstance(goal, int) else calls_of_pair(goal, game, alpha) * len(game.tables)
-        game.play(most, alpha=alpha, stop_when_refuted=stop_when_refuted, going_on=going_on)
+        game.play(most, alpha=alpha, stop_when_refuted=not options.bounded, going_on=going_on)
         parts.append(opened.stopped())
     return parts

@@ -10,54 +10,40 @@ not look for it: there, outputs are numbers. Here they are bit patterns. The bet
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Labels, Player
 from auditdp.betting.forecasting.views import as_rows, fingerprint
 from auditdp.claims.dominating import Floats
-from auditdp.claims.statements import Claim
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
-from auditdp.mechanism.protocol import Array, Mechanism
-from auditdp.numerics.randomness import Streams, prefixed
+from auditdp.mechanism.protocol import Array
+from auditdp.numerics.randomness import prefixed
 from auditdp.record.results import Evidence
 
 
-def support_evidence(
-    mechanism: Mechanism,
-    claim: Claim,
-    adjacency: Adjacency,
-    *,
-    alpha: float,
-    calls: int,
-    streams: Streams,
-    play: Sequence[Pair] | None = None,
-    stop_when_refuted: bool = False,
-) -> Evidence:
-    """Audit a claim by betting on bit patterns; arguments, errors and guarantee are those of ``play_game``.
+def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
+    """Bets on bit patterns, which never go on, nor have more calls to find a fault; the guarantee is that of a game.
 
     A mechanism's own ``possible(outputs, data)`` is used where it has one: whether an input can give exactly that output.
     """
-    forecasters: list[Any] = [] if capabilities(mechanism).possible is None else [Possible()]
-    evidence = play_game(
-        mechanism,
-        claim,
-        adjacency,
+    game = GameOptions(
         alpha=alpha,
-        calls=calls,
-        streams=prefixed(streams, "support"),
-        forecasters=[*forecasters, BitPatterns()],
-        play=play,
+        calls=request.calls,
+        forecasters=[*([] if capabilities(request.adapted).possible is None else [Possible()]), BitPatterns()],
+        play=request.game.play,
         search=False,
-        stop_when_refuted=stop_when_refuted,
+        stop_when_refuted=request.game.stop_when_refuted,
     )
+    streams = prefixed(request.streams, "support")
+    evidence = play_game(request.adapted, request.privacy, request.adjacency, game, streams=streams)
     return replace(
         evidence,
         kind="support",

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from auditdp.history.baseline.entries import STRENGTH, Entry, entry_of
 from auditdp.history.claimed import same_text
-from auditdp.record.details import KINDS
+from auditdp.record.details import kind_of
 from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict
 
 
@@ -123,7 +123,7 @@ def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], 
         fell = chance if (entry.verdict, now.verdict) == (Verdict.EQUIVALENT, Verdict.NOT_REFUTED) else may_vary
         (fell if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(said)
     for kind in sorted({*entry.evidence} - {*now.evidence}):
-        by_data = kind in result.asked and kind in KINDS and KINDS[kind].by_data
+        by_data = kind in result.asked and kind_of(kind).by_data
         (chance if by_data else weaker).append(f"evidence {kind!r} is no longer gathered")
     stronger += [f"evidence {kind!r} is new" for kind in now.evidence if kind not in entry.evidence]
     may_vary += [f"control {each!r} is no longer refuted" for each in _lacking(entry.controls, now.controls)]

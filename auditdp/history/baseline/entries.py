@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from auditdp.history.claimed import Claimed
-from auditdp.record.details import KINDS, CountingDetails, GameDetails
+from auditdp.record.details import CountingDetails, GameDetails, Subject
 from auditdp.record.results import AuditResult, Evidence, RunRecord, Verdict, details
 
 DIGITS = 2
@@ -82,7 +82,7 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
     """Return what a baseline keeps of a result."""
     claimed = Claimed.of(result.claim)
     counting = next(details(result.evidence, CountingDetails), CountingDetails())
-    upper = next((e.epsilon_upper for e in result.evidence if e.kind == "counting"), None)
+    upper = next((e.epsilon_upper for e in result.evidence if e.known.subject is Subject.PLAYED), None)
     return Entry(
         id=result.id,
         claim=claimed.text,
@@ -102,8 +102,8 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
 
 def decided_by_data(evidence: Evidence) -> bool:
     """Return whether the outputs decide how many calls an evidence makes: whether any, or on how many pairs."""
-    kind, seen = KINDS.get(evidence.kind), evidence.details
-    return (kind is not None and kind.by_data) or (isinstance(seen, GameDetails) and seen.calls_to_find is not None)
+    seen = evidence.details
+    return evidence.known.by_data or (isinstance(seen, GameDetails) and seen.calls_to_find is not None)
 
 
 def rounded_down(calls: int) -> int:

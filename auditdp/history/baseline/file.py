@@ -14,7 +14,7 @@ from typing import Any
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.history.baseline.entries import Accepted, Entry
 from auditdp.history.claimed import DIGITS
-from auditdp.record.details import KINDS
+from auditdp.record.details import kind_of
 from auditdp.record.results import DECLARABLE, REFUTATIONS, Verdict
 
 VERSION = 2
@@ -84,7 +84,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
 
 def _of_version_1(entry: Entry) -> Entry:
     """Return an entry with the calls that are known: those of counting depend on what was drawn, and were in the sum."""
-    return replace(entry, calls=0) if any(kind in KINDS and KINDS[kind].by_data for kind in entry.evidence) else entry
+    return replace(entry, calls=0) if any(kind_of(kind).by_data for kind in entry.evidence) else entry
 
 
 def write_baseline(entries: Iterable[Entry]) -> str:

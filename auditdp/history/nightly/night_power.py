@@ -27,8 +27,7 @@ def within(result: AuditResult, stream: Stream, nights: int) -> Iterator[tuple[s
         stream: After the night.
         nights: How many.
     """
-    game = next((evidence for evidence in result.evidence if evidence.kind == "game"), None)
-    claim = result.claim
+    game, claim = result.game, result.claim
     if game is None or claim is None or game.verdict is not Verdict.NOT_REFUTED:
         return
     points = game.details.growths if isinstance(game.details, GameDetails) else None

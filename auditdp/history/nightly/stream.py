@@ -106,7 +106,7 @@ def log_e_value(result: AuditResult) -> float:
     """
     if result.verdict is Verdict.ERROR:
         return -math.inf
-    game = next((evidence for evidence in result.evidence if evidence.kind == "game"), None)
+    game = result.game
     if game is None or game.log_e_value is None:
         return 0.0
     unconfirmed = game.verdict is Verdict.INCONCLUSIVE or math.isnan(game.log_e_value)

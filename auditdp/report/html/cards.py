@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from auditdp.record.details import KINDS, EstimationDetails, ExactDetails, GameDetails
+from auditdp.claims.statements import CLAIMS
+from auditdp.record.details import EstimationDetails, ExactDetails, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
 from auditdp.report import numbers
 from auditdp.report.guessing import guessing
@@ -160,7 +161,7 @@ def meaning(claim: ClaimRecord | None) -> str:
     if claim.parameter == "mu":
         apart = f"two normal distributions of variance 1 with means {number(claimed)} apart"
         return f"Two neighbours are at least as hard to tell apart as {apart}.{neighbours}"
-    if claim.kind not in ("PureDP", "ApproxDP"):
+    if claim.kind not in CLAIMS or not CLAIMS[claim.kind].is_point:
         return f"Two neighbours are at least as hard to tell apart as {claim.text} allows.{neighbours}"
     factor = "e^" + number(claimed) + (f" = {number(math.exp(claimed))}" if claimed < 20 else "")
     rest = f", but for outputs of probability {number(claim.delta)}" if claim.delta else ""
@@ -201,16 +202,14 @@ def _assumptions(evidence: Evidence, result: AuditResult) -> list[str]:
 
 
 def _evidence(evidence: Evidence, result: AuditResult) -> EvidenceView:
-    kind = KINDS.get(evidence.kind)
-    title, subtitle = (kind.title, kind.about) if kind else (evidence.kind.replace("_", " ").capitalize(), "")
     pair = result.counterexample.pair if result.counterexample else ""
     pure = result.claim is not None and result.claim.parameter == "epsilon" and not result.claim.delta
     # Beside a proof a clean game's wealth, and of a pure claim the curve, show nothing that its numbers do not.
     shown = result.verdict is not Verdict.CERTIFIED or (evidence.verdict is Verdict.CERTIFIED and not pure)
     return EvidenceView(
         evidence=evidence,
-        title=title,
-        subtitle=subtitle,
+        title=evidence.known.title,
+        subtitle=evidence.known.about,
         statement="" if result.summary.startswith(evidence.statement) else evidence.statement,
         facts=list(facts(evidence, result.claim, said=f"{evidence.statement}; {numbers.bounds(result)}", pair=pair)),
         assumptions=_assumptions(evidence, result),

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from auditdp.record.results import REFUTATIONS, AuditResult, Counterexample, Fate, RunRecord, Verdict
 from auditdp.record.verdict import REMEDY
+from auditdp.report.formats import WIDTH
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import MISSING, bounds, count, duration, number
 from auditdp.report.standing import (
@@ -42,7 +43,6 @@ from auditdp.report.standing import (
 from auditdp.report.text import printable
 from auditdp.report.wording import MEANINGS
 
-WIDTH = 100
 INDENT = 4
 LABEL = 13
 PURPOSES_SHOWN = 6

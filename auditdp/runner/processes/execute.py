@@ -22,6 +22,7 @@ from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Sk
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.mutation.score import mutation
 from auditdp.record.budgets import Budget
+from auditdp.record.details import Subject
 from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
@@ -47,7 +48,7 @@ def run_task(task: Task) -> AuditResult:
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
-                exact = next((evidence for evidence in result.evidence if evidence.kind == "exact"), None)
+                exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
                 result = replace(result, mutation=mutation(built, settings, exact=exact))
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))

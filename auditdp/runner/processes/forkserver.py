@@ -14,7 +14,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-FOLDER = "AUDITDP_NURSERY"
+FOLDER = "AUDITDP_FORKSERVER"
 """Environment variable with the folder to remove."""
 SAFE = "PYTHONSAFEPATH"
 """Otherwise Python puts the working folder first on its path, and joblib.py in it would take the library's place."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,9 @@ from auditdp.runner.processes.collecting import find
 from auditdp.runner.processes.execute import play_recorded, run_task
 
 
-def _run(task: Task) -> Any:
-    return json.loads(RESULT.dump_json(run_task(task)))
+def _run(task: Task) -> str:
+    """Return the result as JSON, which stays text until it has left the processes of users."""
+    return RESULT.dump_json(run_task(task)).decode()
 
 
 def _again(task: Task, result: AuditResult) -> list[str]:

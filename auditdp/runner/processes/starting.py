@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
-from auditdp.runner.processes import forkserver as nursery
+from auditdp.runner.processes import forkserver as own_forkserver
 
 MANY = 3
 """From so many audit files on, what most audits need is imported before any is forked, and not once for each file."""
@@ -35,14 +35,14 @@ def start_early(targets: Sequence[str]) -> None:
     files = (file for path in paths for file in (path.rglob("audit_*.py") if path.is_dir() else [path]))
     many = len(list(islice(files, MANY))) == MANY
     with suppress(OSError):  # it is started again where it is needed, which says what is wrong
-        start_nursery((*AUDITING, *NEEDED) if many else AUDITING)
+        start_forkserver((*AUDITING, *NEEDED) if many else AUDITING)
 
 
-def start_nursery(needed: Sequence[str]) -> None:
+def start_forkserver(needed: Sequence[str]) -> None:
     """Start the process from which all others are forked, unless it runs."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
-    forkserver.set_forkserver_preload([nursery.__name__, *needed])
-    with nursery.environment(temporary_folder()), no_script():
+    forkserver.set_forkserver_preload([own_forkserver.__name__, *needed])
+    with own_forkserver.environment(temporary_folder()), no_script():
         forkserver.ensure_running()
 
 

@@ -18,7 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,9 +27,9 @@ from typing import Any, Self
 from auditdp.errors import StoppedError
 from auditdp.record.results import RESULT, AuditResult, Verdict
 from auditdp.runner.plan import COLLECTED, Collected, Task
-from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Answer, Child, Work, how_it_ended
+from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Child, Work, WorkAnswer, how_it_ended
 from auditdp.runner.processes.entry import open_host, work_alone
-from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_nursery, temporary_folder
+from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
 
 CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
@@ -150,7 +150,7 @@ class Workers:
             if answer.value is None:
                 yield failed(task, answer)
             else:
-                yield RESULT.validate_python(answer.value | {"printed": answer.printed})
+                yield replace(RESULT.validate_json(answer.value), printed=answer.printed)
 
     def ask(self, kind: str, task: Task, *arguments: Any) -> Any:
         """Return the value of one piece of work.
@@ -163,7 +163,7 @@ class Workers:
             raise CrashError(f"{task.id}: {answer.failed}")
         return answer.value
 
-    def _work(self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> Iterator[tuple[Task, Answer]]:
+    def _work(self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> Iterator[tuple[Task, WorkAnswer]]:
         waiting = deque((self._numbered(kind, task, arguments), False) for kind, task, arguments in wanted)
         left = Counter(Path(task.path) for _, task, _ in wanted)
         for path in set(self._hosts) - set(left):
@@ -214,7 +214,7 @@ class Workers:
         if host.collected.failure or not host.collected.forkable:
             self._close(host)
 
-    def _answers(self) -> Iterator[tuple[Work, Answer | None]]:
+    def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
         """Wait, and yield what was answered; None where the process that the work was forked from is no more."""
         hosts = [host for host in self._hosts.values() if host.busy]
         wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
@@ -234,7 +234,7 @@ class Workers:
             if host.late(self._limit):
                 yield from self._lost(host)
 
-    def _lost(self, host: _Host) -> Iterator[tuple[Work, Answer | None]]:
+    def _lost(self, host: _Host) -> Iterator[tuple[Work, WorkAnswer | None]]:
         busy, host.busy = list(host.busy.values()), {}
         self._close(host)
         for work in busy:
@@ -276,13 +276,7 @@ class Workers:
         host.end()
 
 
-def execute(tasks: Sequence[Task], *, workers: int = 1, memory: int | None = None) -> Iterator[AuditResult]:
-    """Yield the results of the tasks as they are finished; see ``Workers``."""
-    with Workers(count=workers, memory=memory) as processes:
-        yield from processes.run(tasks)
-
-
-def failed(task: Task, answer: Answer) -> AuditResult:
+def failed(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the ERROR of an audit whose process did not answer."""
     return AuditResult(
         id=task.id,
@@ -295,7 +289,7 @@ def failed(task: Task, answer: Answer) -> AuditResult:
     )
 
 
-def _end_nursery() -> None:
+def _end_forkserver() -> None:
     """End the process from which all are forked, and all of them, so that the next start makes another."""
     pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if pid is not None:
@@ -317,13 +311,13 @@ def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any
     for _ in range(3):
         process = CONTEXT.Process(target=target, args=arguments)
         try:
-            start_nursery(needed)
+            start_forkserver(needed)
             with no_script():
                 process.start()
         except (EOFError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"
             if isinstance(error, FileNotFoundError | ConnectionRefusedError):
-                _end_nursery()  # its socket is gone, with the folder
+                _end_forkserver()  # its socket is gone, with the folder
             time.sleep(0.1)
         else:
             return process

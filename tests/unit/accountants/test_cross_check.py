@@ -98,8 +98,8 @@ def test_the_verdict_is_where_the_claim_lies(claimed, lowers, uppers):
     elif claimed > least:
         assert check.verdict is Verdict.NOT_REFUTED
     assert not check.findings
-    assert (check.lower.epsilon if check.lower else None) == (max(lowers) if lowers else None)
-    assert (check.upper.epsilon if check.upper else None) == (min(uppers) if uppers else None)
+    assert (check.lower.value if check.lower else None) == (max(lowers) if lowers else None)
+    assert (check.upper.value if check.upper else None) == (min(uppers) if uppers else None)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,12 +18,13 @@ from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Single, default_forecasters
 from auditdp.betting.forecasting.schedule import LATE_THINNING, Schedule
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, Game
-from auditdp.betting.policies import NEGLECT, RoundRobin
+from auditdp.betting.policies import NEGLECT
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import MOST_PROBED, PROBES
 from auditdp.mechanism.calls.independence import SHARE
 from auditdp.mechanism.protocol import as_mechanism
@@ -240,6 +242,13 @@ def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_b
     assert game.refuted_at is not None
 
 
+class RoundRobin:
+    """A policy that plays the pair with the fewest calls."""
+
+    def choose(self, statistics, rng):
+        return int(np.argmin(statistics.calls))
+
+
 class Late:
     """A policy that plays the second pair from the 2,000th call on."""
 
@@ -250,7 +259,7 @@ class Late:
 def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_average(monkeypatch):
     game = new_game(Response(2.0), pairs=[PAIR, Pair(1, 0, "late")])
     sizes, draw = [], game.draw
-    game.policy = Late()
+    game.configuration = replace(game.configuration, policy=Late())
     monkeypatch.setattr(
         game,
         "draw",
@@ -267,7 +276,8 @@ def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_aver
 
 
 def test_round_robin_plays_all_pairs_alike():
-    game = Game(OneOfMany(7), CLAIM, PAIRS, [ViewExperts()], streams(), policy=RoundRobin())
+    game = Game(OneOfMany(7), CLAIM, PAIRS, [ViewExperts()], streams())
+    game.configuration = replace(game.configuration, policy=RoundRobin())
     game.play(2_000, alpha=1e-9)
     played = [table.calls for table in game.tables]
     assert max(played) - min(played) <= FIRST_BATCH + BATCH_GROWTH * max(played)
@@ -391,7 +401,9 @@ def test_whatever_outputs_are_made_of_a_true_claim_stands(kind):
     for claim, calls in itertools.product(
         [PureDP(0.5), ApproxDP(0.5, 0.01)], [1, 9, 150] if kind == "long" else [1, 9, 400]
     ):
-        found = play_game(WEIRD[kind], claim, AnyValues((0, 1)), alpha=1e-6, calls=calls, streams=streams())
+        found = play_game(
+            WEIRD[kind], claim, AnyValues((0, 1)), GameOptions(alpha=1e-6, calls=calls), streams=streams()
+        )
         assert found.verdict is Verdict.NOT_REFUTED
         assert found.calls == calls
         assert found.epsilon_lower <= 0.5
@@ -403,7 +415,7 @@ def test_whatever_is_claimed_a_coin_does_not_refute_it(claim):
         lambda data, size, *, rng: rng.random(size) < 0.5,
         lambda data, size, *, rng: rng.normal(size=size),
     ):
-        found = play_game(mechanism, claim, AnyValues((0, 1)), alpha=1e-6, calls=200, streams=streams())
+        found = play_game(mechanism, claim, AnyValues((0, 1)), GameOptions(alpha=1e-6, calls=200), streams=streams())
         assert found.verdict is Verdict.NOT_REFUTED
         assert not math.isnan(found.log_e_value)
 
@@ -425,14 +437,18 @@ LEAKING = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", LEAKING)
 def test_a_leak_is_found_wherever_it_is(kind):
-    found = play_game(LEAKING[kind], PureDP(1.0), AnyValues((0, 1)), alpha=1e-3, calls=1_500, streams=streams())
+    found = play_game(
+        LEAKING[kind], PureDP(1.0), AnyValues((0, 1)), GameOptions(alpha=1e-3, calls=1_500), streams=streams()
+    )
     assert found.verdict is Verdict.VIOLATED
     assert found.details.confirmation.confirmed
 
 
 def test_what_cannot_be_played_is_an_error():
     def game(mechanism, adjacency, **options):
-        return play_game(mechanism, PureDP(1.0), adjacency, alpha=0.05, calls=50, streams=streams(), **options)
+        return play_game(
+            mechanism, PureDP(1.0), adjacency, GameOptions(alpha=0.05, calls=50, **options), streams=streams()
+        )
 
     with pytest.raises(AdjacencyError, match="no pairs to play"):
         game(Response(1.0), AnyValues((0, 1)), play=[])
@@ -443,7 +459,9 @@ def test_what_cannot_be_played_is_an_error():
 
 
 def test_evidence_reports_what_happened():
-    found = play_game(Response(2.0), PureDP(1.0), AnyValues((0, 1)), alpha=0.01, calls=3_000, streams=streams())
+    found = play_game(
+        Response(2.0), PureDP(1.0), AnyValues((0, 1)), GameOptions(alpha=0.01, calls=3_000), streams=streams()
+    )
     details = found.details
     assert found.verdict is Verdict.VIOLATED
     first = 3_000 - 3_000 // SHARE // 2 * 2
@@ -461,7 +479,11 @@ def test_evidence_reports_what_happened():
 
 def test_a_gaussian_finding_is_told_in_its_own_terms():
     found = play_game(
-        GaussianMechanism(0.5), GaussianDP(1.0), AnyValues((0, 1)), alpha=0.01, calls=3_000, streams=streams()
+        GaussianMechanism(0.5),
+        GaussianDP(1.0),
+        AnyValues((0, 1)),
+        GameOptions(alpha=0.01, calls=3_000),
+        streams=streams(),
     )
     assert found.verdict is Verdict.VIOLATED
     assert "μ ≥" in found.statement
@@ -477,7 +499,7 @@ def test_a_game_without_a_bound_refutes_no_later_and_says_so(claim):
     leaky = LaplaceMechanism(0.4) if claim.delta == 0 else GaussianMechanism(0.4)
     asked = {"alpha": 0.05, "calls": 5_000, "stop_when_refuted": True}
     with_bound, without = (
-        play_game(leaky, claim, AnyValues((0, 1)), streams=streams(3), bounded=bounded, **asked)
+        play_game(leaky, claim, AnyValues((0, 1)), GameOptions(bounded=bounded, **asked), streams=streams(3))
         for bounded in (True, False)
     )
     assert without.verdict is with_bound.verdict is Verdict.VIOLATED
@@ -494,7 +516,9 @@ NOTICES = {
 
 @pytest.mark.parametrize(("function", "said"), NOTICES.values(), ids=NOTICES)
 def test_what_a_person_should_know_of_the_calls_is_noticed(function, said):
-    found = play_game(as_mechanism(function), CLAIM, AnyValues((0, 1)), alpha=0.05, calls=306, streams=streams())
+    found = play_game(
+        as_mechanism(function), CLAIM, AnyValues((0, 1)), GameOptions(alpha=0.05, calls=306), streams=streams()
+    )
     (notice,) = found.details.notices
     assert said in notice
 
@@ -502,6 +526,8 @@ def test_what_a_person_should_know_of_the_calls_is_noticed(function, said):
 def test_of_an_ordinary_mechanism_nothing_is_noticed():
     for mechanism in (Response(1.0), LaplaceMechanism(1.0)):
         assert (
-            play_game(mechanism, CLAIM, AnyValues((0, 1)), alpha=0.05, calls=200, streams=streams()).details.notices
+            play_game(
+                mechanism, CLAIM, AnyValues((0, 1)), GameOptions(alpha=0.05, calls=200), streams=streams()
+            ).details.notices
             == []
         )

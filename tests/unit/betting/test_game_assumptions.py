@@ -14,6 +14,7 @@ from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import AdjacencyError, AuditError, ConfigurationError, MechanismError
 from auditdp.evidence.game.confirming import play_again
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls.recording import MOST_BYTES
 from auditdp.mechanism.protocol import as_mechanism, unseeded
 from auditdp.numerics.randomness import stream
@@ -30,7 +31,9 @@ def streams(seed=1):
 
 
 def play(mechanism, claim=CLAIM, pairs=BIT, *, calls=2_000, alpha=0.05, seed=1, **options):
-    return play_game(as_mechanism(mechanism), claim, pairs, alpha=alpha, calls=calls, streams=streams(seed), **options)
+    return play_game(
+        as_mechanism(mechanism), claim, pairs, GameOptions(alpha=alpha, calls=calls, **options), streams=streams(seed)
+    )
 
 
 def test_an_order_of_rows_tells_nothing():
@@ -156,7 +159,7 @@ def test_two_inputs_that_are_the_same_are_refused():
         with pytest.raises(AdjacencyError, match="both inputs of a pair are"):
             play(lambda data, rng: rng.random(), pairs=Neighbours([pair]))
     with pytest.raises(AdjacencyError, match="lists no pairs"):
-        play_game(Response(1.0), CLAIM, BIT, alpha=0.05, calls=10, streams=streams(), play=[])
+        play_game(Response(1.0), CLAIM, BIT, GameOptions(alpha=0.05, calls=10, play=[]), streams=streams())
 
 
 def library(scale, seed=0):

@@ -15,6 +15,7 @@ from auditdp.betting.pairs import FEWEST_CALLS, MOST_PROPOSED, can_search, propo
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AdjacencyError
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
@@ -156,7 +157,11 @@ def test_a_search_for_small_pairs_that_would_cost_too_much_is_left_out(monkeypat
 def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest_pair():
     mechanism = Sometimes(leak=6.0)
     evidence = play_game(
-        mechanism, CLAIM, Numbers(), alpha=1e-3, calls=30_000, streams=lambda purpose, batch: stream(1, purpose, batch)
+        mechanism,
+        CLAIM,
+        Numbers(),
+        GameOptions(alpha=1e-3, calls=30_000),
+        streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED
     assert evidence.details.search_calls > 0
@@ -175,10 +180,8 @@ def test_nothing_is_searched_where_pairs_are_given_or_nobody_asks(options):
         Sometimes(),
         CLAIM,
         Numbers(),
-        alpha=1e-3,
-        calls=5_000,
+        GameOptions(alpha=1e-3, calls=5_000, **options),
         streams=lambda purpose, batch: stream(1, purpose, batch),
-        **options,
     )
     assert evidence.verdict is Verdict.NOT_REFUTED
     assert evidence.details.search_calls == 0
@@ -206,8 +209,7 @@ def test_a_list_of_neighbours_can_be_searched():
         respond,
         CLAIM,
         NeighbourList(nodes=12),
-        alpha=1e-3,
-        calls=30_000,
+        GameOptions(alpha=1e-3, calls=30_000),
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED
@@ -343,7 +345,7 @@ def test_what_comes_after_a_finding_does_not_take_it_away(monkeypatch):
         raise RuntimeError("no more")
 
     monkeypatch.setattr("auditdp.evidence.game.evidence.confirm_smaller", fails)
-    monkeypatch.setattr("auditdp.auditing.gathering.sensitivity_evidence", fails)
+    monkeypatch.setattr("auditdp.evidence.sensitivity.evidence.sensitivity_evidence", fails)
     result = run_audit(Audit(LaplaceMechanism(0.2), PureDP(1.0), Numbers()), Settings(0.05, 2_000, 1))
     assert result.verdict is Verdict.VIOLATED
     assert any("the look for a smaller pair ended with RuntimeError" in found.statement for found in result.evidence)

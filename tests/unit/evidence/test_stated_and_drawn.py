@@ -19,6 +19,7 @@ from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.evidence.counting.evidence import counting_evidence
 from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.recording import Playback, Recorder
 from auditdp.mechanism.calls.representation import Representation
@@ -126,7 +127,9 @@ def counted(made, seed, calls=2_048):
 
 def played(made, claim, **options):
     streams = partial(stream, 3)
-    return play_game(made, claim, BIT, alpha=0.05, calls=3_000, streams=streams, stop_when_refuted=True, **options)
+    return play_game(
+        made, claim, BIT, GameOptions(alpha=0.05, calls=3_000, stop_when_refuted=True, **options), streams=streams
+    )
 
 
 @CASES

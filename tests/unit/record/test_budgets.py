@@ -19,6 +19,7 @@ from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.budgets import BUDGETS, Budget, Fault
@@ -139,7 +140,9 @@ def played(find, *, pairs, mechanism=None):
     """A game that is to find a fault, on a mechanism that keeps the claim unless another is given."""
     mechanism = as_mechanism(mechanism or LaplaceMechanism(1.0))
     return play_game(
-        *(mechanism, PureDP(1.0), as_adjacency(pairs)), alpha=0.05, calls=1, streams=STREAMS, find=Fault.read(find)
+        *(mechanism, PureDP(1.0), as_adjacency(pairs)),
+        GameOptions(alpha=0.05, calls=1, find=Fault.read(find)),
+        streams=STREAMS,
     )
 
 

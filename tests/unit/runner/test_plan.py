@@ -11,7 +11,7 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from auditdp.runner import plan as module
-from auditdp.runner.plan import Collected, Listed, Task, audit_files, matches
+from auditdp.runner.plan import Collected, Listed, Plan, PlanOptions, Task, audit_files, matches
 from auditdp.runner.processes.collecting import collected_from
 
 AUDITS = """
@@ -33,7 +33,12 @@ def collect(paths):
     return [collected_from(path, Path.cwd(), {}) for path in paths]
 
 
-discover, make_plan = partial(module.discover, collect=collect), partial(module.make_plan, collect=collect)
+discover = partial(module.discover, collect=collect)
+
+
+def make_plan(targets, keyword="", **options) -> Plan:
+    """Plan what is collected in this process."""
+    return module.make_plan(targets, PlanOptions(**options), collect=collect, keyword=keyword)
 
 
 @pytest.fixture
@@ -221,7 +226,9 @@ def test_the_command_that_reproduces_a_task():
 def test_a_value_that_cannot_be_read_is_refused_before_anything_runs():
     found = Collected((Listed("a.py::first", "/a.py", parameters=("epsilon",), unreadable="-P epsilon=x: a number"),))
     with pytest.raises(ConfigurationError, match="-P epsilon=x: a number"):
-        module.make_plan([__file__], root_seed=1, collect=lambda paths: [found], overrides={"epsilon": "x"})
+        module.make_plan(
+            [__file__], PlanOptions(root_seed=1, overrides={"epsilon": "x"}), collect=lambda paths: [found]
+        )
 
 
 def test_a_file_that_fails_is_reported_once_however_often_it_is_asked_for(folder):

@@ -10,6 +10,7 @@ from auditdp.betting.forecasting.repeats import FEW, PRIOR, SHARE, Repeating
 from auditdp.betting.game import Game
 from auditdp.claims.statements import PureDP
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 
@@ -85,10 +86,8 @@ def test_a_raw_vector_in_one_of_a_thousand_calls_is_found():
         service(1 / 1000, 4.0),
         PureDP(0.25),
         Neighbours([((3.0, 1.0), (3.0, 2.0))]),
-        alpha=0.05,
-        calls=40_000,
+        GameOptions(alpha=0.05, calls=40_000, stop_when_refuted=True),
         streams=lambda purpose, n: stream(3, purpose, n),
-        stop_when_refuted=True,
     )
     assert evidence.verdict is Verdict.VIOLATED
     assert "seen before" in evidence.details.forecasters[0].name

@@ -16,6 +16,7 @@ from auditdp.auditing.settings import Settings
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.game.evidence import play_game
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.budgets import Fault
@@ -35,7 +36,11 @@ def play(calls, further=(), *, mechanism=noisy, claim=PureDP(1.0), pairs=((0.0, 
     """A game of so many calls, and what it goes on to."""
     adjacency = as_adjacency(list(pairs) if isinstance(pairs, tuple) else pairs)
     return play_game(
-        as_mechanism(mechanism), claim, adjacency, alpha=0.05, calls=calls, streams=STREAMS, further=further, **options
+        as_mechanism(mechanism),
+        claim,
+        adjacency,
+        GameOptions(alpha=0.05, calls=calls, further=further, **options),
+        streams=STREAMS,
     )
 
 

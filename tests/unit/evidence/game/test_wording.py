@@ -14,6 +14,7 @@ from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.game.support import BitPatterns
 from auditdp.evidence.game.wording import count, looked_at, odds
+from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
@@ -95,7 +96,7 @@ def test_one_call_is_no_calls():
 @pytest.mark.parametrize("claim", [PureDP(0.5), ApproxDP(0.5, 0.01), GaussianDP(0.3)], ids=str)
 def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(claim):
     mechanism = as_mechanism(lambda data, rng: data + rng.laplace(scale=0.3))
-    found = play_game(mechanism, claim, Neighbours([(0, 1)]), alpha=0.05, calls=2_000, streams=streams)
+    found = play_game(mechanism, claim, Neighbours([(0, 1)]), GameOptions(alpha=0.05, calls=2_000), streams=streams)
     assert found.verdict is Verdict.VIOLATED
     assert re.fullmatch(
         r"[\d,]+ calls were enough to refute the claim \([εμ] ≥ [\d.]+, confidence 95%\), and [\d,]+ fresh calls, made "
@@ -111,7 +112,9 @@ def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(
 
 
 def test_calls_that_are_too_few_for_any_violation_are_said_to_be():
-    found = play_game(Response(1.0), PureDP(1.0), Neighbours([(0, 1)]), alpha=1e-6, calls=8, streams=streams)
+    found = play_game(
+        Response(1.0), PureDP(1.0), Neighbours([(0, 1)]), GameOptions(alpha=1e-6, calls=8), streams=streams
+    )
     assert (
         found.statement
         == "8 calls did not refute the claim; no size of violation is known that they would have refuted nine times in ten"
@@ -119,7 +122,9 @@ def test_calls_that_are_too_few_for_any_violation_are_said_to_be():
 
 
 def test_a_lower_bound_of_nothing_is_not_spoken_of():
-    found = play_game(Response(0.01), PureDP(1.0), Neighbours([(0, 1)]), alpha=0.05, calls=300, streams=streams)
+    found = play_game(
+        Response(0.01), PureDP(1.0), Neighbours([(0, 1)]), GameOptions(alpha=0.05, calls=300), streams=streams
+    )
     assert found.epsilon_lower == 0.0
     assert "≥" not in found.statement
     assert "nine times in ten they would have refuted ε = " in found.statement

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from auditdp.record.results import Published, Verdict
-from auditdp.runner.plan import Task, make_plan
+from auditdp.runner.plan import PlanOptions, Task, make_plan
 from auditdp.runner.processes.collecting import collected_from
 from auditdp.runner.processes.execute import run_task
 
@@ -113,7 +113,7 @@ def tasks(tmp_path, monkeypatch):
     (tmp_path / "audit_it.py").write_text(AUDITS)
 
     def chosen(*names: str, **settings) -> list[Task]:
-        plan = make_plan(["audit_it.py"], root_seed=1, budget="quick", collect=collect, **settings)
+        plan = make_plan(["audit_it.py"], PlanOptions(root_seed=1, budget="quick", **settings), collect=collect)
         by_name = {task.name: task for task in plan.tasks}
         return [by_name[name] for name in names]
 

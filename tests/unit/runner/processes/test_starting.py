@@ -8,7 +8,7 @@ from auditdp.runner.processes import starting
 @pytest.fixture
 def needed(monkeypatch):
     asked = []
-    monkeypatch.setattr(starting, "start_nursery", asked.append)
+    monkeypatch.setattr(starting, "start_forkserver", asked.append)
     return asked
 
 
@@ -27,5 +27,5 @@ def test_what_goes_wrong_early_is_said_where_the_process_is_needed(monkeypatch):
     def fails(needed):
         raise FileNotFoundError("no folder for temporary files")
 
-    monkeypatch.setattr(starting, "start_nursery", fails)
+    monkeypatch.setattr(starting, "start_forkserver", fails)
     starting.start_early(["no/such/folder"])

@@ -14,7 +14,7 @@ from auditdp.claims.dominating import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class BatchResult:
     """Log factors of one batch.
 
     Attributes:
@@ -44,7 +44,7 @@ class Bets(Protocol):
 
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
-    ) -> Settled:
+    ) -> BatchResult:
         """Bet on a batch, and return what that has come to; a call on which nothing is bet costs nothing.
 
         Args:

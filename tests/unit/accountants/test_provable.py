@@ -7,7 +7,6 @@ import pytest
 
 from auditdp import Audit
 from auditdp.accountants.base import Soundness
-from auditdp.accountants.claimed import bounds
 from auditdp.accountants.composition.equal import BasicComposition, Composition, OptimalComposition
 from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.cross_check import cross_check
@@ -16,6 +15,7 @@ from auditdp.accountants.dp_sgd.node_level import NodeLevelLower, NodeLevelUpper
 from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
+from auditdp.accountants.provable import bounds
 from auditdp.accountants.subsampling import PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import TopKNonAdaptive, TopKOptimalComposition, TopKZCDP
 from auditdp.accountants.zcdp import ZCDP

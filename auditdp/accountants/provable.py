@@ -34,8 +34,9 @@ from flint import arb
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.description import Description, around, within
 from auditdp.accountants.zcdp import ZCDP
+from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, ball
 from auditdp.mechanism.laws.gaussian import gaussian_delta
@@ -44,9 +45,9 @@ from auditdp.mechanism.laws.gaussian import gaussian_delta
 def statements(claim: Claim) -> list[tuple[float, float]]:
     """Return (ε, δ) statements that a claim implies, δ rounded up: what is compared, and all of it that can be refuted."""
     points = [(float(epsilon), float(delta)) for epsilon, delta in claim.statements()]
-    if isinstance(claim, PureDP | ApproxDP | AccountedDP):
-        return points
-    return [(epsilon, _implied(claim, epsilon)) for epsilon, _ in points]
+    if isinstance(claim, GaussianDP | ZeroConcentratedDP | RenyiDP):
+        return [(epsilon, _implied(claim, epsilon)) for epsilon, _ in points]
+    return points
 
 
 def _implied(claim: GaussianDP | ZeroConcentratedDP | RenyiDP, epsilon: float) -> float:

@@ -1,0 +1,117 @@
+"""What evidence about one mechanism is asked for with: every kind is gathered from the same record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from auditdp.accountants.base import Accountant
+from auditdp.accountants.description import Description
+from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.claims.base import Claim
+from auditdp.claims.estimates import Promise
+from auditdp.mechanism.capabilities import Capabilities, capabilities
+from auditdp.mechanism.protocol import Mechanism, as_mechanism
+from auditdp.numerics.randomness import Streams
+from auditdp.record.budgets import Fault, Goal
+
+BRIEF_SEARCH = 4
+"""A search has a quarter of its pairs where an audit is to be brief."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameOptions:
+    """How a game is played.
+
+    Attributes:
+        alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
+        calls: Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed
+            and made small.
+        find: A fault that is to be found; there are then at least ``calls`` calls.
+        further: How many calls there are altogether when the game has gone on, once for each time that it does.
+        recorded: The log wealth before it goes on for the last time, if that is known.
+        forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
+        most: Calls at most, whatever is to be found.
+        play: The pairs to play, if not ``adjacency.pairs()``.
+        search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
+            generates any and no pairs are given.
+        stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
+        bounded: Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the
+            bound is that level or 0.
+    """
+
+    alpha: float
+    calls: int
+    find: Fault | None = None
+    most: int | None = None
+    further: Sequence[Goal] = ()
+    recorded: float | None = None
+    forecasters: Sequence[Any] | None = None
+    play: Sequence[Pair] | None = None
+    search: bool = True
+    stop_when_refuted: bool = False
+    bounded: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceRequest:
+    """What evidence about one mechanism is gathered with; a kind that does not apply gives none.
+
+    Attributes:
+        mechanism: The mechanism as it is given; None for a formula.
+        claim: What it promises.
+        pairs: An adjacency, or pairs.
+        inputs: Inputs by class, for a promise about an estimate.
+        accountants: Accountants of its parameters.
+        about: What the claim is about, in an accountant's terms.
+        kinds: The kinds of evidence that are gathered.
+        streams: Randomness by (purpose, batch).
+        calls: Calls that a kind may make.
+        named: Calls that the audit names, if it does.
+        game: How games are played; each has an alpha of its own.
+        exhaustive: Whether all pairs are enumerated where that can be; else the listed ones are looked at.
+        brief: Whether searches are a quarter as long.
+        control: Whether the mechanism is to be refuted.
+    """
+
+    mechanism: Any
+    claim: Claim | Promise
+    pairs: Any
+    inputs: Mapping[str, Sequence[Any]]
+    accountants: Sequence[Accountant]
+    about: Description | None
+    kinds: Sequence[str]
+    streams: Streams
+    calls: int
+    named: int | None
+    game: GameOptions
+    exhaustive: bool
+    brief: bool
+    control: bool
+
+    @cached_property
+    def adapted(self) -> Mechanism:
+        """The mechanism as it is called."""
+        return as_mechanism(self.mechanism)
+
+    @cached_property
+    def able(self) -> Capabilities:
+        """What the mechanism offers."""
+        return capabilities(self.mechanism)
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """Which inputs are neighbours."""
+        return as_adjacency(self.pairs)
+
+    @property
+    def privacy(self) -> Claim:
+        """The claim, of privacy."""
+        assert not isinstance(self.claim, Promise)  # no evidence of privacy is asked for beside a promise
+        return self.claim
+
+    def generated(self, examples: int) -> int:
+        """Return how many pairs a search generates, of those that it would generate."""
+        return examples // BRIEF_SEARCH if self.brief else examples
