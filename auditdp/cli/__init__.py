@@ -17,6 +17,8 @@ __all__ = ["main"]
 
 CALCULATORS = {"account": "calculators.account", "bounds": "calculators.bounds"}
 """Where commands are that need none of the rooms that audit, and start without them."""
+ALONE = {**CALCULATORS, "run": "run.run"}
+"""Where commands are that start without the others."""
 GROUPS = (
     *CALCULATORS.values(),
     "baseline",
@@ -39,8 +41,8 @@ def main() -> None:
     command = sys.argv[1:2]
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
-    calculator = command and command[0] in CALCULATORS
-    leave(_carried_out([CALCULATORS[command[0]]] if calculator else GROUPS, in_project=not calculator))
+    named = command[0] if command else ""
+    leave(_carried_out([ALONE[named]] if named in ALONE else GROUPS, in_project=named not in CALCULATORS))
 
 
 def _settle_streams() -> None:

@@ -47,7 +47,9 @@ def statements(claim: ClaimRecord | None) -> list[tuple[float, float]]:
         return []
     if claim.curve:
         return [(float(epsilon), float(delta)) for epsilon, delta in claim.curve]
-    from auditdp.claims.statements import CLAIMS  # loads numpy, which a run does without
+    if claim.kind in ("PureDP", "ApproxDP"):  # the report of a run does without numpy, which what follows loads
+        return [(claimed, as_float(claim.delta) or 0.0)]
+    from auditdp.claims.statements import CLAIMS
 
     if claim.kind not in CLAIMS:
         return []

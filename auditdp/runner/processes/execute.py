@@ -20,7 +20,6 @@ from auditdp.auditing.settings import Settings
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
-from auditdp.mutation.score import mutation
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
 from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
@@ -48,6 +47,8 @@ def run_task(task: Task) -> AuditResult:
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
+                from auditdp.mutation.score import mutation
+
                 exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
                 result = replace(result, mutation=mutation(built, settings, exact=exact))
     except Skip as reason:
