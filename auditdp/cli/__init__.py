@@ -6,7 +6,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 
 from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
@@ -77,8 +76,7 @@ def _carried_out(groups: Sequence[str], *, in_project: bool) -> int:
         say(f"error: {error}")
         return CRASHED
     except BaseException:
-        with suppress(OSError):
-            traceback.print_exc()
+        say(traceback.format_exc().rstrip())
         say("error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above.")
         return CRASHED
     return OK

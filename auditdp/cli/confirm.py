@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from auditdp.cli.again import parameters_of, task_of
-from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, budget_option, given, one_of, print_line, read_run, say
+from auditdp.cli.common import (
+    CRASHED,
+    FOUND,
+    OK,
+    Data,
+    app,
+    budget_option,
+    given,
+    one_of,
+    print_line,
+    read_run,
+    say,
+    tell,
+)
 from auditdp.errors import ConfigurationError
 
 
@@ -47,7 +60,7 @@ def confirm(
             record, chosen, processes, root_seed=root_seed, alpha=alpha, budget="".join(budget or ()), data=data
         )
         (result,) = processes.run([task])
-    typer.echo(f"root seed {root_seed}")
+    tell(f"root seed {root_seed}")
     print_line(result)
     if result.verdict in (Verdict.ERROR, Verdict.SKIPPED):
         say(f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import FOUND, OK, app
+from auditdp.cli.common import FOUND, OK, app, tell
 
 
 class Format(StrEnum):
@@ -70,5 +70,5 @@ def bounds(
         guess_count=guess_count,
         seed=seed,
     )
-    typer.echo(text)
+    tell(text)
     raise typer.Exit(FOUND if refuted else OK)

@@ -22,6 +22,7 @@ from auditdp.cli.common import (
     print_report,
     say,
     settings,
+    tell,
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.judging import against_baseline, code_of, exit_code
@@ -291,7 +292,7 @@ class _Run:
             text: The same in words.
         """
         if self.asked.output == "terminal":
-            typer.echo(f"\n{text}")
+            tell(f"\n{text}")
         else:
             say(text)
         return self.code if self.code is not None else exit_code(found, self.record)

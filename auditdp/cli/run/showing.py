@@ -17,7 +17,7 @@ from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.progress import Watch
 from auditdp.report.terminal.screen import coloured
-from auditdp.report.text import printable
+from auditdp.report.text import terminal as safe
 
 LAST_LINES = 5
 """Lines that are shown of what was printed by an audit that ended in an error."""
@@ -72,7 +72,7 @@ class Shown:
             return
         with on_output():
             line = terminal.line(result, colour=coloured(sys.stdout), width=columns())
-            printed = [printable(text) for text in result.printed.splitlines()]
+            printed = [safe(text) for text in result.printed.splitlines()]
             if result.verdict is not Verdict.ERROR and not self._verbose:
                 printed = []
             shown = printed if self._verbose else printed[-LAST_LINES:]

@@ -41,7 +41,7 @@ from auditdp.report.standing import (
     slowest,
     undecided,
 )
-from auditdp.report.text import printable
+from auditdp.report.text import printable, shell
 from auditdp.report.wording import CLEAN_RUN, MEANINGS
 
 STYLE, DATA = "report.css", "record.json"
@@ -164,6 +164,7 @@ def environment() -> Environment:
         "paragraphs": _paragraphs,
         "plain": plain,
         "role": role,
+        "shell": shell,
         "slug": lambda verdict: verdict.value.lower().replace("_", "-"),
     }
     shared: Mapping[str, Any] = {
