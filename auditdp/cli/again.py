@@ -56,11 +56,29 @@ def task_of(
         budget=budget or str(record.arguments.get("budget", "standard")),
         timeout=timeout if record.arguments.get("timeout_for_all") else None,
         default_timeout=timeout,
-        data=data or str(record.arguments.get("data", "")),
+        data=data_of(record, data),
     )
     if plan.failures:
         raise ConfigurationError(plan.failures[0][1])
     return plan.tasks[0]
+
+
+def data_of(record: RunRecord, data: str) -> str:
+    """Return the folder of data files: what is given, or that of a recorded run where this project would read it, too.
+
+    Raises:
+        ConfigurationError: If the record names another one.
+    """
+    recorded = str(record.arguments.get("data", ""))
+    if data or not recorded:
+        return data
+    own = [Path.cwd(), *([Path(settings().data)] if settings().data else [])]
+    if not any(Path(recorded).resolve().is_relative_to(folder.resolve()) for folder in own):
+        raise ConfigurationError(
+            f"the run had its data in {recorded}, which is neither below {Path.cwd()} nor the folder of the settings, and a "
+            "record must not choose what is read; give it with --data if it is meant"
+        )
+    return recorded
 
 
 def refuse_what_is_elsewhere(identifier: str) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from auditdp.cli.common import Profile, Source, app, columns, given, read_run, say, settings, tell
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import write
 
 if TYPE_CHECKING:
     from auditdp.history.baseline.entries import Accepted

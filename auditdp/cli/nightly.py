@@ -26,8 +26,8 @@ from auditdp.cli.common import (
     settings,
     tell,
 )
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import write
 
 if TYPE_CHECKING:
     from auditdp.history.nightly.stream import Stream

@@ -27,8 +27,9 @@ from auditdp.cli.common import (
     say,
     settings,
 )
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import FORMATS, JUDGED, known_format, refuse_what_is_not_ours, writable, write
+from auditdp.report.targets import FORMATS, JUDGED, known_format, refuse_what_is_not_ours, writable
 
 if TYPE_CHECKING:
     from auditdp.record.results import AuditResult, Evidence
@@ -120,7 +121,7 @@ def report_command(
         return
     previous = read_run(since) if since else None
     for file, text in report_files(record, output, path, previous=previous, differences=found).items():
-        write(file, text)
+        write(file, text, below=path.parent)
 
 
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:

@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AliasChoices, Field, PlainSerializer, TypeAdapter, model_serializer
+from pydantic import AfterValidator, AliasChoices, Field, PlainSerializer, TypeAdapter, model_serializer
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
+
+from auditdp.doors import refuse_integers
 
 
 def json_number(value: float | None) -> float | str | None:
@@ -38,10 +40,20 @@ def _write_plain(value: Any) -> Any:
     return [_write_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def _within(value: dict[str, Any]) -> dict[str, Any]:
+    refuse_integers(value, 1 << 1000)  # of which no double comes near
+    return value
+
+
 Number = Annotated[float, PlainSerializer(json_number, when_used="json")]
-Plain = Annotated[dict[str, Any], PlainSerializer(_write_plain, when_used="json")]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""A number of calls, of pairs, and the like."""
+Whole = Annotated[int, Field(gt=-(1 << 63), lt=1 << 63)]
+Probability = Annotated[float, Field(ge=0, le=1), PlainSerializer(json_number, when_used="json")]
+Seconds = Annotated[float, Field(ge=0), PlainSerializer(json_number, when_used="json")]
+Plain = Annotated[dict[str, Any], AfterValidator(_within), PlainSerializer(_write_plain, when_used="json")]
 """Data of any shape that JSON can hold."""
-Path = list[tuple[int, Number]]
+Path = list[tuple[Count, Number]]
 """(calls, a number after so many calls), ascending."""
 Curve = list[tuple[Number, Number]]
 """(ε, δ(ε)), ascending."""
@@ -73,7 +85,7 @@ class Series(Row):
     """The points of one colour of a scatter plot."""
 
     name: str = ""
-    points: list[tuple[int | Number, int | Number]] = field(default_factory=list)
+    points: list[tuple[Whole | Number, Whole | Number]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
@@ -126,7 +138,7 @@ class PlayedPair(Row):
     """A pair, its calls, and what a call of it earned, in nats."""
 
     pair: str
-    calls: int
+    calls: Count
     growth: Number | None = None
 
 
@@ -134,7 +146,7 @@ class PlayedPair(Row):
 class Part(Row):
     """What a game had played and won when it stopped, or went on."""
 
-    calls: int
+    calls: Count
     log_e_value: Number
 
 
@@ -155,13 +167,13 @@ class Confirmation(Row):
     """
 
     pair: str = ""
-    calls: int
+    calls: Count
     log_e_value: Number
-    alpha: Number
+    alpha: Probability
     confirmed: bool
     forecaster: str = ""
-    bets: int = 0
-    right: int = 0
+    bets: Count = 0
+    right: Count = 0
     outputs: Plain | None = None
 
 
@@ -194,14 +206,14 @@ class GameDetails(Details):
     wealth_path: Path = field(default_factory=list)
     bound_path: Path = field(default_factory=list)
     threshold: Number | None = None
-    refuted_at: int | None = None
+    refuted_at: Count | None = None
     forecasters: list[ForecasterWealth] = field(default_factory=list)
-    forecasters_played: int | None = None
+    forecasters_played: Count | None = None
     pairs: list[PlayedPair] = field(default_factory=list)
     confirmation: Confirmation | None = None
     notices: list[str] = field(default_factory=list)
-    search_calls: int | None = None
-    independence_calls: int | None = None
+    search_calls: Count | None = None
+    independence_calls: Count | None = None
     calls_to_find: str | None = None
     parts: list[Part] = field(default_factory=list)
     went_on: str | None = None
@@ -237,7 +249,7 @@ class ExactDetails(Details):
     worst_pair: str | None = None
     loss_computed_from: str | None = None
     scope: str | None = None
-    pairs_enumerated: int | None = None
+    pairs_enumerated: Count | None = None
     given_sensitivity: Number | None = None
 
 
@@ -281,8 +293,8 @@ class AccountingDetails(Details):
 class OneRunDetails(Details):
     """Canaries that were guessed: how many in how many trainings, by which test, and its p-value."""
 
-    canaries: int | None = None
-    trainings: int | None = None
+    canaries: Count | None = None
+    trainings: Count | None = None
     method: str | None = None
     p_value: Number | None = None
 
@@ -319,10 +331,10 @@ class CountingDetails(Details):
         event_at_most: What they have at most on the other one.
     """
 
-    runs_per_input: int | None = None
+    runs_per_input: Count | None = None
     confidence: Number | None = None
     scope: str | None = None
-    outputs: int | None = None
+    outputs: Count | None = None
     upper_bounds: list[UpperBound] | None = None
     delta_upper: Number | None = None
     delta_at_claim: Number | None = None
@@ -357,7 +369,7 @@ class SensitivityDetails(Details):
     norm: str | None = None
     largest_difference: Number | None = None
     worst_pair: str | None = None
-    pairs_compared: int | None = None
+    pairs_compared: Count | None = None
     exhaustive: bool | None = None
 
 
@@ -382,7 +394,7 @@ class ClassOfInputs(Row):
 
     keys: ClassVar[Mapping[str, str]] = {"name": "class"}
     name: str = Field(validation_alias=AliasChoices("class", "name"), serialization_alias="class")
-    n: int
+    n: Count
     truth: Number
     mean: Number
     low: Number

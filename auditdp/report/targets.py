@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
+from auditdp.doors import content_of, open_new, place_to_write
 from auditdp.errors import ConfigurationError, did_you_mean
 
 JUDGED = ("junit", "sarif", "github", "pull-request")
@@ -61,11 +63,14 @@ def writable(path: Path, *, shown: str = "") -> None:
     """
     temporary = path.with_name(f".{path.name}.part")
     try:
+        place_to_write(path)
         if path.exists() and not path.is_file():
             raise ConfigurationError(f"cannot write {shown or path}: it is there and is no file; give another path")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") if path.exists() else temporary.open("ab"):
-            pass
+        if path.exists():
+            path.open("ab").close()
+        else:
+            os.close(open_new(temporary))
     except OSError as error:
         raise ConfigurationError(f"cannot write {shown or path}: {error.strerror}; give another path") from error
     finally:
@@ -77,22 +82,8 @@ def refuse_what_is_not_ours(path: Path, name: str, *, shown: str = "") -> None:
     """Raise if there is a file that is no report of this format: it would be lost."""
     if not path.is_file():
         return
-    content, (begins, holds) = path.read_bytes(), MARKS[name]
+    content, (begins, holds) = content_of(path), MARKS[name]
     if content.strip() and not (content.lstrip().lower().startswith(begins.lower()) and holds in content):
         raise ConfigurationError(
             f"{shown or path} is there and is no {name} report of auditdp; give another path, or remove it"
         )
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all; where a link leads to it, the link stays."""
-    path = path.resolve()
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error

@@ -11,7 +11,7 @@ from auditdp.report.ledger import SCHEMA, Line, lines_of
 from auditdp.report.markdown import graphs, table
 from auditdp.report.numbers import count
 from auditdp.report.standing import run_meaning, unseen
-from auditdp.report.text import markdown, markdown_code, shell
+from auditdp.report.text import markdown, markdown_code
 from audits.ledger.answers import answer
 from audits.ledger.entries import FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
 from audits.ledger.statements import Kind, Paper
@@ -206,8 +206,10 @@ def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]
         yield f"  - {markdown(line.undecided)}"
     for repair in line.repairs:
         cost = f" Cost: {markdown(repair.cost)}." if repair.cost else ""
-        yield f"  - instead, {markdown(repair.reading)}: {repair.verdict}, {markdown(repair.found)}. {markdown(repair.statement)}{cost}"
-    yield f"  - run it again: {markdown_code(shell(line.reproduce))}"
+        found = f"{repair.verdict}, {markdown(repair.found)}"
+        yield f"  - instead, {markdown(repair.reading)}: {found}. {markdown(repair.statement)}{cost}"
+    if line.reproduce:
+        yield f"  - run it again: {markdown_code(line.reproduce)}"
     yield ""
     yield from drawn(line.pair, line.output)
     yield ""

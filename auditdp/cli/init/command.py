@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from auditdp.cli.common import app, given, settings, tell
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import write
 
 
 class CI(StrEnum):

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from auditdp.cli.again import data_of
 from auditdp.cli.common import DEFAULT_LOG
 from auditdp.config import Configuration
 from auditdp.errors import ConfigurationError
+from auditdp.record.budgets import LONGEST
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.targets import target
 from auditdp.runner.machines.shards import Shard
@@ -69,15 +71,17 @@ class Asked:
         )  # of which there is a share for each
         return replace(
             self,
-            paths=self.paths or tuple(recorded["paths"]),
-            keyword=self.keyword or recorded["keyword"],
-            parameters=self.parameters or tuple(recorded["options"]),
+            paths=self.paths or tuple(recorded.get("paths", ())),
+            keyword=self.keyword or recorded.get("keyword", ""),
+            parameters=self.parameters or tuple(recorded.get("options", ())),
             seed=last.root_seed if self.seed is None else self.seed,
             alpha=self.alpha if self.alpha is not None else alpha or None,
-            budget=self.budget or recorded["budget"],
-            timeout=recorded["timeout"] if self.timeout is None and recorded["timeout_for_all"] else self.timeout,
-            data=self.data or recorded["data"],
-            mutants=self.mutants or recorded["mutants"],
+            budget=self.budget or recorded.get("budget", ""),
+            timeout=recorded.get("timeout")
+            if self.timeout is None and recorded.get("timeout_for_all")
+            else self.timeout,
+            data=data_of(last, self.data),
+            mutants=self.mutants or recorded.get("mutants", False),
             max_memory=self.max_memory or recorded.get("max_memory", ""),
         )
 
@@ -93,7 +97,7 @@ class Asked:
             from joblib import cpu_count
 
             return int(cpu_count())
-        if not (self.workers.isascii() and self.workers.isdigit()) or int(self.workers) < 1:
+        if not (self.workers.isascii() and self.workers.isdigit() and len(self.workers) < 7) or int(self.workers) < 1:
             raise ConfigurationError(f"-n {self.workers}: expected a number >= 1, or auto")
         return int(self.workers)
 
@@ -104,14 +108,14 @@ class Asked:
         if not text:
             return None
         number, unit = (text[:-1], text[-1].upper()) if text[-1].upper() in UNITS else (text, "")
-        if not (number.isascii() and number.isdigit()) or int(number) < 1:
+        if not (number.isascii() and number.isdigit() and len(number) < 16) or int(number) < 1:
             raise ConfigurationError(f"--max-memory {text}: expected bytes, with K, M, G or T after them, such as 2G")
         return int(number) * UNITS.get(unit, 1)
 
     @property
     def import_limit(self) -> float:
         """Seconds that the import of an audit file may take."""
-        if not 0 < self.collection_timeout < float("inf"):
+        if not 0 < self.collection_timeout <= LONGEST:
             raise ConfigurationError(
                 f"expected a finite collection timeout > 0 seconds, got {self.collection_timeout!r}"
             )

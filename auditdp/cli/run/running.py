@@ -30,6 +30,7 @@ from auditdp.cli.run.asked import Asked
 from auditdp.cli.run.choosing import changed_targets
 from auditdp.cli.run.continuing import Continuation, continuation
 from auditdp.cli.run.showing import Shown
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.history.baseline.differences import Difference
 from auditdp.history.baseline.file import read_baseline
@@ -38,7 +39,7 @@ from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.formats import render
 from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
-from auditdp.report.targets import known_format, write
+from auditdp.report.targets import known_format
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
 from auditdp.report.terminal.screen import coloured
@@ -267,7 +268,7 @@ class _Run:
         for name, path in reports:
             try:
                 for file, text in report_files(record, name, path, differences=found).items():
-                    write(file, text)
+                    write(file, text, below=path.parent)
             except ConfigurationError as error:
                 problems.append(str(error))
         try:
@@ -299,4 +300,5 @@ class _Run:
 
     def exit_code(self) -> int:
         """Return what the run ends with."""
-        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on)
+        missing = [task.id for task in self.own if task.id not in self.results]
+        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on, missing=missing)

@@ -37,7 +37,9 @@ class Shard:
             ConfigurationError: If it is none.
         """
         number, slash, of = text.partition("/")
-        if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        if not (
+            slash and number.isdecimal() and of.isdecimal() and len(number + of) < 18 and 1 <= int(number) <= int(of)
+        ):
             raise ConfigurationError(
                 f"--shard {text}: expected NUMBER/OF with 1 <= NUMBER <= OF, such as 2/8 for the second of 8"
             )
