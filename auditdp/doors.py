@@ -1,4 +1,4 @@
-"""The doors for files: what comes from somebody else is bounded before it is read, and what is written stays where it was asked.
+"""The doors for files: what comes from somebody else is bounded before it is read; what is written stays where it was asked.
 
 A record, a log, a baseline, settings or a file of outputs may come from anybody. Nothing larger than ``MOST_BYTES`` is read;
 JSON nests at most 200 deep and has no lone surrogates; what cannot be read is a ``ConfigurationError`` or a ``ValueError``
@@ -33,9 +33,11 @@ def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise ConfigurationError(f"{path} is no file; give the path of one")
+        raise ConfigurationError(f"{path} cannot be read: it is no file")
     if status.st_size > most:
-        raise ConfigurationError(f"{path} has {status.st_size:,} bytes, and at most {most:,} are read")
+        raise ConfigurationError(
+            f"{path} cannot be read: it has {status.st_size:,} bytes, and at most {most:,} are read"
+        )
     return path.read_bytes()
 
 

@@ -24,7 +24,7 @@ from auditdp import __version__
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.record.budgets import BUDGETS, FAULTS
 from auditdp.report.targets import JUDGED
-from auditdp.report.text import terminal
+from auditdp.report.text import terminal, without_commands
 
 if TYPE_CHECKING:
     from auditdp.config import Configuration
@@ -192,7 +192,7 @@ def print_report(text: str, name: str) -> None:
     """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text, nl=name not in JUDGED)
+    typer.echo(text if name == "github" else without_commands(text), nl=name not in JUDGED)
 
 
 def read_run(source: Path | None) -> RunRecord:

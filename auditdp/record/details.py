@@ -50,6 +50,8 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 """A number of calls, of pairs, and the like."""
 Whole = Annotated[int, Field(gt=-(1 << 63), lt=1 << 63)]
 Probability = Annotated[float, Field(ge=0, le=1), PlainSerializer(json_number, when_used="json")]
+Share = Annotated[float, Field(gt=1e-300), PlainSerializer(json_number, when_used="json")]
+"""A share of outputs that is divided by."""
 Seconds = Annotated[float, Field(ge=0), PlainSerializer(json_number, when_used="json")]
 Plain = Annotated[dict[str, Any], AfterValidator(_within), PlainSerializer(_write_plain, when_used="json")]
 """Data of any shape that JSON can hold."""
@@ -220,7 +222,7 @@ class GameDetails(Details):
     detectable_epsilon: Number | None = None
     detectable_alternative: str | None = None
     growths: list[tuple[Number, Number, Number]] | None = None
-    detectable_rarely: tuple[Number, Number] | None = None
+    detectable_rarely: tuple[Share, Share] | None = None
     smallest: Confirmation | None = None
 
     def always(self) -> Collection[str]:

@@ -391,7 +391,7 @@ class _Asked(TypedDict, total=False):
 
     __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
     paths: list[str]
-    keyword: str
+    keyword: str | None
     options: list[str]
     parameters: dict[str, dict[str, str]]
     budget: str

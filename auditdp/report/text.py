@@ -49,12 +49,12 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def without_commands(lines: str) -> str:
-    r"""Return lines of which a CI service takes none for a command of its own; colours stay.
+    r"""Return lines of which a CI service takes none for a command of its own; colours stay, and JSON says the same.
 
     >>> without_commands("audit\n  ::error::x")
-    'audit\n  \\x3a:error::x'
+    'audit\n  \\u003a:error::x'
     """
-    return _RUNNER.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):x}", lines)
+    return _RUNNER.sub(lambda found: f"{found[1] or ''}\\u{ord(found[0][-1]):04x}", lines)
 
 
 def terminal(text: str) -> str:
@@ -118,7 +118,7 @@ def shell(command: str) -> str:
             list(islice(rest, _OPTIONS[word]))  # its value
         else:
             names.append(word)
-    if not start or len(names) != 1 or names[0].startswith("-"):
+    if not start or len(names) != 1 or names[0][:1] in ("", "-"):
         return ""
     remark = _REMARK.fullmatch(command.removeprefix(shlex.join(words)))
     return shlex.join(map(printable, words)) + (remark[0] if remark else "")

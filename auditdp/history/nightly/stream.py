@@ -125,14 +125,15 @@ def read_stream(path: Path) -> Stream | None:
         ConfigurationError: If it is none, or another version wrote it.
     """
     try:
-        content = json_of(content_of(path, MOST_SETTINGS))
+        text = content_of(path, MOST_SETTINGS)
+        content = json_of(text)
         version = content.get("version") if isinstance(content, dict) else None
         if version not in READABLE:
             raise ConfigurationError(
                 f"{path} has version {version!r}, and this auditdp reads versions 1 and {VERSION}; use the auditdp that "
                 "wrote it, or remove it to begin a new stream, with an α of its own"
             )
-        found = _STREAM.validate_python(content)
+        found = _STREAM.validate_json(text)
     except FileNotFoundError:
         return None
     except OSError as error:

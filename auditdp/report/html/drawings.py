@@ -23,7 +23,7 @@ LONGEST = 4_000
 RADIUS = 42.0
 CENTRE = 50.0
 
-_EDGE = r"(?:\d\d|\d+-\d+)"
+_EDGE = r"(?:\d+-\d+|\d\d)"
 _GRAPH = rf"\d+ nodes, (?:no edges|edges none|edges {_EDGE}(?: {_EDGE})*)"
 """Records that are older have 'edges none'."""
 _ARRAY = r"\[[-\d\s.,+e\[\]]*\]"

@@ -182,8 +182,8 @@ def test_texts_are_shown_as_they_are(listed):
 
 
 def test_cells_and_code_stay_on_one_line():
-    assert markdown(EVIL) == "&lt;b&gt;x&lt;/b&gt;\\|\\`y\\` \\\\x1b\\[31m\\[a\\](http&#58;//b) # \\*z\\*"
-    assert markdown_code("a`\nb|") == "`a' b|`"
+    assert markdown(EVIL) == "&lt;b&gt;x&lt;/b&gt;\\|\\`y\\` \\\\x1b\\[31m\\[a\\](http:&#8203;//b) #&#8203; \\*z\\*"
+    assert markdown_code("a`\nb|") == "`` a` b| ``"
     assert markdown("- a") == "\\- a"
 
 
