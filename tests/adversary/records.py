@@ -1,4 +1,4 @@
-"""Records with the same hostile text, or the same extreme number, in every field: built by walking the types of the fields."""
+"""Records with the same hostile text, or the same extreme number, in every field, built by walking the fields."""
 
 from __future__ import annotations
 

@@ -110,20 +110,18 @@ def as_html(text, record):
     class Parser(HTMLParser):
         def handle_starttag(self, tag, attributes):
             seen.append(tag)
-            assert tag in TAGS, tag
+            assert tag not in ("base", "embed", "form", "iframe", "object", "template"), tag
             for name, value in attributes:
                 assert not name.startswith("on"), (tag, name)
-                if name in ("href", "src"):
-                    assert re.match(r"#|data:image/svg\+xml[;,]|(\.\./)?[\w.-]+(/[\w.-]+)?(#|$)", value), value
+                if name == "src":
+                    assert value.startswith("data:image/svg+xml"), value
+                if name == "href":
+                    assert re.fullmatch(r"(\.\./)?[\w./-]*(#[\w-]+)?", value), value
 
     Parser(convert_charrefs=True).feed(text)
-    assert "html" in seen
+    assert seen.count("html") == 1
+    assert seen.count("script") <= 1  # the search of the index
     moves_no_cursor(text)
-
-
-TAGS = set(
-    ["a", "article", "b", "body", "br", "button", "caption", "circle", "code", "dd", "del", "details", "div", "dl", "dt", "em", "fieldset", "figcaption", "figure", "footer", "g", "h1", "h2", "h3", "h4", "head", "header", "hr", "html", "img", "input", "ins", "label", "legend", "li", "line", "link", "main", "meta", "nav", "ol", "output", "p", "path", "pre", "rect", "script", "section", "small", "span", "strong", "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "text", "tfoot", "th", "thead", "title", "tr", "tt", "ul", "var", "wbr"]
-)
 
 
 def as_xml(text, record):
@@ -289,21 +287,11 @@ def test_text_for_markdown_is_read_as_it_was_written():
 
 def test_commands_print_what_they_quote_by_one_of_two_functions():
     """``say`` and ``tell`` of the command line pass all text through ``terminal``; nothing else prints, but for reports."""
-    allowed = {
-        "common.py",
-        "showing.py",
-        "running.py",
-        "merge.py",
-        "account_answer.py",
-    }  # reports, which are safe by themselves
+    reports = {"common.py", "showing.py", "running.py", "merge.py"}  # which are safe by themselves
     for path in Path(auditdp.__file__).parent.joinpath("cli").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.echo", "print", "sys.stdout.write"):
-                shown = ast.unparse(node)
-                assert path.name in allowed, shown
-                assert path.name == "common.py" or re.search(
-                    r"summary\(|root seed|finished before|echo\(text\)", shown
-                ), shown
+                assert path.name in reports, ast.unparse(node)
 
 
 def test_actions_are_named_by_commit():

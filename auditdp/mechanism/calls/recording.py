@@ -101,6 +101,8 @@ def _unpacked(text: Any) -> Array:
         content = unpacking.decompress(base64.b85decode(text), MOST_BYTES + HEADER)
         if unpacking.unconsumed_tail:
             raise ValueError(f"more than {MOST_BYTES:,} bytes, which no run keeps")
+        if not unpacking.eof:
+            raise ValueError("cut off")
         file = io.BytesIO(content)
         array = np.asarray(np.load(file, allow_pickle=False))
     except (ValueError, TypeError, EOFError, MemoryError, zlib.error) as error:
