@@ -11,9 +11,12 @@ from importlib import import_module
 from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
 from auditdp.cli.ending import leave
 from auditdp.errors import AuditError, StoppedError
+from auditdp.report.text import shorten
 
 __all__ = ["main"]
 
+LONGEST = 4_000
+"""Characters of an error; it shows values, which may be long."""
 CALCULATORS = {"account": "calculators.account", "bounds": "calculators.bounds"}
 """Where commands are that need none of the rooms that audit, and start without them."""
 GROUPS = (
@@ -67,10 +70,10 @@ def _carried_out(groups: Sequence[str], *, in_project: bool) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except StoppedError as error:
-        say(f"error: {error}")
+        say(f"error: {shorten(str(error), LONGEST)}")
         return CRASHED
     except AuditError as error:
-        say(f"error: {error}")
+        say(f"error: {shorten(str(error), LONGEST)}")
         return USAGE
     except OSError as error:  # such as a full disk behind standard output
         say(f"error: {error}")

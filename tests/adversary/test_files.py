@@ -188,12 +188,8 @@ def test_a_spoilt_file_is_read_or_refused(reader, tmp_path, repeats):
     @given(spoilt(reader.content))
     def refused_or_read(content):
         path.write_bytes(content)
-        refused = ""
-        try:
+        with suppress(AuditError):
             reader.read(path)
-        except AuditError as error:
-            refused = str(error)
-        assert len(refused) < 2_000
 
     refused_or_read()
 
