@@ -42,6 +42,8 @@ def printable(text: str, *, keep: str = "") -> str:
     >>> printable("a\x1b[31m")
     'a\\x1b[31m'
     """
+    if text.isprintable():
+        return text
     return "".join(
         repr(character)[1:-1] if character not in keep and unicodedata.category(character) in _INVISIBLE else character
         for character in text
