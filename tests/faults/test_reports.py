@@ -105,7 +105,7 @@ def test_nothing_is_said_of_nothing(hostile, see):
 def test_the_index_of_218_audits_is_light(hostile, see, monkeypatch):
     workers, _, texts = hostile
     record = RunRecord.from_json(texts["json"])
-    monkeypatch.setattr(html, "evidence_views", lambda result: [])  # of the pages, which take long to draw
+    monkeypatch.setattr(html, "evidence_views", lambda result, plots: [])  # of the pages, which take long to draw
     finding, clean = (next(r for r in record.results if r.id.endswith(name)) for name in ("constant", "holds"))
     found = [
         replace(finding if k % 10 == 0 else clean, id=f"audits/audit_of_a_paper_{k % 9}.py::mechanism_{k}")

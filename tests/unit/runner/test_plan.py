@@ -187,7 +187,7 @@ def test_tasks_hold_what_was_declared_and_what_was_asked(folder):
         ({"alpha": 0.0}, "alpha strictly between 0 and 1, got 0.0"),
         ({"alpha": 1.0}, "alpha strictly between 0 and 1, got 1.0"),
         ({"alpha": math.nan}, "got nan"),
-        ({"root_seed": -1}, "seed >= 0 and below 2^128, got -1"),
+        ({"root_seed": -1}, "seed >= 0 and below 2\\^128, got -1"),
         ({"timeout": 0.0}, "timeout > 0 seconds and of at most 1e9, got 0.0"),
         ({"timeout": -2.0}, "timeout > 0 seconds and of at most 1e9, got -2.0"),
         ({"timeout": math.inf}, "timeout"),

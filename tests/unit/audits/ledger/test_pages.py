@@ -176,7 +176,7 @@ def test_texts_are_shown_as_they_are(listed):
     for text in (overview(record, [one]), page(record, one)):
         assert "<b>" not in text
         assert "\x1b" not in text
-        assert "http:" not in text
+        assert "http:/" not in text
     rows = [line for line in overview(record, [one]).splitlines() if line.startswith("| [a]")]
     assert rows[0].replace("\\|", "").count("|") == 6
 

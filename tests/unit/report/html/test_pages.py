@@ -113,7 +113,7 @@ def test_the_readers_matplotlib_settings_change_nothing(record, whole_page):
 
 def without_plots(monkeypatch, record, **options):
     """The files of a report, without what takes long to draw."""
-    monkeypatch.setattr(html, "evidence_views", lambda result: [])
+    monkeypatch.setattr(html, "evidence_views", lambda result, plots: [])
     return html.pages(record, index="index.html", folder="pages", **options)
 
 
