@@ -7,16 +7,15 @@ Of what is said of a setting in several places, the first of these counts: the c
 from __future__ import annotations
 
 import difflib
-import math
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from auditdp.doors import MOST_SETTINGS, content_of, toml_of
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.record.budgets import BUDGETS, EXPECTED, Budget
+from auditdp.record.budgets import BUDGETS, EXPECTED, LONGEST, MOST_SEED, Budget
 
 DATA_VARIABLE = "AUDITDP_DATA"
 """Environment variable with the folder of data files."""
@@ -66,8 +65,10 @@ KINDS: dict[str, SettingKind] = {
     "paths": SettingKind("a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)),
     "alpha": SettingKind("a number strictly between 0 and 1", lambda v: _is_number(v) and 0 < v < 1, float),
     "budget": SettingKind(EXPECTED, _is_budget, str),
-    "timeout": SettingKind("seconds >= 0, 0 for no limit", lambda v: _is_number(v) and 0 <= v < math.inf, float),
-    "seed": SettingKind("an integer >= 0", lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0, int),
+    "timeout": SettingKind("seconds >= 0, 0 for no limit", lambda v: _is_number(v) and 0 <= v <= LONGEST, float),
+    "seed": SettingKind(
+        "an integer >= 0", lambda v: isinstance(v, int) and not isinstance(v, bool) and 0 <= v < MOST_SEED, int
+    ),
     "data": TEXT,
     "workers": COUNT,
     "max_memory": TEXT,
@@ -78,13 +79,14 @@ KINDS: dict[str, SettingKind] = {
     "stream": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
 }
 """The settings by name."""
+WRITTEN = ("baseline", "stream")
 IN_FOLDERS = {"paths", "data", "baseline", "stream"}
 """Settings that are paths: those of the file are relative to its folder, those of the environment to the working folder."""
 
 
 def _is_whole(value: Any) -> bool:
     if isinstance(value, str):
-        return value.isascii() and value.isdigit()
+        return value.isascii() and value.isdigit() and len(value) < 19
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -211,8 +213,8 @@ def _tools(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tools = toml_of(content_of(path, MOST_SETTINGS)).get("tool", {})
+    except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}; make it readable, or remove it") from error
@@ -224,7 +226,12 @@ def _checked(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]
         if name not in KINDS:
             raise ConfigurationError(f"{path}: unknown key {where}.{name}; {did_you_mean(name, KINDS)}")
         if not KINDS[name].fits(value):
-            raise ConfigurationError(f"{path}: {where}.{name} = {value!r}; expected {_expected(name, value)}")
+            raise ConfigurationError(f"{path}: {where}.{name} = {value!r:.200}; expected {_expected(name, value)}")
+        if name in WRITTEN and (Path(value).is_absolute() or ".." in Path(value).parts):
+            raise ConfigurationError(
+                f"{path}: {where}.{name} = {value!r}; expected a file below the project's folder, since settings must not "
+                f"choose what is written elsewhere; give it with --file, or {variable(name)}"
+            )
     return dict(table)
 
 
@@ -270,7 +277,7 @@ def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
 def project_name(folder: Path) -> str:
     """Return what the project in ``folder`` calls itself in its pyproject.toml, or the name of the folder."""
     try:
-        name = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))["project"]["name"]
-    except (OSError, ValueError, KeyError, TypeError):
+        name = toml_of(content_of(folder / FILE, MOST_SETTINGS))["project"]["name"]
+    except (OSError, ConfigurationError, ValueError, KeyError, TypeError):
         return folder.name
     return name if isinstance(name, str) and name else folder.name

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from auditdp.record.details import AccountingDetails, GameDetails
 from auditdp.record.results import Verdict, details
-from auditdp.report.markdown import cell, table
+from auditdp.report.markdown import table
 from auditdp.report.numbers import bound, number
+from auditdp.report.text import markdown
 from audits.ledger.command import merged
 from libraries.written import LEFT_OUT, WRITTEN
 
@@ -48,7 +49,7 @@ def ratio(result):
 
 def name(result):
     """Return the name of a mechanism, with a link where its violation is written up."""
-    text = cell(result.published.reading if result.published else result.id)
+    text = markdown(result.published.reading if result.published else result.id)
     page = WRITTEN.get(result.id.partition("::")[2], "") if result.verdict is Verdict.VIOLATED else ""
     return f"[{text}](libraries/{page}.md)" if page else text
 
@@ -57,13 +58,13 @@ def neighbours(result):
     """Return the neighbours in few words: of listed pairs, what the audit's description says, or else the first pair."""
     adjacency = result.claim.adjacency if result.claim else "–"
     if not adjacency.startswith(LISTED):
-        return cell(re.sub(r" \(.*\)$", "", adjacency))
+        return markdown(re.sub(r" \(.*\)$", "", adjacency))
     said = re.search(
         r"[;,] (?:of which )?([^;,]*\b(?:replaced|removed|apart|neighbours|move)\b[^;,]*)\.$",
         result.description.partition("\n")[0],
     )
     played = next((game.pairs[0].pair for game in details(result.evidence, GameDetails) if game.pairs), "")
-    return cell(said.group(1) if said else played if 0 < len(played) <= SHORT else adjacency)
+    return markdown(said.group(1) if said else played if 0 < len(played) <= SHORT else adjacency)
 
 
 def verdict(result, confirmed):
@@ -75,7 +76,7 @@ def verdict(result, confirmed):
 
 def row(result, confirmed):
     """Return the cells of a mechanism."""
-    claim = cell(result.claim.text) if result.claim else "–"
+    claim = markdown(result.claim.text) if result.claim else "–"
     shown = [name(result), claim, neighbours(result), verdict(result, confirmed), ratio(result)]
     return [*shown, number(result.calls) if result.calls else "–", f"{result.cpu_seconds:.1f}"]
 
@@ -86,7 +87,13 @@ def accountant_row(result, confirmed):
     proved = f"{bound(result.epsilon_lower, up=False)} ≤ ε ≤ {bound(result.epsilon_upper, up=True)}"
     findings = "; ".join(text for found in details(result.evidence, AccountingDetails) for text in found.findings)
     shown = result.published.reading.removeprefix("accountant: ").removeprefix("noise: ")
-    return [cell(f"{library(result)}, {shown}"), cell(result.claim.text), str(result.verdict), proved, cell(findings)]
+    return [
+        markdown(f"{library(result)}, {shown}"),
+        markdown(result.claim.text),
+        str(result.verdict),
+        proved,
+        markdown(findings),
+    ]
 
 
 def tally(results):
@@ -115,7 +122,7 @@ def ledger(record, confirmed):
         "",
         *table(
             ("library", "mechanisms", "ended"),
-            ([cell(one), str(len(of := [r for r in mechanisms if library(r) == one])), tally(of)] for one in names),
+            ([markdown(one), str(len(of := [r for r in mechanisms if library(r) == one])), tally(of)] for one in names),
         ),
     ]
     for one in names:
@@ -132,13 +139,13 @@ def ledger(record, confirmed):
     lines += table(
         ("version", "known from", *COLUMNS[:2], *COLUMNS[3:]),
         (
-            [cell(library(r)), cell(r.claim.source), *row(r, confirmed)[:2], *row(r, confirmed)[3:]]
+            [markdown(library(r)), markdown(r.claim.source), *row(r, confirmed)[:2], *row(r, confirmed)[3:]]
             if r.evidence[0].kind != "accounting"
             else [
-                cell(library(r)),
-                cell(r.claim.source),
+                markdown(library(r)),
+                markdown(r.claim.source),
                 name(r),
-                cell(r.claim.text),
+                markdown(r.claim.text),
                 *accountant_row(r, {})[4:],
                 "–",
                 "–",
@@ -148,7 +155,7 @@ def ledger(record, confirmed):
         ),
     )
     lines += ["", "## Not audited", ""]
-    lines += table(("library", "why"), ([cell(library), cell(why)] for library, why in LEFT_OUT.items()))
+    lines += table(("library", "why"), ([markdown(library), markdown(why)] for library, why in LEFT_OUT.items()))
     return "\n".join(lines) + "\n"
 
 

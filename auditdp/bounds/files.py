@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import importlib
+import math
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.errors import ConfigurationError, MissingExtraError, did_you_mean
+from auditdp.doors import MOST_BYTES
+from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, did_you_mean
 
 Columns = dict[str, NDArray[Any]]
 
@@ -34,7 +36,14 @@ def read(path: Path) -> Columns:
         )
     if not path.is_file():
         raise ConfigurationError(f"{path}: no such file")
-    columns = reader(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigurationError(f"{path}: {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read")
+        columns = reader(path)
+    except AuditError:
+        raise
+    except Exception as error:  # whatever a parser raises, the file is not what its name says
+        raise ConfigurationError(f"{path}: cannot read it as {path.suffix}: {type(error).__name__}: {error}") from error
     if not columns or not all(len(column) for column in columns.values()):
         raise ConfigurationError(f"{path}: no rows; expected a line of column names and then numbers")
     return columns
@@ -60,17 +69,14 @@ def column(columns: Columns, name: str, path: Path) -> NDArray[np.float64]:
             numbers[row] = float(value) if value not in ("", None) else np.nan
         except (TypeError, ValueError) as error:
             raise ConfigurationError(
-                f"{path}: column {name!r}, row {row + 1}: expected a number, got {value!r}"
+                f"{path}: column {name!r}, row {row + 1}: expected a number, got {value!r:.80}"
             ) from error
     return numbers
 
 
 def _read_text(path: Path) -> Columns:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",") if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigurationError(f"{path}: cannot read it as text: {error}") from error
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = [row for row in csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",") if row]
     if len(rows) < 2:
         return {}
     names = [name.strip() for name in rows[0]]
@@ -81,16 +87,28 @@ def _read_text(path: Path) -> Columns:
             raise ConfigurationError(
                 f"{path}: row {number} has {len(row)} cells, expected {len(names)}: {','.join(names)}"
             )
-    cells = np.array([[cell.strip() for cell in row] for row in rows[1:]], dtype=str)
+    cells = np.array([[cell.strip() for cell in row] for row in rows[1:]], dtype=object)  # not as wide as the longest
     return {name: cells[:, k] for k, name in enumerate(names)}
 
 
 def _read_npz(path: Path) -> Columns:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: np.atleast_1d(arrays[name]) for name in arrays.files}
-    except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
-        raise ConfigurationError(f"{path}: not an NPZ file of plain arrays: {error}") from error
+    with zipfile.ZipFile(path) as archive:  # which reads no member further than it is said to be long
+        if (whole := sum(member.file_size for member in archive.infolist())) > MOST_BYTES:
+            raise ConfigurationError(f"{path}: unpacks to {whole:,} bytes; at most {MOST_BYTES:,} are read")
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                _refuse_long(file, member.file_size, f"{path}: {member.filename}")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: np.atleast_1d(arrays[name]) for name in arrays.files}
+
+
+def _refuse_long(file: IO[bytes], size: int, where: str) -> None:
+    """Raise unless an array is as long as the file that holds it: NumPy makes room for what its header says."""
+    version = np.lib.format.read_magic(file)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = header(file)
+    if math.prod(shape) * dtype.itemsize > size:
+        raise ConfigurationError(f"{where}: an array of shape {shape} in {size:,} bytes")
 
 
 def _read_parquet(path: Path) -> Columns:
@@ -98,8 +116,11 @@ def _read_parquet(path: Path) -> Columns:
         parquet = importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError as error:
         raise MissingExtraError.of(error) or error from error
-    try:
-        table = parquet.read_table(path)
-        return {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names}
-    except (OSError, ValueError, TypeError, NotImplementedError) as error:  # what the errors of pyarrow derive from
-        raise ConfigurationError(f"{path}: not a Parquet file of plain columns: {error}") from error
+    if (whole := _bytes_of(parquet.ParquetFile(path).metadata)) > MOST_BYTES:
+        raise ConfigurationError(f"{path}: unpacks to {whole:,} bytes; at most {MOST_BYTES:,} are read")
+    table = parquet.read_table(path)
+    return {name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names}
+
+
+def _bytes_of(metadata: Any) -> int:
+    return sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))

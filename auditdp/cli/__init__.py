@@ -6,15 +6,17 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 
 from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
 from auditdp.cli.ending import leave
 from auditdp.errors import AuditError, StoppedError
+from auditdp.report.text import shorten
 
 __all__ = ["main"]
 
+LONGEST = 4_000
+"""Characters of an error; it shows values, which may be long."""
 CALCULATORS = {"account": "calculators.account", "bounds": "calculators.bounds"}
 """Where commands are that need none of the rooms that audit, and start without them."""
 ALONE = {**CALCULATORS, "run": "run.run"}
@@ -70,17 +72,16 @@ def _carried_out(groups: Sequence[str], *, in_project: bool) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except StoppedError as error:
-        say(f"error: {error}")
+        say(f"error: {shorten(str(error), LONGEST)}")
         return CRASHED
     except AuditError as error:
-        say(f"error: {error}")
+        say(f"error: {shorten(str(error), LONGEST)}")
         return USAGE
     except OSError as error:  # such as a full disk behind standard output
         say(f"error: {error}")
         return CRASHED
     except BaseException:
-        with suppress(OSError):
-            traceback.print_exc()
+        say(traceback.format_exc().rstrip())
         say("error: auditdp itself failed; this says nothing about any mechanism. Please report the lines above.")
         return CRASHED
     return OK

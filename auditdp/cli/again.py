@@ -19,8 +19,12 @@ def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:
     return dict(record.arguments.get("parameters", {}).get(chosen.id, {}))
 
 
-def options_of(record: RunRecord, chosen: AuditResult) -> PlanOptions:
-    """Return what a recorded run decided for one of its audits."""
+def options_of(record: RunRecord, chosen: AuditResult, data: str = "") -> PlanOptions:
+    """Return what a recorded run decided for one of its audits; ``data`` is the folder of data files that is given now.
+
+    Raises:
+        ConfigurationError: If none is given, and the record names one that is not this project's.
+    """
     from auditdp.runner.plan import PlanOptions
 
     recorded = record.arguments
@@ -32,7 +36,7 @@ def options_of(record: RunRecord, chosen: AuditResult) -> PlanOptions:
         budget=str(recorded.get("budget", "standard")),
         timeout=timeout if recorded.get("timeout_for_all") else None,
         default_timeout=timeout,
-        data=str(recorded.get("data", "")),
+        data=data_of(record, data),
     )
 
 
@@ -49,6 +53,24 @@ def task_of(chosen: AuditResult, options: PlanOptions, processes: Workers) -> Ta
     if plan.failures:
         raise ConfigurationError(plan.failures[0][1])
     return plan.tasks[0]
+
+
+def data_of(record: RunRecord, data: str) -> str:
+    """Return the folder of data files: what is given, or that of a recorded run where this project would read it, too.
+
+    Raises:
+        ConfigurationError: If the record names another one.
+    """
+    recorded = str(record.arguments.get("data", ""))
+    if data or not recorded:
+        return data
+    own = [Path.cwd(), *([Path(settings().data)] if settings().data else [])]
+    if not any(Path(recorded).resolve().is_relative_to(folder.resolve()) for folder in own):
+        raise ConfigurationError(
+            f"the run had its data in {recorded}, which is neither below {Path.cwd()} nor the folder of the settings, and a "
+            "record must not choose what is read; give it with --data if it is meant"
+        )
+    return recorded
 
 
 def refuse_what_is_elsewhere(identifier: str) -> None:

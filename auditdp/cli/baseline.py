@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import Profile, Source, app, columns, given, read_run, say, settings
+from auditdp.cli.common import Profile, Source, app, columns, given, read_run, say, settings, tell
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import write
 
 if TYPE_CHECKING:
     from auditdp.history.baseline.entries import Accepted
@@ -48,12 +48,12 @@ def update(
     known = read_baseline(path) if path.exists() else {}
     if path.exists():
         found = against_baseline(record, known)
-        typer.echo(differences_text(found, known=len(known), against=str(path), width=columns()))
+        tell(differences_text(found, known=len(known), against=str(path), width=columns()))
     entries = updated(known, record, accepted)
     if not entries:
         raise ConfigurationError("the run has no audits; a baseline without entries would hold nothing")
     write(path, write_baseline(entries.values()))
-    typer.echo(f"{path} has {count(len(entries), 'audit')}; review and commit it")
+    tell(f"{path} has {count(len(entries), 'audit')}; review and commit it")
 
 
 @baseline_app.command(short_help="Compare a recorded run with the baseline.")
@@ -67,7 +67,7 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     record = read_run(source)
     known = read_baseline(path)
     found = against_baseline(record, known)
-    typer.echo(differences_text(found, known=len(known), against=str(path), width=columns()))
+    tell(differences_text(found, known=len(known), against=str(path), width=columns()))
     raise typer.Exit(exit_code(found, record))
 
 
@@ -78,7 +78,7 @@ def lint(file: File = None, profile: Profile = "") -> None:
     from auditdp.report.numbers import count
 
     path = _file(file, profile)
-    typer.echo(f"{path}: {count(len(read_baseline(path)), 'audit')}")
+    tell(f"{path}: {count(len(read_baseline(path)), 'audit')}")
 
 
 @app.command(short_help="Say what differs between two recorded runs.")
@@ -95,7 +95,7 @@ def compare(
     for sentence in asked_otherwise(first, second):
         say(f"asked otherwise: {sentence}")
     found, number = against_run(first, second)
-    typer.echo(differences_text(found, known=number, against=str(before), width=columns()))
+    tell(differences_text(found, known=number, against=str(before), width=columns()))
     raise typer.Exit(exit_code(found, second))
 
 

@@ -27,6 +27,7 @@ from auditdp import __version__
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.record.budgets import BUDGETS, FAULTS
 from auditdp.report.formats import FORMATS
+from auditdp.report.text import terminal, without_commands
 
 if TYPE_CHECKING:
     from auditdp.config import Configuration
@@ -199,7 +200,12 @@ def _top(
 def say(message: str) -> None:
     """Print a message to standard error, so that standard output holds nothing but the result."""
     with contextlib.suppress(OSError):  # nobody may be listening
-        typer.echo(message, err=True)
+        typer.echo(terminal(message), err=True)
+
+
+def tell(message: str) -> None:
+    """Print a result to standard output; as with ``say``, what it quotes of others moves no cursor and runs no command."""
+    typer.echo(terminal(message))
 
 
 def columns() -> int:
@@ -209,17 +215,17 @@ def columns() -> int:
 
 def print_line(result: AuditResult) -> None:
     """Print one audit to standard output, in colour if that is a terminal that shows it."""
-    from auditdp.report.terminal import run as terminal
+    from auditdp.report.terminal.run import line
     from auditdp.report.terminal.screen import coloured
 
-    typer.echo(terminal.line(result, colour=coloured(sys.stdout), width=columns()))
+    typer.echo(line(result, colour=coloured(sys.stdout), width=columns()))
 
 
 def print_report(text: str, name: str) -> None:
     """Print a report to standard output; what programs and browsers read is UTF-8 wherever it is made."""
     if name != "terminal" and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    typer.echo(text, nl=not FORMATS[name].is_judged)
+    typer.echo(text if name == "github" else without_commands(text), nl=not FORMATS[name].is_judged)
 
 
 def read_run(source: Path | None) -> RunRecord:

@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from auditdp.cli.common import Profile, app, settings
+from auditdp.cli.common import Profile, app, settings, tell
 from auditdp.config import KINDS
 
 config_app = typer.Typer(no_args_is_help=True, help="Show the settings, and where each comes from.")
@@ -24,11 +24,11 @@ def show(profile: Profile = "") -> None:
     found = settings(profile)
     shown = {name: _toml(getattr(found, name)) for name in KINDS}
     width = max(len(f"{name} = {value}") for name, value in shown.items())
-    typer.echo(f"# project folder: {found.folder}" + (f", profile {found.profile}" if found.profile else ""))
+    tell(f"# project folder: {found.folder}" + (f", profile {found.profile}" if found.profile else ""))
     for name, value in shown.items():
         source = found.sources[name]
         line = f"{name} = {value}"
-        typer.echo(f"{line if value else f'# {name}: none':<{width}}  # {source}")
+        tell(f"{line if value else f'# {name}: none':<{width}}  # {source}")
 
 
 def _toml(value: object) -> str:

@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 
 from auditdp.cli.again import options_of, task_of
-from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, budget_option, given, one_of, print_line, read_run, say
+from auditdp.cli.common import (
+    CRASHED,
+    FOUND,
+    OK,
+    Data,
+    app,
+    budget_option,
+    given,
+    one_of,
+    print_line,
+    read_run,
+    say,
+    tell,
+)
 from auditdp.errors import ConfigurationError
 
 
@@ -43,13 +56,13 @@ def confirm(
             f"--seed {seed} is that of the run, whose finding it would only repeat; give another, or none (to repeat it: "
             "auditdp replay)"
         )
-    was = options_of(record, chosen)
+    was = options_of(record, chosen, data)
     budget_now, data_now = "".join(budget or ()) or was.budget, data or was.data
     with interruptible(), Workers(overrides=was.overrides) as processes:
         options = replace(was, root_seed=root_seed, alpha=alpha, budget=budget_now, data=data_now)
         task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
-    typer.echo(f"root seed {root_seed}")
+    tell(f"root seed {root_seed}")
     print_line(result)
     if result.verdict in (Verdict.ERROR, Verdict.SKIPPED):
         say(f"not confirmed: the audit ended {result.verdict}, which says nothing about the finding")

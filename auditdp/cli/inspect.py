@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import CRASHED, NOTHING, Keyword, Paths, Profile, app, given, one_of, say, settings
+from auditdp.cli.common import CRASHED, NOTHING, Keyword, Paths, Profile, app, given, one_of, say, settings, tell
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "
     for item in declared:
         first = item.description.partition("\n")[0]
         mark = "" if item.expect == "holds" else f" [a {item.expect} is expected]"
-        typer.echo(f"{item.id}  {first}{mark}")
+        tell(f"{item.id}  {first}{mark}")
     for _, reason in failures:
         say(f"ERROR {reason}")
     if failures:
@@ -53,9 +53,9 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
     if "crashed" in said:
         say(f"ERROR {item.id}: {said['crashed']}")
         raise typer.Exit(CRASHED)
-    typer.echo(f"{item.id}\n\n{item.description}\n")
+    tell(f"{item.id}\n\n{item.description}\n")
     for name, value in said["rows"]:
-        typer.echo(f"  {name:<11} {value}")
+        tell(f"  {name:<11} {value}")
 
 
 SECONDS = 60.0

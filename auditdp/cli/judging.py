@@ -49,17 +49,18 @@ def exit_code(found: Sequence[Difference], record: RunRecord) -> int:
     return OK if record.audited else NOTHING
 
 
-def code_of(record: RunRecord, fail_on: Collection[str] = ()) -> int:
+def code_of(record: RunRecord, fail_on: Collection[str] = (), *, missing: Collection[str] | None = None) -> int:
     """Return the exit code of a run that no baseline judges.
 
     Args:
         record: The run.
         fail_on: What else makes it fail, of 'inconclusive' and 'skipped'.
+        missing: Planned audits without a result; those of the record unless given, as where it is of one shard.
     """
     survived = any(result.mutation and result.mutation.of(Fate.SURVIVED) for result in record.results)
     if survived or any(result.is_finding for result in record.results):
         return FOUND
-    if record.ended(Verdict.ERROR):
+    if record.ended(Verdict.ERROR) or (record.missing if missing is None else missing):
         return CRASHED
     if not record.audited:
         return NOTHING

@@ -19,10 +19,11 @@ from auditdp.cli.common import (
     say,
     settings,
     taking,
+    tell,
 )
 from auditdp.cli.run.options import RunOptions
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import write
 
 if TYPE_CHECKING:
     from auditdp.history.nightly.stream import Stream
@@ -132,7 +133,7 @@ def _reported(after: Stream, record: RunRecord) -> list[str]:
         nights = count(after.night - account.since + 1, "night")
         since = f"reported on night {account.alarm}" if account.alarm != after.night else "reported tonight"
         capital = e_value(account.log_capital) if account.log_capital is not None else "0"
-        typer.echo(
+        tell(
             f"REFUTED OVER NIGHTS  {printable(name)}\n    {nights} with the same sources make a capital of {capital}, where "
             f"2/α = {2 / after.alpha:g} is enough; {since}; ends when its sources change"
         )
@@ -142,8 +143,8 @@ def _reported(after: Stream, record: RunRecord) -> list[str]:
         for level, one, week in within(result, after, WEEK)
     ]
     if lines:
-        typer.echo("a fault that begins tomorrow would be reported, nine times in ten, from")
-        typer.echo("\n".join(lines))
+        tell("a fault that begins tomorrow would be reported, nine times in ten, from")
+        tell("\n".join(lines))
     carried = sum(account.since < after.night for account in after.accounts.values())
-    typer.echo(f"night {after.night} of the stream is written: {carried} of {len(after.accounts)} audits carried over")
+    tell(f"night {after.night} of the stream is written: {carried} of {len(after.accounts)} audits carried over")
     return alarms

@@ -27,9 +27,10 @@ from auditdp.cli.common import (
     say,
     settings,
 )
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
 from auditdp.report.formats import FORMATS, format_of, render
-from auditdp.report.targets import writable, write
+from auditdp.report.targets import writable
 
 if TYPE_CHECKING:
     from auditdp.record.results import AuditResult, Evidence
@@ -121,7 +122,7 @@ def report_command(
         return
     previous = read_run(since) if since else None
     for file, text in report_files(record, output, path, previous=previous, differences=found).items():
-        write(file, text)
+        write(file, text, below=path.parent)
 
 
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:

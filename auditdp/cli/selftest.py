@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import FOUND, OK, app
+from auditdp.cli.common import FOUND, OK, app, tell
 
 
 @app.command(short_help="Does this installation find what is broken, and only that?")
@@ -18,6 +18,6 @@ def selftest(seed: Annotated[int, typer.Option(help="Root seed.")] = 0) -> None:
     for name, expected, verdict, calls in check(seed):
         good = verdict == expected
         failures += not good
-        typer.echo(f"{'ok  ' if good else 'FAIL'}  {name:<58} {verdict:<12} {calls:>9,} calls")
-    typer.echo(f"{failures} failures" if failures else "the auditor refutes every broken twin and no correct mechanism")
+        tell(f"{'ok  ' if good else 'FAIL'}  {name:<58} {verdict:<12} {calls:>9,} calls")
+    tell(f"{failures} failures" if failures else "the auditor refutes every broken twin and no correct mechanism")
     raise typer.Exit(FOUND if failures else OK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -112,6 +113,6 @@ class Auditor:
         return result
 
     def _keep(self, result: AuditResult, name: str) -> None:
-        seed = f"--auditdp-seed {self._session.seed} --auditdp-budget {self._session.budget}"
-        kept = replace(result, id=name, reproduce=f"pytest {self._item.nodeid} {seed}")
+        seed = ["--auditdp-seed", str(self._session.seed), "--auditdp-budget", self._session.budget]
+        kept = replace(result, id=name, reproduce=shlex.join(["pytest", self._item.nodeid, *seed]))
         keep(self._item, RESULT.dump_json(kept).decode())

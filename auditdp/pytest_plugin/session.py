@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from auditdp.config import load
+from auditdp.doors import write
 from auditdp.errors import AuditError
 from auditdp.record.budgets import Budget
 from auditdp.record.results import RESULT, AuditResult, LedgerEntry, RunRecord
 from auditdp.report.formats import WIDTH
 from auditdp.report.publishing import report_files
-from auditdp.report.targets import target, write
+from auditdp.report.targets import target
 from auditdp.report.terminal import run as terminal
 from auditdp.runner.plan import Collected, Plan, PlanOptions, Task, make_plan
 from auditdp.runner.processes.workers import Workers
@@ -106,7 +107,7 @@ class AuditSession:
         reporter.write_line(terminal.summary(record, width=min(reporter._tw.fullwidth, WIDTH)))
         for name, path in self._reports:
             for file, text in report_files(record, name, path).items():
-                write(file, text)
+                write(file, text, below=path.parent)
             folder = self._settings.folder
             reporter.write_line(f"report: {path.relative_to(folder) if path.is_relative_to(folder) else path}")
 

@@ -77,6 +77,10 @@ class Fault:
         return f"an output of probability {self.size:g} that only one input gives"
 
 
+LONGEST = 1e9
+"""Seconds of the longest time limit."""
+MOST_SEED = 1 << 128
+"""Seeds are smaller than this."""
 Goal = int | Fault
 """How many calls a game has altogether: a number, or as many as find a fault."""
 

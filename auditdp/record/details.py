@@ -16,9 +16,11 @@ from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union
 
-from pydantic import AliasChoices, Field, PlainSerializer, TypeAdapter, model_serializer
+from pydantic import AfterValidator, AliasChoices, Field, PlainSerializer, TypeAdapter, model_serializer
 from pydantic.dataclasses import dataclass
 from pydantic.json_schema import SkipJsonSchema
+
+from auditdp.doors import refuse_integers
 
 
 def json_number(value: float | None) -> float | str | None:
@@ -39,10 +41,22 @@ def _write_plain(value: Any) -> Any:
     return [_write_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def _within(value: dict[str, Any]) -> dict[str, Any]:
+    refuse_integers(value, 1 << 1000)  # of which no double comes near
+    return value
+
+
 Number = Annotated[float, PlainSerializer(json_number, when_used="json")]
-Plain = Annotated[dict[str, Any], PlainSerializer(_write_plain, when_used="json")]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""A number of calls, of pairs, and the like."""
+Whole = Annotated[int, Field(gt=-(1 << 63), lt=1 << 63)]
+Probability = Annotated[float, Field(ge=0, le=1), PlainSerializer(json_number, when_used="json")]
+Share = Annotated[float, Field(gt=1e-300), PlainSerializer(json_number, when_used="json")]
+"""A share of outputs that is divided by."""
+Seconds = Annotated[float, Field(ge=0), PlainSerializer(json_number, when_used="json")]
+Plain = Annotated[dict[str, Any], AfterValidator(_within), PlainSerializer(_write_plain, when_used="json")]
 """Data of any shape that JSON can hold."""
-Path = list[tuple[int, Number]]
+Path = list[tuple[Count, Number]]
 """(calls, a number after so many calls), ascending."""
 Curve = list[tuple[Number, Number]]
 """(ε, δ(ε)), ascending."""
@@ -72,7 +86,7 @@ class Series(Row):
     """The points of one colour of a scatter plot."""
 
     name: str = ""
-    points: list[tuple[int | Number, int | Number]] = field(default_factory=list)
+    points: list[tuple[Whole | Number, Whole | Number]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
@@ -125,7 +139,7 @@ class PlayedPair(Row):
     """A pair, its calls, and what a call of it earned, in nats."""
 
     pair: str
-    calls: int
+    calls: Count
     growth: Number | None = None
 
 
@@ -133,7 +147,7 @@ class PlayedPair(Row):
 class Part(Row):
     """What a game had played and won when it stopped, or went on."""
 
-    calls: int
+    calls: Count
     log_e_value: Number
 
 
@@ -154,13 +168,13 @@ class Confirmation(Row):
     """
 
     pair: str = ""
-    calls: int
+    calls: Count
     log_e_value: Number
-    alpha: Number
+    alpha: Probability
     confirmed: bool
     forecaster: str = ""
-    bets: int = 0
-    right: int = 0
+    bets: Count = 0
+    right: Count = 0
     outputs: Plain | None = None
 
 
@@ -194,14 +208,14 @@ class GameDetails(Details):
     wealth_path: Path = field(default_factory=list)
     bound_path: Path = field(default_factory=list)
     threshold: Number | None = None
-    refuted_at: int | None = None
+    refuted_at: Count | None = None
     forecasters: list[ForecasterWealth] = field(default_factory=list)
-    forecasters_played: int | None = None
+    forecasters_played: Count | None = None
     pairs: list[PlayedPair] = field(default_factory=list)
     confirmation: Confirmation | None = None
     notices: list[str] = field(default_factory=list)
-    search_calls: int | None = None
-    independence_calls: int | None = None
+    search_calls: Count | None = None
+    independence_calls: Count | None = None
     calls_to_find: str | None = None
     calls_lacking: int | None = None
     parts: list[Part] = field(default_factory=list)
@@ -209,7 +223,7 @@ class GameDetails(Details):
     detectable_epsilon: Number | None = None
     detectable_alternative: str | None = None
     growths: list[tuple[Number, Number, Number]] | None = None
-    detectable_rarely: tuple[Number, Number] | None = None
+    detectable_rarely: tuple[Share, Share] | None = None
     smallest: Confirmation | None = None
     always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
 
@@ -235,7 +249,7 @@ class ExactDetails(Details):
     worst_pair: str | None = None
     loss_computed_from: str | None = None
     scope: str | None = None
-    pairs_enumerated: int | None = None
+    pairs_enumerated: Count | None = None
     given_sensitivity: Number | None = None
 
 
@@ -276,8 +290,8 @@ class AccountingDetails(Details):
 class OneRunDetails(Details):
     """Canaries that were guessed: how many in how many trainings, by which test, and its p-value."""
 
-    canaries: int | None = None
-    trainings: int | None = None
+    canaries: Count | None = None
+    trainings: Count | None = None
     method: str | None = None
     p_value: Number | None = None
     always: ClassVar[Collection[str]] = ("p_value",)
@@ -311,10 +325,10 @@ class CountingDetails(Details):
         event_at_most: What they have at most on the other one.
     """
 
-    runs_per_input: int | None = None
+    runs_per_input: Count | None = None
     confidence: Number | None = None
     scope: str | None = None
-    outputs: int | None = None
+    outputs: Count | None = None
     upper_bounds: list[UpperBound] | None = None
     delta_upper: Number | None = None
     delta_at_claim: Number | None = None
@@ -352,7 +366,7 @@ class SensitivityDetails(Details):
     norm: str | None = None
     largest_difference: Number | None = None
     worst_pair: str | None = None
-    pairs_compared: int | None = None
+    pairs_compared: Count | None = None
     exhaustive: bool | None = None
 
 
@@ -377,7 +391,7 @@ class ClassOfInputs(Row):
 
     keys: ClassVar[Mapping[str, str]] = {"name": "class"}
     name: str = Field(validation_alias=AliasChoices("class", "name"), serialization_alias="class")
-    n: int
+    n: Count
     truth: Number
     mean: Number
     low: Number

@@ -7,24 +7,31 @@ Everything here is plain data that goes to JSON and back without loss; every rep
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationInfo, computed_field, field_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationInfo, computed_field, field_validator
 from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
 
+from auditdp.doors import json_of
 from auditdp.errors import ConfigurationError
+from auditdp.record.budgets import LONGEST, MOST_SEED
 from auditdp.record.details import (
     AnyDetails,
     Confirmation,
+    Count,
     Details,
     EvidenceKind,
     GameDetails,
     Number,
     Plain,
+    Probability,
+    Seconds,
     details_of,
     kind_of,
 )
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SCHEMA = 1
+STATUS = r"^(complete|interrupted|running|shard \d{1,9} of \d{1,9})$"
 
 
 class Verdict(StrEnum):
@@ -109,7 +117,7 @@ class Evidence:
     epsilon_lower: Number | None = None
     epsilon_upper: Number | None = None
     log_e_value: Number | None = None
-    calls: int = 0
+    calls: Count = 0
     counterexample: Counterexample | None = None
     details: AnyDetails = Field(default_factory=dict, validate_default=True)
 
@@ -192,7 +200,7 @@ class Place:
     """Where something is defined: a file, relative to the working folder, and a line from 1."""
 
     file: str
-    line: int
+    line: Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 @dataclass(frozen=True)
@@ -205,7 +213,7 @@ class ControlResult:
     name: str
     verdict: Verdict
     statement: str = ""
-    calls: int = 0
+    calls: Count = 0
     epsilon_lower: Number | None = None
     blind: list[str] = field(default_factory=list)
 
@@ -243,7 +251,7 @@ class MutantResult:
     description: str
     fate: Fate
     statement: str = ""
-    calls: int = 0
+    calls: Count = 0
     id: str = ""
 
 
@@ -298,17 +306,17 @@ class AuditResult:
     epsilon_lower: Number | None = None
     epsilon_upper: Number | None = None
     log_e_value: Number | None = None
-    alpha: Number | None = None
-    calls: int = 0
-    cpu_seconds: Number = 0.0
-    seconds: Number = 0.0
+    alpha: Probability | None = None
+    calls: Count = 0
+    cpu_seconds: Seconds = 0.0
+    seconds: Seconds = 0.0
     controls: list[ControlResult] = field(default_factory=list)
     counterexample: Counterexample | None = None
     reproduce: str = ""
     mutation: Mutation | None = None
     published: Published | None = None
     printed: str = ""
-    lacking: int = 0
+    lacking: Count = 0
     mechanism_at: Place | None = None
     audit_at: Place | None = None
     asked: list[str] = field(default_factory=list)
@@ -347,6 +355,23 @@ class AuditResult:
             return False
         declared = DECLARABLE.get(self.expected)
         return self.verdict is declared if declared else self.verdict not in REFUTATIONS
+
+    @property
+    def contradiction(self) -> str:
+        """In what the result contradicts itself, which no audit does; empty where it does not."""
+        said = {evidence.verdict for evidence in self.evidence}
+        open_verdicts = (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
+        if self.verdict not in (*REFUTATIONS, Verdict.INCONCLUSIVE) and said & {*REFUTATIONS}:
+            return f"{self.id} is {self.verdict}, and some of its evidence refutes"
+        proved = self.verdict in (Verdict.CERTIFIED, Verdict.EQUIVALENT)
+        if self.verdict not in (*open_verdicts, *said) and (said or proved):
+            return f"{self.id} is {self.verdict}, which none of its evidence is"
+        if self.verdict not in open_verdicts and self.surviving_controls:
+            return f"{self.id} is {self.verdict}, and its control {self.surviving_controls[0]} survived"
+        lower, upper = self.epsilon_lower, self.epsilon_upper
+        if lower is not None and upper is not None and lower > upper:
+            return f"{self.id} is bounded by {lower:g} from below and {upper:g} from above"
+        return ""
 
     @property
     def is_undecided(self) -> bool:
@@ -426,7 +451,29 @@ class LedgerEntry:
 
     audit: str
     purpose: str
-    alpha: Number
+    alpha: Probability
+
+
+class _Asked(TypedDict, total=False):
+    """What commands read of the arguments of a run; whatever else is there is kept."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
+    paths: list[str]
+    keyword: str | None
+    options: list[str]
+    parameters: dict[str, dict[str, str]]
+    budget: str
+    timeout: Annotated[float, Field(gt=0, le=LONGEST)] | None
+    timeout_for_all: bool
+    data: str
+    mutants: bool
+    max_memory: str
+    changed_since: str
+    left_out: list[str]
+    continued: dict[str, Any]
+
+
+_ASKED: TypeAdapter[_Asked] = TypeAdapter(_Asked)
 
 
 @dataclass(frozen=True)
@@ -438,8 +485,8 @@ class RunRecord:
     ``finished`` is when the last entry was made, and ``run`` names the run in every line of its log.
     """
 
-    root_seed: int
-    status: str
+    root_seed: Annotated[int, Field(ge=0, lt=MOST_SEED)]
+    status: Annotated[str, Field(pattern=STATUS)]
     arguments: Plain
     versions: dict[str, str]
     revision: str
@@ -447,12 +494,18 @@ class RunRecord:
     alpha_ledger: list[LedgerEntry]
     results: list[AuditResult]
     schema: int = SCHEMA
-    seconds: Number = 0.0
+    seconds: Seconds = 0.0
     started: str = ""
     project: str = ""
     author: str = ""
     finished: str = ""
     run: str = ""
+
+    @field_validator("arguments")
+    @classmethod
+    def _as_asked(cls, given: Any) -> Any:
+        _ASKED.validate_python(given)
+        return given
 
     @property
     def missing(self) -> list[str]:
@@ -475,6 +528,16 @@ class RunRecord:
         """How many audits looked at anything: those that neither crashed nor were skipped."""
         return len(self.results) - self.ended(Verdict.ERROR) - self.ended(Verdict.SKIPPED)
 
+    @property
+    def contradiction(self) -> str:
+        """In what the record contradicts itself, which no run does; empty where it does not."""
+        ids = [result.id for result in self.results]
+        if len(set(ids)) < len(ids):
+            return f"two results of {next(name for k, name in enumerate(ids) if name in ids[:k])}"
+        if (alpha := math.fsum(entry.alpha for entry in self.alpha_ledger)) > 1 + 1e-9:
+            return f"shares of alpha that sum to {alpha:g}"
+        return next((result.contradiction for result in self.results if result.contradiction), "")
+
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the record as JSON text."""
         return _RECORD.dump_json(self, indent=indent).decode()
@@ -484,10 +547,30 @@ class RunRecord:
         """Return the record that ``to_json`` wrote.
 
         Raises:
-            pydantic.ValidationError: If the text is not such a record.
+            ValueError: If the text is not such a record, or contradicts itself.
         """
-        return _RECORD.validate_json(text)
+        return cls.from_plain(json_of(text))
+
+    @classmethod
+    def from_plain(cls, content: Any) -> RunRecord:
+        """Return the record that JSON holds; see ``from_json``."""
+        record = _RECORD.validate_python(content)
+        if record.contradiction:
+            raise ValueError(f"it contradicts itself: {record.contradiction}")
+        return record
 
 
 _RECORD: TypeAdapter[RunRecord] = TypeAdapter(RunRecord)
 RESULT: TypeAdapter[AuditResult] = TypeAdapter(AuditResult)
+
+
+def result_of(content: Any) -> AuditResult:
+    """Return the result that JSON holds, such as a line of a log.
+
+    Raises:
+        ValueError: If it is none, or contradicts itself.
+    """
+    result = RESULT.validate_python(content)
+    if result.contradiction:
+        raise ValueError(f"it contradicts itself: {result.contradiction}")
+    return result

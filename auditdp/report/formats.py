@@ -12,6 +12,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from auditdp.doors import content_of
 from auditdp.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Format:
         Raises:
             ConfigurationError: If there is one.
         """
-        content = path.read_bytes() if path.is_file() else b""
+        content = content_of(path) if path.is_file() else b""
         ours = content.lstrip().lower().startswith(self.begins.lower()) and self.holds in content
         if content.strip() and not ours:
             name = next(name for name, known in FORMATS.items() if known is self)

@@ -13,10 +13,10 @@ from typing import Any
 
 from auditdp.record.details import json_number
 from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
-from auditdp.report.markdown import cell, code
 from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable, run_meaning, unseen
-from auditdp.report.text import printable
+from auditdp.report.text import markdown as written
+from auditdp.report.text import markdown_code, printable, shell
 
 SCHEMA = 2
 PROOFS = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
@@ -138,7 +138,7 @@ def _line(result: AuditResult, published: Published, repairs: Sequence[Repair]) 
         explanation=_one_line(found.explanation) if found else "",
         proof=_one_line(leading.statement) if leading and result.verdict in PROOFS else "",
         undecided="; ".join(undecided) if result.verdict is Verdict.NOT_REFUTED else "",
-        reproduce=_one_line(result.reproduce),
+        reproduce=shell(result.reproduce),
         parameters=dict(result.parameters),
         repairs=list(repairs),
         audit=result.id,
@@ -159,7 +159,7 @@ def _repair(result: AuditResult, published: Published) -> Repair:
         verdict=result.verdict,
         certificate=_one_line(leading.statement if leading else result.summary),
         cost=published.cost,
-        reproduce=_one_line(result.reproduce),
+        reproduce=shell(result.reproduce),
         reading=published.reading,
         found=_found(result),
         audit=result.id,
@@ -188,15 +188,17 @@ def markdown(record: RunRecord) -> str:
     lines = [
         "# Claims ledger",
         "",
-        f"What published claims are worth, at revision `{record.revision or 'unknown'}`, root seed `{record.root_seed}`.",
-        f"The probability that this run refutes any true claim by chance is at most {alpha:g}. {run_meaning(record)}",
+        f"What published claims are worth, at revision {markdown_code(record.revision or 'unknown')}, "
+        f"root seed `{record.root_seed}`.",
+        f"The probability that this run refutes any true claim by chance is at most {alpha:g}. "
+        + written(run_meaning(record)),
         "",
         *_totals(record),
     ]
     for row, found in ledger(record).items():
-        lines += ["", f"## {cell(row)}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-        lines += [f"| {' | '.join(map(cell, _cells(line)))} |" for line in found]
-        lines += ["", *(f"- {code(line.reproduce)}" for line in found)]
+        lines += ["", f"## {written(row)}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        lines += [f"| {' | '.join(map(written, _cells(line)))} |" for line in found]
+        lines += ["", *(f"- {markdown_code(line.reproduce)}" for line in found if line.reproduce)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,42 +1,18 @@
-"""Text for Markdown: whatever it holds, it is shown as it is, on one line, and draws or runs nothing."""
+"""What Markdown is made of beside text: commands, tables and drawings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from auditdp.report.text import printable
+from auditdp.report.text import shell
 
-_SPECIAL = re.compile(r"([\\`*_\[\]|~])")
-_GRAPH = re.compile(r"(\d+) nodes, (?:edges ((?:\d\d ?)+)|no edges|edges none)")
-
-
-def cell(text: str) -> str:
-    r"""Return text for a table or a paragraph: one line, without markup, HTML or control characters.
-
-    >>> cell("a|b\n<i>*c*</i>")
-    'a\\|b &lt;i&gt;\\*c\\*&lt;/i&gt;'
-    """
-    line = " ".join(printable(text, keep="\n").split())
-    line = _SPECIAL.sub(r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
-    line = re.sub(r"(?i)\b(https?|ftp|mailto)(:)", r"\1&#58;", line)
-    line = re.sub(r"^([#+=-]+)(?=\s|$)", r"\\\1", line)
-    return re.sub(r"^(\d+)([.)])(?=\s)", r"\1\\\2", line)
-
-
-def code(text: str) -> str:
-    """Return text as a code span on one line, whatever backticks it holds; not for tables, whose bars it could add.
-
-    >>> code("a `b`")
-    "`a 'b'`"
-    """
-    line = " ".join(printable(text, keep="\n").split())
-    return "`" + line.replace("`", "'") + "`"
+_GRAPH = re.compile(r"(?<!\d)(10|\d) nodes, (?:edges (\d\d(?: \d\d)*)|no edges|edges none)")
 
 
 def block(text: str) -> list[str]:
     """Return a command as an indented block, which needs no fence that the text could end."""
-    return ["    " + " ".join(printable(text, keep="\n").split())]
+    return ["    " + shell(text)]
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

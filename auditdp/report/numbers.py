@@ -110,6 +110,8 @@ def e_value(log_e_value: object) -> str:
     if abs(log) < math.log(1e6):
         return number(math.exp(log), digits=3)
     exponent = math.floor(log / math.log(10))
+    if abs(log) > 1e12:  # whose fraction has no digit left
+        return f"1.0e{exponent}"
     mantissa = f"{math.exp(log - exponent * math.log(10)):.1f}"
     return f"1.0e{exponent + 1}" if mantissa == "10.0" else f"{mantissa}e{exponent}"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from auditdp.doors import content_of
+from auditdp.errors import ConfigurationError
 from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import RunRecord
 from auditdp.report.formats import render
@@ -51,6 +51,6 @@ def report_files(
 def _last(path: Path) -> RunRecord | None:
     """The record of the last report; None where there is none that can be read, which is no reason to make no other."""
     try:
-        return RunRecord.from_json(path.read_bytes())
-    except (OSError, ValidationError):
+        return RunRecord.from_json(content_of(path))
+    except (OSError, ValueError, ConfigurationError):
         return None

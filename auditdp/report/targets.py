@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
+from auditdp.doors import open_new, place_to_write
 from auditdp.errors import ConfigurationError
 from auditdp.report.formats import format_of
 
@@ -35,27 +37,16 @@ def writable(path: Path, *, shown: str = "") -> None:
     """
     temporary = path.with_name(f".{path.name}.part")
     try:
+        place_to_write(path)
         if path.exists() and not path.is_file():
             raise ConfigurationError(f"cannot write {shown or path}: it is there and is no file; give another path")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") if path.exists() else temporary.open("ab"):
-            pass
+        if path.exists():
+            path.open("ab").close()
+        else:
+            os.close(open_new(temporary))
     except OSError as error:
         raise ConfigurationError(f"cannot write {shown or path}: {error.strerror}; give another path") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all; where a link leads to it, the link stays."""
-    path = path.resolve()
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise ConfigurationError(f"cannot write {path}: {error.strerror}; give another path") from error

@@ -13,6 +13,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from auditdp.doors import open_new, place_to_write, write
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.record.results import RESULT, AuditResult, RunRecord
 from auditdp.runner.record import DEFAULT_LOG, Reading, now, scan_log
@@ -41,9 +42,11 @@ class Log:
         self._lines: list[bytes] = []
         self._run = ""
         try:
+            place_to_write(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.parent.name == DEFAULT_LOG.parent.name:
-                (self.path.parent / ".gitignore").write_text("*\n")
+            ignoring = self.path.parent / ".gitignore"
+            if self.path.parent.name == DEFAULT_LOG.parent.name and not os.path.lexists(ignoring):
+                write(ignoring, "*\n")
             if not _is_log(self.path):
                 raise ConfigurationError(f"{path} is not the log of a run and is left as it is; give another --log")
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -128,14 +131,14 @@ class Log:
     def free_name(self) -> Path:
         """Return where a log that is to be kept is put."""
         names = (self.path.with_name(f"{self.path.stem}.{k}{self.path.suffix}") for k in range(1, 1_000_000))
-        return next(name for name in names if not name.exists())
+        return next(name for name in names if not os.path.lexists(name))
 
     def _renew(self, lines: list[bytes]) -> None:
         """Put a new file with these lines in the place of whatever is there, whole or not at all."""
         new = self.path.with_name(f".{self.path.name}.part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+            file = open_new(new, os.O_APPEND)
             fcntl.flock(file, fcntl.LOCK_EX)
             _write_all(file, b"".join(lines))
             os.fsync(file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from auditdp.errors import ConfigurationError, did_you_mean
-from auditdp.record.budgets import Budget
+from auditdp.record.budgets import LONGEST, MOST_SEED, Budget
 from auditdp.record.results import LedgerEntry
 
 PATTERN = "audit_*.py"
@@ -91,7 +90,8 @@ class Task:
     @property
     def reproduce(self) -> str:
         """The command that runs this audit again with the same outcome, given the same data folder."""
-        words = ["auditdp", "run", self.id, "--seed", str(self.root_seed), "--alpha", repr(self.alpha)]
+        name = f"./{self.id}" if self.id.startswith("-") else self.id  # else it would be an option
+        words = ["auditdp", "run", name, "--seed", str(self.root_seed), "--alpha", repr(self.alpha)]
         words += ["--budget", self.budget]
         words += [word for name, value in self.overrides.items() for word in ("-P", f"{name}={value}")]
         words += ["--mutants"] * self.mutants
@@ -131,11 +131,11 @@ class PlanOptions:
         Budget.read(self.budget)
         if not 0 < self.alpha < 1:
             raise ConfigurationError(f"expected alpha strictly between 0 and 1, got {self.alpha!r}")
-        if self.root_seed < 0:
-            raise ConfigurationError(f"expected a seed >= 0, got {self.root_seed}")
+        if not 0 <= self.root_seed < MOST_SEED:
+            raise ConfigurationError(f"expected a seed >= 0 and below 2^128, got {self.root_seed}")
         for seconds in (self.timeout, self.default_timeout):
-            if seconds is not None and not 0 < seconds < math.inf:
-                raise ConfigurationError(f"expected a finite timeout > 0 seconds, got {seconds!r}")
+            if seconds is not None and not 0 < seconds <= LONGEST:
+                raise ConfigurationError(f"expected a timeout > 0 seconds and of at most 1e9, got {seconds!r}")
 
     def task(self, audit: Listed, *, share: float) -> Task:
         """Return the task of one audit, with its share of alpha."""

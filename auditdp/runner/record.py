@@ -8,7 +8,6 @@ there, checks that the question is still the same one, and runs the rest.
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import secrets
 import subprocess
@@ -23,8 +22,9 @@ from pydantic import ValidationError
 
 from auditdp import __version__
 from auditdp.config import project_name
+from auditdp.doors import content_of, json_of
 from auditdp.errors import ConfigurationError
-from auditdp.record.results import RESULT, SCHEMA, AuditResult, RunRecord, Verdict
+from auditdp.record.results import SCHEMA, AuditResult, RunRecord, Verdict, result_of
 from auditdp.runner.plan import Plan
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
@@ -115,28 +115,37 @@ def scan_log(path: Path) -> Reading:
     Raises:
         ConfigurationError: If there is no such file, it is no log, or another version wrote it.
     """
-    if not path.is_file():
-        raise ConfigurationError(f"no run is recorded in {path}; start one with: auditdp run")
+    try:
+        whole = content_of(path)
+    except FileNotFoundError:
+        raise ConfigurationError(f"no run is recorded in {path}; start one with: auditdp run") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
     record: RunRecord | None = None
     results: dict[str, AuditResult] = {}
+    twice: set[str] = set()
     problems: list[str] = []
-    whole = path.read_bytes()
+    finished = ""
     lines = whole[: whole.rfind(b"\n") + 1].split(b"\n")  # what follows the last newline was cut short by a kill
     for number, line in enumerate(lines[:-1], 1):
         try:
-            content = json.loads(line)
-            if content["kind"] == "header":
-                record, results = _header(path, content["record"]), {}
+            content = json_of(line)
+            if content["kind"] == "header" and record is None:
+                record = _header(path, content["record"])
             elif record is None:
                 raise ValueError("it has no header")
             elif content.get("run", record.run) != record.run:
                 raise ValueError("it belongs to another run")
             elif content["kind"] == "result":
-                result = RESULT.validate_python(content["result"])
-                results.setdefault(result.id, result)
+                result = result_of(content["result"])
+                if results.setdefault(result.id, result) != result:
+                    twice.add(result.id)
+                    raise ValueError(f"it is another result of {result.id}, of which none counts")
             elif content["kind"] == "end":
                 record = replace(record, status=content["status"], seconds=content["seconds"])
-            record = replace(record, finished=content.get("time", record.finished))
+            if not isinstance(time := content.get("time", ""), str):
+                raise ValueError(f"its time is {time!r:.80}")
+            finished = time or finished
         except (KeyError, TypeError, AttributeError, ValueError) as error:  # ValidationError is a ValueError
             if record is None:
                 raise ConfigurationError(f"{path} is not the log of a run: line {number}: {_reason(error)}") from error
@@ -144,8 +153,11 @@ def scan_log(path: Path) -> Reading:
     if record is None:
         raise ConfigurationError(f"{path} is not the log of a run: it has no header")
     order = [entry.audit for entry in record.alpha_ledger]
-    results_in_order = record.results + [results[name] for name in order if name in results]
-    return Reading(replace(record, results=results_in_order), problems)
+    results_in_order = record.results + [results[name] for name in order if name in results and name not in twice]
+    record = replace(record, results=results_in_order, finished=finished or record.finished)
+    if record.contradiction:
+        raise ConfigurationError(f"{path} contradicts itself: {record.contradiction}; run again")
+    return Reading(record, problems)
 
 
 def _header(path: Path, content: Any) -> RunRecord:
@@ -156,12 +168,13 @@ def _header(path: Path, content: Any) -> RunRecord:
     """
     schema = content.get("schema", SCHEMA) if isinstance(content, dict) else SCHEMA
     if schema != SCHEMA:
-        wrote = content.get("versions", {}).get("auditdp", "of another version")
+        versions = content.get("versions")
+        wrote = versions.get("auditdp", "?") if isinstance(versions, dict) else "of another version"
         raise ConfigurationError(
             f"{path} was written by auditdp {wrote} with schema {schema}; this is auditdp {__version__} with schema "
             f"{SCHEMA}: read it with the version that wrote it, or run again"
         )
-    return RunRecord.from_json(json.dumps(content))
+    return RunRecord.from_plain(content)
 
 
 def _reason(error: Exception) -> str:
@@ -179,11 +192,12 @@ def scan_record(path: Path) -> Reading:
     """
     if path.suffix != ".json":
         return scan_log(path)
-    if not path.is_file():
-        raise ConfigurationError(f"no such record: {path}")
     try:
-        content = json.loads(path.read_bytes())
-        return Reading(_header(path, content), [])
+        return Reading(_header(path, json_of(content_of(path))), [])
+    except FileNotFoundError:
+        raise ConfigurationError(f"no such record: {path}") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise ConfigurationError(f"{path} is not a run record: {_reason(error)}") from error
 

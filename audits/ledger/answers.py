@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from auditdp.report.markdown import block, cell
+from auditdp.report.markdown import block
+from auditdp.report.text import markdown
 from audits.ledger.entries import Entry
 from audits.ledger.statements import Paper
 
@@ -17,24 +18,24 @@ RECONSIDER = (
 def answer(entry: Entry, paper: Paper) -> Iterator[str]:
     """Yield the lines of the text: claim, counterexample, command, repair, and what would change our mind."""
     statement, line = entry.statement, entry.worst
-    yield f"Dear authors of {cell(paper.title)},"
+    yield f"Dear authors of {markdown(paper.title)},"
     yield ""
-    yield f"in {cell(statement.place)} we read this claim: {cell(statement.claim)}"
+    yield f"in {markdown(statement.place)} we read this claim: {markdown(statement.claim)}"
     yield "We believe that it does not hold as stated, and would be glad to learn where we are wrong."
     if statement.settled is not None:
-        yield f"Found: {cell(statement.settled.found)}. {cell(statement.settled.why)}"
-        yield f"The arithmetic is repeated by {cell(statement.settled.test)}."
+        yield f"Found: {markdown(statement.settled.found)}. {markdown(statement.settled.why)}"
+        yield f"The arithmetic is repeated by {markdown(statement.settled.test)}."
     elif line is not None:
-        shown = f", at output {cell(line.output)}" if line.output else ""
-        yield f"Counterexample ({cell(line.claim)}): {cell(line.pair)}{shown}. {cell(line.explanation)}."
+        shown = f", at output {markdown(line.output)}" if line.output else ""
+        yield f"Counterexample ({markdown(line.claim)}): {markdown(line.pair)}{shown}. {markdown(line.explanation)}."
         if statement.setting:
-            yield f"At your own setting: {cell(statement.setting)}"
+            yield f"At your own setting: {markdown(statement.setting)}"
         yield "This command shows it again, in a checkout of this repository:"
         yield ""
         yield from block(line.reproduce)
         yield ""
     if statement.instead:
-        yield f"What holds instead: {cell(statement.instead)}" + (
-            f" Its cost: {cell(statement.cost)}" if statement.cost else ""
+        yield f"What holds instead: {markdown(statement.instead)}" + (
+            f" Its cost: {markdown(statement.cost)}" if statement.cost else ""
         )
-    yield f"What would change our mind: {cell(statement.reconsider or RECONSIDER)}."
+    yield f"What would change our mind: {markdown(statement.reconsider or RECONSIDER)}."

@@ -8,9 +8,10 @@ from dataclasses import asdict
 
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.ledger import SCHEMA, Line, lines_of
-from auditdp.report.markdown import cell, code, graphs, table
+from auditdp.report.markdown import graphs, table
 from auditdp.report.numbers import count
 from auditdp.report.standing import run_meaning, unseen
+from auditdp.report.text import markdown, markdown_code
 from audits.ledger.answers import answer
 from audits.ledger.entries import FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
 from audits.ledger.statements import Kind, Paper
@@ -29,7 +30,8 @@ def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claim
     lines = [
         "# What published claims are worth",
         "",
-        f"Revision {code(record.revision or 'unknown')}, root seed {code(str(record.root_seed))}. {run_meaning(record)}",
+        f"Revision {markdown_code(record.revision or 'unknown')}, root seed {markdown_code(str(record.root_seed))}. "
+        + markdown(run_meaning(record)),
         f"The probability that this run refutes any true claim by chance is at most {alpha:g}.",
         *(["", f"**Partial: {count(partial, 'audit')} of the lines below did not run.**"] if partial else []),
         "",
@@ -49,7 +51,12 @@ def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claim
         left = len(found[paper.key]) - len(listed)
         page = f"{folder}/{paper.key}{suffix}"
         beside = f" ([its page]({page}){f', {left} more not audited' if left else ''})"
-        lines += ["", f"## {cell(paper.title)}{beside}", "", *table(COLUMNS, (_row(entry, page) for entry in listed))]
+        lines += [
+            "",
+            f"## {markdown(paper.title)}{beside}",
+            "",
+            *table(COLUMNS, (_row(entry, page) for entry in listed)),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -63,7 +70,7 @@ def _row(entry: Entry, page: str) -> tuple[str, ...]:
     kind = "" if statement.kind is Kind.PUBLISHED else f" ({statement.kind.value})"
     card = f"{page}#{statement.key}"
     return (
-        f"[{cell(statement.title)}]({card}){kind}",
+        f"[{markdown(statement.title)}]({card}){kind}",
         _whole(statement.place, card),
         verdict_of(entry),
         _whole(headline(entry), card),
@@ -73,7 +80,7 @@ def _row(entry: Entry, page: str) -> tuple[str, ...]:
 
 def _whole(text: str, card: str) -> str:
     """Return a text for a cell of the overview, or a link to its card: no cell is cut in mid-sentence."""
-    return cell(text) if len(text) <= LONGEST else f"[on its card]({card})"
+    return markdown(text) if len(text) <= LONGEST else f"[on its card]({card})"
 
 
 def verdict_of(entry: Entry) -> str:
@@ -112,7 +119,7 @@ def page(record: RunRecord, paper: Paper, *, drawn: Draw = graphs) -> str:
     found = entries(record, paper)
     cards = [entry for entry in found if entry.outcome is not Outcome.UNAUDITED]
     rest = [entry for entry in found if entry.outcome is Outcome.UNAUDITED]
-    lines = [f"# {cell(paper.title)}", "", cell(paper.read), ""]
+    lines = [f"# {markdown(paper.title)}", "", markdown(paper.read), ""]
     lines += table(
         ("whose claim", "statements", "how they ended"),
         (
@@ -131,7 +138,11 @@ def page(record: RunRecord, paper: Paper, *, drawn: Draw = graphs) -> str:
         lines += table(
             ("statement", "where", "because"),
             (
-                (f"{cell(e.statement.claim)}{_kind(e)}", cell(e.statement.place), cell(e.statement.unaudited))
+                (
+                    f"{markdown(e.statement.claim)}{_kind(e)}",
+                    markdown(e.statement.place),
+                    markdown(e.statement.unaudited),
+                )
                 for e in rest
             ),
         )
@@ -144,8 +155,8 @@ def _kind(entry: Entry) -> str:
 
 def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
     statement = entry.statement
-    yield from [f'<a id="{statement.key}"></a>', "", f"## {cell(statement.title)}: {verdict_of(entry)}", ""]
-    yield from [f"**Claim** ({statement.kind.value}; {cell(statement.place)}). {cell(statement.claim)}", ""]
+    yield from [f'<a id="{statement.key}"></a>', "", f"## {markdown(statement.title)}: {verdict_of(entry)}", ""]
+    yield from [f"**Claim** ({statement.kind.value}; {markdown(statement.place)}). {markdown(statement.claim)}", ""]
     for name, text in (
         ("Neighbours", statement.adjacency),
         ("Scope of the verdict", statement.scope),
@@ -153,20 +164,20 @@ def _card(entry: Entry, paper: Paper, drawn: Draw) -> Iterator[str]:
         ("Proof", statement.proof if entry.outcome is Outcome.PROVED else ""),
     ):
         if text:
-            yield f"- **{name}.** {cell(text)}"
+            yield f"- **{name}.** {markdown(text)}"
     if statement.settled is not None:
-        yield f"- **Found by arithmetic.** {cell(statement.settled.found)}. {cell(statement.settled.why)}"
-        yield f"- **Recomputed by** {code(statement.settled.test)}."
+        yield f"- **Found by arithmetic.** {markdown(statement.settled.found)}. {markdown(statement.settled.why)}"
+        yield f"- **Recomputed by** {markdown_code(statement.settled.test)}."
     for line in entry.checks:
         yield from _check(entry, line, paper, drawn)
-    yield from (f"- **Not in this record:** {code(audit)}." for audit in entry.missing)
+    yield from (f"- **Not in this record:** {markdown_code(audit)}." for audit in entry.missing)
     for name, text in (
         ("At the paper's own setting", statement.setting),
         ("What holds instead", statement.instead),
         ("Its cost", statement.cost),
     ):
         if text:
-            yield f"- **{name}.** {cell(text)}"
+            yield f"- **{name}.** {markdown(text)}"
     if paper.answers and statement.kind is Kind.PUBLISHED and entry.outcome in FALSE:
         yield from ["", "<details><summary>To the authors</summary>", "", *answer(entry, paper), "", "</details>"]
 
@@ -175,24 +186,30 @@ def _check(entry: Entry, line: Line, paper: Paper, drawn: Draw) -> Iterator[str]
     several = len({other.row for other in entry.checks}) > 1  # a reading alone does not tell which mechanism it is of
     name = f"{line.row}, {line.reading}" if several and line.reading else line.reading or line.row
     inputs = f"neighbours: {line.adjacency}" if line.evidence == "accounting" else line.adjacency
-    yield f"- **{cell(name)}: {line.verdict}.** {cell(found_of(line))}; {cell(inputs)}."
+    yield f"- **{markdown(name)}: {line.verdict}.** {markdown(found_of(line))}; {markdown(inputs)}."
     if line.parameters:
         yield f"  - with {'; '.join(_parameters(entry, line, paper))}"
     if line.pair:
         name, first, second = two_inputs(line.pair)
-        what = f"{cell(name)}: " * bool(name)
-        yield f"  - {what}first input {code(first)}, second input {code(second)}" if second else f"  - {cell(first)}"
+        what = f"{markdown(name)}: " * bool(name)
+        yield (
+            f"  - {what}first input {markdown_code(first)}, second input {markdown_code(second)}"
+            if second
+            else f"  - {markdown(first)}"
+        )
         if line.output:
-            yield f"  - output {code(line.output)}"
-        yield f"  - {cell(line.explanation)}"
+            yield f"  - output {markdown_code(line.output)}"
+        yield f"  - {markdown(line.explanation)}"
     elif line.proof:
-        yield f"  - {cell(line.proof)}"
+        yield f"  - {markdown(line.proof)}"
     elif line.undecided:
-        yield f"  - {cell(line.undecided)}"
+        yield f"  - {markdown(line.undecided)}"
     for repair in line.repairs:
-        cost = f" Cost: {cell(repair.cost)}." if repair.cost else ""
-        yield f"  - instead, {cell(repair.reading)}: {repair.verdict}, {cell(repair.found)}. {cell(repair.statement)}{cost}"
-    yield f"  - run it again: {code(line.reproduce)}"
+        cost = f" Cost: {markdown(repair.cost)}." if repair.cost else ""
+        found = f"{repair.verdict}, {markdown(repair.found)}"
+        yield f"  - instead, {markdown(repair.reading)}: {found}. {markdown(repair.statement)}{cost}"
+    if line.reproduce:
+        yield f"  - run it again: {markdown_code(line.reproduce)}"
     yield ""
     yield from drawn(line.pair, line.output)
     yield ""
@@ -202,10 +219,10 @@ def _parameters(entry: Entry, line: Line, paper: Paper) -> Iterator[str]:
     for name, value in line.parameters.items():
         known = paper.meaning(entry.statement, name)
         if known is None:
-            yield f"{cell(name)} = {cell(str(value))}"
+            yield f"{markdown(name)} = {markdown(str(value))}"
             continue
-        theirs = f" (paper: {cell(known.paper)})" if known.paper else ""
-        yield f"{cell(known.letter)} = {cell(str(value))}, {cell(known.meaning)}{theirs}"
+        theirs = f" (paper: {markdown(known.paper)})" if known.paper else ""
+        yield f"{markdown(known.letter)} = {markdown(str(value))}, {markdown(known.meaning)}{theirs}"
 
 
 def two_inputs(pair: str) -> tuple[str, str, str]:

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from auditdp.report.markdown import cell, table
+from auditdp.report.markdown import table
+from auditdp.report.text import markdown
 from tests.cli.conftest import SCRIPT, environment, fork_server, project, shared_project  # noqa: F401 - fixtures
 
 PAGE = Path(__file__).resolve().parents[2] / "reports" / "faults.md"
@@ -55,7 +56,7 @@ class Table:
         sections = dict(part.split("\n", 1) for part in before.split("\n## ")[1:])
         for section, rows in self.rows.items():
             cells = [
-                [cell(text) for text in (fault, expected, *(seen.get(count, "not run") for count in WORKERS))]
+                [markdown(text) for text in (fault, expected, *(seen.get(count, "not run") for count in WORKERS))]
                 for (fault, expected), seen in rows.items()
             ]
             sections[section] = "\n" + "\n".join(table(COLUMNS, cells)) + "\n"

@@ -36,6 +36,7 @@ DISTRIBUTIONS = {
     "pydantic_core": "pydantic",  # which pins it
     "pydp": "python-dp",
     "sklearn": "scikit-learn",
+    "typing_extensions": "pydantic",  # which needs it, and asks for its TypedDict before Python 3.12
     "yaml": "pyyaml",
 }
 """Where modules come from that are not called like their distribution."""

@@ -28,18 +28,19 @@ FORBIDDEN = {
 WHEN_ASKED = {("auditdp/record/results.py", "auditdp.report.html.notebook")}
 NOT_FOR_MECHANISMS = {"auditing", "cli", "evidence", "history", "mutation", "report", "runner", "testing", "training"}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
-CORE = {"errors", "numerics", "record", "claims", "mechanism", "adjacency"}
+CORE = {"errors", "doors", "numerics", "record", "claims", "mechanism", "adjacency"}
 ROOMS = {
     "errors": set(),
+    "doors": {"errors"},
     "numerics": set(),
-    "record": {"errors", "numerics"},
-    "config": {"errors", "record"},
+    "record": {"errors", "doors", "numerics"},
+    "config": {"errors", "doors", "record"},
     "claims": {"errors"},
-    "mechanism": {"errors", "numerics"},
+    "mechanism": {"errors", "doors", "numerics"},
     "adjacency": {"errors", "mechanism"},
     "accountants": {"errors", "claims", "mechanism", "record"},
-    "history": {"errors", "numerics", "record"},
-    "report": {"errors", "numerics", "record", "claims", "history"},
+    "history": {"errors", "doors", "numerics", "record"},
+    "report": {"errors", "doors", "numerics", "record", "claims", "history"},
     "betting": CORE,
     "bounds": {*CORE, "betting"} - {"mechanism"},
     "evidence": {*CORE, "accountants", "betting", "bounds"},

@@ -102,6 +102,11 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
         View("place of the largest", lambda rows: _floats(rows.argmax(axis=1))),
         View("place of the smallest", lambda rows: _floats(rows.argmin(axis=1))),
     ]
+    if width > MOST_COORDINATES and _minus_zeros(outputs).any():  # which learners take for zeros
+        views += [
+            View("number of zeros with a minus", lambda rows: _floats(_minus_zeros(rows).sum(axis=1))),
+            View("which zeros have a minus", lambda rows: fingerprint(_minus_zeros(rows)), names=True),
+        ]
     views += _residues(outputs, called[:seen])
     if with_inputs:
         ends = _numbers(pair, width) or (np.zeros(width), np.zeros(width))
@@ -214,6 +219,11 @@ def _difference(j: int) -> Callable[[Array], Floats]:
 def _sum(rows: Array) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):  # a sum may overflow, and ∞ - ∞ is no number
         return np.asarray(rows.sum(axis=1, dtype=np.float64))
+
+
+def _minus_zeros(rows: Array) -> NDArray[np.bool_]:
+    """Return which numbers of rows are -0.0, shape (n, d); none where rows are no floats."""
+    return np.asarray(np.signbit(rows) & (rows == 0)) if rows.dtype.kind == "f" else np.zeros(rows.shape, np.bool_)
 
 
 def _floats(column: Array) -> Floats:

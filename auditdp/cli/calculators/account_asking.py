@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from auditdp.cli.common import CRASHED, FOUND, OK, app
+from auditdp.cli.common import CRASHED, FOUND, OK, app, tell
 from auditdp.errors import ConfigurationError
 from auditdp.report.targets import writable
 
@@ -133,7 +133,7 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
         assert question.epsilon is not None  # as Question makes sure
         found = answers.at_epsilon(accountants, question.epsilon)
     written = answers.as_json if question.output is AccountFormat.json else answers.as_text
-    typer.echo(written(name, parameters, found, solved))
+    tell(written(name, parameters, found, solved))
     if question.plot is not None:
         from auditdp.cli.calculators.account_plot import draw
 

@@ -15,11 +15,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from auditdp.accountants.base import Accountant, Soundness
 from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
 from auditdp.cli.calculators.account_answer import kind
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
 from auditdp.report.html.canvas import Point, drawing, log_ticks, new_axes
 from auditdp.report.html.svg import COLOURS
 from auditdp.report.numbers import number
-from auditdp.report.targets import write
 
 LEAST_DELTA = 1e-10
 DECADES = [10.0**-exponent for exponent in range(1, 11)]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import FOUND, OK, app, taking
+from auditdp.cli.common import FOUND, OK, app, taking, tell
 
 
 class BoundsFormat(StrEnum):
@@ -62,5 +62,5 @@ def bounds(options: BoundsOptions) -> None:
     from auditdp.cli.calculators.bounds_answer import answer
 
     text, refuted = answer(options)
-    typer.echo(text)
+    tell(text)
     raise typer.Exit(FOUND if refuted else OK)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import app, given, settings
+from auditdp.cli.common import app, given, settings, tell
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
-from auditdp.report.targets import write
 
 
 class CI(StrEnum):
@@ -51,18 +51,18 @@ def init(
             f"{file} is there already; add the audit to it by hand: auditdp show has what it needs"
         )
     write(file, audit_text(signature, values))
-    typer.echo(f"wrote {file}: read it, and settle its comments")
+    tell(f"wrote {file}: read it, and settle its comments")
     _add_settings(root / "pyproject.toml")
     if ci is not CI.none:
         path, template = JOBS[ci]
         if Path(path).exists():
-            typer.echo(f"left {path} as it is")
+            tell(f"left {path} as it is")
         else:
             write(Path(path), _template(template))
-            typer.echo(f"wrote {path}: say there where auditdp is installed from")
+            tell(f"wrote {path}: say there where auditdp is installed from")
     if not neighbours(signature):
-        typer.echo(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")
-    typer.echo("next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update")
+        tell(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")
+    tell("next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update")
 
 
 def _parameter(text: str) -> tuple[str, str]:
@@ -81,10 +81,10 @@ def _parameter(text: str) -> tuple[str, str]:
 def _add_settings(path: Path) -> None:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if "[tool.auditdp" in text:
-        typer.echo(f"left the settings in {path.name} as they are")
+        tell(f"left the settings in {path.name} as they are")
         return
     write(path, (text.rstrip("\n") + "\n\n" if text.strip() else "") + _template("settings.toml"))
-    typer.echo(f"wrote [tool.auditdp] to {path.name}")
+    tell(f"wrote [tool.auditdp] to {path.name}")
 
 
 def _template(name: str) -> str:

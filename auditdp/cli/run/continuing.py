@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditdp.cli.again import parameters_of, refuse_what_is_elsewhere
+from auditdp.cli.again import data_of, parameters_of, refuse_what_is_elsewhere
 from auditdp.cli.common import one_of, read_run, say
 from auditdp.cli.run.options import RunOptions
 from auditdp.errors import ConfigurationError
@@ -61,7 +61,9 @@ def continuation(asked: RunOptions) -> Continuation:
     _refuse_others(asked)
     record, keep = read_run(asked.log_path), True
     unfinished = record.arguments.get("continued")
-    if unfinished is not None and not record.results:  # it was interrupted: what it continued has been kept
+    if (
+        unfinished is not None and "log" in unfinished and not record.results
+    ):  # it was interrupted: what it continued has been kept
         record, keep = read_run(Path(str(unfinished["log"]))), False
     chosen = one_of(asked.continued, record.results)
     refuse_what_is_elsewhere(chosen.id)
@@ -85,7 +87,7 @@ def continuation(asked: RunOptions) -> Continuation:
             seed=record.root_seed,
             alpha=float(chosen.alpha or 0.05),
             budget=[before, str(goal)],
-            data=asked.data or str(record.arguments.get("data", "")),
+            data=data_of(record, asked.data),
         ),
         keep=keep,
         won=float(game.log_e_value),

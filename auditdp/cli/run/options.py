@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
+from auditdp.cli.again import data_of
 from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, budget_option
 from auditdp.errors import ConfigurationError
+from auditdp.record.budgets import LONGEST
 from auditdp.report.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -133,15 +135,17 @@ class RunOptions:
         shares = math.fsum(entry.alpha for entry in last.alpha_ledger)
         return replace(
             self,
-            paths=self.paths or list(recorded["paths"]),
-            keyword=self.keyword or recorded["keyword"],
-            parameters=self.parameters or list(recorded["options"]),
+            paths=self.paths or list(recorded.get("paths", ())),
+            keyword=self.keyword or recorded.get("keyword", ""),
+            parameters=self.parameters or list(recorded.get("options", ())),
             seed=last.root_seed if self.seed is None else self.seed,
             alpha=self.alpha if self.alpha is not None else float(f"{shares:.12g}") or None,
-            budget=self.budget or [recorded["budget"]],
-            timeout=recorded["timeout"] if self.timeout is None and recorded["timeout_for_all"] else self.timeout,
-            data=self.data or recorded["data"],
-            mutants=self.mutants or recorded["mutants"],
+            budget=self.budget or [recorded.get("budget", "")],
+            timeout=recorded.get("timeout")
+            if self.timeout is None and recorded.get("timeout_for_all")
+            else self.timeout,
+            data=data_of(last, self.data),
+            mutants=self.mutants or recorded.get("mutants", False),
             max_memory=self.max_memory or recorded.get("max_memory", ""),
         )
 
@@ -159,7 +163,7 @@ class RunOptions:
             from joblib import cpu_count
 
             return int(cpu_count())
-        if not (self.workers.isascii() and self.workers.isdigit()) or int(self.workers) < 1:
+        if not (self.workers.isascii() and self.workers.isdigit() and len(self.workers) < 7) or int(self.workers) < 1:
             raise ConfigurationError(f"-n {self.workers}: expected a number >= 1, or auto")
         return int(self.workers)
 
@@ -170,14 +174,14 @@ class RunOptions:
         if not text:
             return None
         number, unit = (text[:-1], text[-1].upper()) if text[-1].upper() in UNITS else (text, "")
-        if not (number.isascii() and number.isdigit()) or int(number) < 1:
+        if not (number.isascii() and number.isdigit() and len(number) < 16) or int(number) < 1:
             raise ConfigurationError(f"--max-memory {text}: expected bytes, with K, M, G or T after them, such as 2G")
         return int(number) * UNITS.get(unit, 1)
 
     @property
     def import_limit(self) -> float:
         """Seconds that the import of an audit file may take."""
-        if not 0 < self.collection_timeout < float("inf"):
+        if not 0 < self.collection_timeout <= LONGEST:
             raise ConfigurationError(
                 f"expected a finite collection timeout > 0 seconds, got {self.collection_timeout!r}"
             )

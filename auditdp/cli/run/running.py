@@ -22,6 +22,7 @@ from auditdp.cli.common import (
     print_report,
     say,
     settings,
+    tell,
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
 from auditdp.cli.judging import against_baseline, code_of, exit_code
@@ -29,6 +30,7 @@ from auditdp.cli.run.choosing import changed_targets
 from auditdp.cli.run.continuing import Continuation, continuation
 from auditdp.cli.run.options import RunOptions
 from auditdp.cli.run.showing import ProgressPrinter
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.history.baseline.differences import Difference
 from auditdp.history.baseline.file import read_baseline
@@ -37,7 +39,6 @@ from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.formats import format_of, render
 from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
-from auditdp.report.targets import write
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
 from auditdp.report.terminal.screen import coloured
@@ -257,7 +258,7 @@ class _Run:
         for name, path in reports:
             try:
                 for file, text in report_files(record, name, path, differences=found).items():
-                    write(file, text)
+                    write(file, text, below=path.parent)
             except ConfigurationError as error:
                 problems.append(str(error))
         try:
@@ -282,11 +283,12 @@ class _Run:
             text: The same in words.
         """
         if self.asked.output == "terminal":
-            typer.echo(f"\n{text}")
+            tell(f"\n{text}")
         else:
             say(text)
         return self.code if self.code is not None else exit_code(found, self.record)
 
     def exit_code(self) -> int:
         """Return what the run ends with."""
-        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on or ())
+        missing = [task.id for task in self.own if task.id not in self.results]
+        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on or (), missing=missing)

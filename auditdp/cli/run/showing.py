@@ -17,7 +17,7 @@ from auditdp.record.results import AuditResult, Verdict
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.progress import Watch
 from auditdp.report.terminal.screen import coloured
-from auditdp.report.text import printable
+from auditdp.report.text import terminal as safe
 from auditdp.runner.events import AuditFinished, Event, RunStarted
 
 LAST_LINES = 5
@@ -69,7 +69,7 @@ class ProgressPrinter(ExitStack):
             return
         with on_output():
             line = terminal.line(result, colour=coloured(sys.stdout), width=columns())
-            printed = [printable(text) for text in result.printed.splitlines()]
+            printed = [safe(text) for text in result.printed.splitlines()]
             if result.verdict is not Verdict.ERROR and not self._options.verbose:
                 printed = []
             shown = printed if self._options.verbose else printed[-LAST_LINES:]

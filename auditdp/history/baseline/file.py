@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from auditdp.doors import MOST_SETTINGS, content_of, toml_of
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.history.baseline.entries import Accepted, Entry
 from auditdp.history.claimed import DIGITS
@@ -51,7 +51,7 @@ def read_baseline(path: Path) -> dict[str, Entry]:
         ConfigurationError: If there is none, or it is not what ``write_baseline`` writes, with the line or the entry.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = content_of(path, MOST_SETTINGS).decode().replace("\r\n", "\n")
     except FileNotFoundError:
         raise ConfigurationError(
             f"no baseline in {path}; make one from the last run with: auditdp baseline update"
@@ -65,8 +65,8 @@ def read_baseline(path: Path) -> dict[str, Entry]:
             "audits, and write it anew with: auditdp baseline update"
         )
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = toml_of(text.encode())
+    except ValueError as error:
         raise ConfigurationError(f"{path}: {error}; repair it, or write it anew: auditdp baseline update") from error
     version = content.get("version")
     if version not in READABLE:

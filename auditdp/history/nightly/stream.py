@@ -7,19 +7,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from auditdp.doors import MOST_SETTINGS, content_of, json_of
 from auditdp.errors import ConfigurationError
 from auditdp.history.claimed import Claimed
 from auditdp.history.nightly.control import after_night, alarm_at
 from auditdp.numerics.randomness import stream as random_stream
+from auditdp.record.budgets import MOST_SEED
+from auditdp.record.details import Count
 from auditdp.record.results import AuditResult, RunRecord, Verdict
 
 VERSION = 2
 READABLE = (1, VERSION)
 """In version 1 the digest is of the claim, too; its capital is left behind."""
+MOST_NIGHTS = 1_000_000
 STRICT = ConfigDict(extra="forbid", strict=True)
 
 
@@ -36,9 +41,9 @@ class Account:
     """
 
     sources: str
-    log_capital: float | None
-    since: int
-    alarm: int = 0
+    log_capital: Annotated[float, Field(allow_inf_nan=False)] | None
+    since: Count
+    alarm: Count = 0
     claimed: Claimed = field(default_factory=Claimed)
 
 
@@ -54,9 +59,9 @@ class Stream:
         version: Of this file.
     """
 
-    alpha: float
-    root_seed: int
-    night: int = 0
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    root_seed: Annotated[int, Field(ge=0, lt=MOST_SEED)]
+    night: Annotated[int, Field(ge=0, le=MOST_NIGHTS)] = 0
     accounts: dict[str, Account] = field(default_factory=dict)
     version: int = VERSION
 
@@ -120,8 +125,8 @@ def read_stream(path: Path) -> Stream | None:
         ConfigurationError: If it is none, or another version wrote it.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        content = json.loads(text)
+        text = content_of(path, MOST_SETTINGS)
+        content = json_of(text)
         version = content.get("version") if isinstance(content, dict) else None
         if version not in READABLE:
             raise ConfigurationError(
@@ -141,6 +146,4 @@ def read_stream(path: Path) -> Stream | None:
         raise ConfigurationError(
             f"{path} is no stream of nights ({error}); of a merge, keep the side with the larger night"
         ) from error
-    if not 0 < found.alpha < 1 or found.night < 0:
-        raise ConfigurationError(f"{path}: expected 0 < alpha < 1 and night >= 0; restore it from where it was kept")
     return found

@@ -277,6 +277,8 @@ def _numbers(output: Any) -> Iterator[float]:
         yield from _integer(int(output))
     elif isinstance(output, float | np.floating):
         yield float(output)
+        if (own := hidden_number(output)) is not None:
+            yield own
         if (
             isinstance(output, np.longdouble)
             and math.isfinite(output)
@@ -300,6 +302,14 @@ def _numbers(output: Any) -> Iterator[float]:
             f"cannot read an output of type {type(output).__name__}: {brief(output)}; return numbers, text, None, times, "
             "tables, objects of a dataclass, or lists, tuples, sets and dictionaries of them"
         )
+
+
+def hidden_number(output: Any) -> float | None:
+    """Return what a float computes with, where its class converts it to another number; else None."""
+    if type(output) is float or isinstance(output, np.floating) or not isinstance(output, float):
+        return None
+    said, own = float(output), float.__float__(output)
+    return None if said == own or (math.isnan(said) and math.isnan(own)) else own
 
 
 def _integer(number: int) -> Iterator[float]:

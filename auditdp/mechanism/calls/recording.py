@@ -19,6 +19,8 @@ from auditdp.mechanism.calls.calls import Calls
 from auditdp.mechanism.calls.representation import Array, Representation
 
 MOST_BYTES = 1 << 26
+HEADER = 1 << 16
+"""Bytes of what says of which shape and type an array is, at most."""
 """Outputs of more bytes than this are not kept."""
 
 
@@ -65,9 +67,12 @@ class Playback(Calls):
                 f"the outputs of this finding were not kept: {recorded.get('why', 'none recorded')}"
             )
         vars(self).update(vars(calls))
-        self.like, self._recorded = _unpacked(recorded["like"]), _unpacked(recorded["rows"])
-        form = recorded.get("form", {"flat": False})
-        self._representation = Representation(self.like.shape[1:], self.like.dtype, **form)
+        self.like, self._recorded = _unpacked(recorded.get("like")), _unpacked(recorded["rows"])
+        try:
+            form = recorded.get("form", {"flat": False})
+            self._representation = Representation(self.like.shape[1:], self.like.dtype, **form)
+        except TypeError as error:
+            raise ConfigurationError(f"the form of the recorded outputs cannot be read: {error}") from error
         self._next = 0
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
@@ -85,5 +90,25 @@ def _packed(rows: Array) -> str:
     return base64.b85encode(zlib.compress(file.getvalue())).decode()
 
 
-def _unpacked(text: str) -> Array:
-    return np.asarray(np.load(io.BytesIO(zlib.decompress(base64.b85decode(text))), allow_pickle=False))
+def _unpacked(text: Any) -> Array:
+    """Return the array that a record holds.
+
+    Raises:
+        ConfigurationError: If it holds none, or one of more bytes than are ever kept.
+    """
+    try:
+        unpacking = zlib.decompressobj()
+        content = unpacking.decompress(base64.b85decode(text), MOST_BYTES + HEADER)
+        if unpacking.unconsumed_tail:
+            raise ValueError(f"more than {MOST_BYTES:,} bytes, which no run keeps")
+        if not unpacking.eof:
+            raise ValueError("cut off")
+        file = io.BytesIO(content)
+        array = np.asarray(np.load(file, allow_pickle=False))
+    except (ValueError, TypeError, EOFError, MemoryError, zlib.error) as error:
+        raise ConfigurationError(f"the recorded outputs cannot be read: {error}") from error
+    if array.dtype.kind not in "biuf" or not array.ndim:
+        raise ConfigurationError(
+            f"the recorded outputs are {array.dtype}, and not rows of numbers; run the audit again"
+        )
+    return array

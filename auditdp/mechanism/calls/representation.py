@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -33,6 +33,7 @@ from auditdp.mechanism.calls.leaves import (
     as_values,
     digest,
     form_key,
+    hidden_number,
     kind,
     leaves,
     paths,
@@ -313,9 +314,18 @@ def _doubles(array: Array, outputs: Any) -> bool:
     """Return whether doubles hold what an array was made of: numbers beyond 2^53 may need more."""
     if array is outputs and array.dtype.kind in "bf" and array.dtype.itemsize <= 8:
         return True
+    if any(hidden_number(part) is not None for part in _parts_of(outputs)):
+        return False
     with np.errstate(invalid="ignore"):
         large = array.dtype.itemsize > 4 and bool((np.abs(array.astype(np.float64)) >= EXACT).any())
     return not large or sum(1 for _ in leaves(outputs)) == array.size
+
+
+def _parts_of(outputs: Any) -> Iterable[Any]:
+    """Return what lists of at most two levels hold, as far as it is no float of Python's own."""
+    whole = outputs if isinstance(outputs, list | tuple) else (outputs,)
+    flat = chain.from_iterable(each if isinstance(each, list | tuple) else (each,) for each in whole)
+    return (each for each in flat if type(each) is not float)
 
 
 def _array(output: Any) -> Array | None:

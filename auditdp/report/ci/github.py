@@ -12,7 +12,7 @@ from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place, worst_first
 from auditdp.report.ci.sarif import message
-from auditdp.report.text import printable
+from auditdp.report.text import workflow
 
 COMMANDS = {
     Level.FINDING: "error",
@@ -47,13 +47,8 @@ def _line(command: str, item: Judged) -> str:
     properties = {"file": where.file, "line": str(where.line)} if where is not None else {}
     properties["title"] = f"{item.level.value}: {item.audit.rpartition('::')[2]}"
     parts = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{command} {parts}::{_data(message(item))}"
-
-
-def _data(text: str) -> str:
-    """Escape the text of a command as the toolkit of GitHub does, so that no line of it is a command of its own."""
-    return printable(text, keep="\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::{command} {parts}::{workflow(message(item))}"
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return workflow(text).replace(":", "%3A").replace(",", "%2C")

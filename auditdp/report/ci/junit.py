@@ -7,15 +7,16 @@ that Jenkins publishes (junit-10.xsd).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from xml.etree import ElementTree
 
 from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged
 from auditdp.report.terminal import run as terminal
-from auditdp.report.text import printable
+from auditdp.report.text import xml
 
 OUTCOMES = {
     Level.FINDING: "failure",
@@ -25,7 +26,6 @@ OUTCOMES = {
     Level.UNDECIDED: "skipped",
 }
 """The element that says what became of a case; none where it passed."""
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
@@ -46,11 +46,11 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
     }
     root = ElementTree.Element("testsuites", totals)
     suite = ElementTree.SubElement(root, "testsuite", totals | {"skipped": str(counts["skipped"])})
-    if record.started:
-        suite.set("timestamp", record.started.removesuffix("+00:00"))
+    with suppress(ValueError):  # what is no time is left out, as the schema asks
+        suite.set("timestamp", datetime.fromisoformat(record.started).isoformat().removesuffix("+00:00"))
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (("root seed", str(record.root_seed)), ("revision", record.revision), ("status", record.status)):
-        ElementTree.SubElement(properties, "property", name=name, value=_clean(value))
+        ElementTree.SubElement(properties, "property", name=name, value=xml(value))
     for item in audits:
         suite.append(_case(item))
     ElementTree.indent(root)
@@ -60,22 +60,17 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
 def _case(item: Judged) -> ElementTree.Element:
     path, _, name = item.audit.partition("::")
     folder = path.removesuffix(".py").replace("/", ".")
-    case = ElementTree.Element("testcase", classname=_clean(folder), name=_clean(name or path))
+    case = ElementTree.Element("testcase", classname=xml(folder), name=xml(name or path))
     case.set("time", _seconds(item.result.seconds if item.result else 0.0))
     outcome = OUTCOMES.get(item.level)
-    shown = _clean(terminal.line(item.result)) if item.result is not None else ""
+    shown = xml(terminal.line(item.result)) if item.result is not None else ""
     if outcome is not None:
         kind = item.result.verdict.value if item.result is not None else item.level.value
-        found = ElementTree.SubElement(case, outcome, type=kind, message=_clean(" ".join(item.reasons)))
+        found = ElementTree.SubElement(case, outcome, type=kind, message=xml(" ".join(item.reasons)))
         found.text = shown if outcome != "skipped" else None
     elif shown:
         ElementTree.SubElement(case, "system-out").text = shown
     return case
-
-
-def _clean(text: str) -> str:
-    """Return text that XML 1.0 can hold."""
-    return _NOT_XML.sub("\ufffd", printable(text, keep="\n"))
 
 
 def _seconds(value: float) -> str:

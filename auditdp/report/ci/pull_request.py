@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place
-from auditdp.report.markdown import cell, code
 from auditdp.report.numbers import bounds, count, number
 from auditdp.report.standing import detectable, run_meaning
-from auditdp.report.text import shorten
+from auditdp.report.text import markdown, markdown_code, shell, shorten
 from auditdp.report.wording import SIGNS
 
 MOST = 65_536
@@ -82,11 +81,15 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
     for k, difference in enumerate(better):
         head = ["#### New and stronger audits", ""] if k == 0 else []
         sections.append(
-            [*head, f"- {_name(difference.audit)}: {_cell(difference.text)}", *([""] if k == len(better) - 1 else [])]
+            [
+                *head,
+                f"- {markdown_code(difference.audit)}: {markdown(difference.text)}",
+                *([""] if k == len(better) - 1 else []),
+            ]
         )
     accepted = [item for item in audits if item.level is Level.ACCEPTED]
     if accepted:
-        rows = [f"- {_name(item.audit)}: {_cell(' '.join(item.reasons))}" for item in accepted]
+        rows = [f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}" for item in accepted]
         sections.append(_folded(f"{count(len(accepted), 'accepted finding')}", rows))
     rows = [_row(result) for result in record.results]
     if rows:
@@ -96,35 +99,35 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
 
 
 def _whole(item: Judged) -> list[str]:
-    result, lines = item.result, [f"**{_name(item.audit)}**{_where(item)}", ""]
-    lines += [f"- {_cell(shorten(reason, LONG))}" for reason in item.reasons]
+    result, lines = item.result, [f"**{markdown_code(item.audit)}**{_where(item)}", ""]
+    lines += [f"- {markdown(shorten(reason, LONG))}" for reason in item.reasons]
     if result is not None and item.level is Level.FINDING:
         if result.claim is not None:
             lines.append(
-                f"- claim: {_cell(result.claim.text)} ({_cell(result.claim.adjacency)}); found: {bounds(result)}"
+                f"- claim: {markdown(result.claim.text)} ({markdown(result.claim.adjacency)}); found: {bounds(result)}"
             )
         if (found := result.counterexample) is not None:
-            lines.append(f"- pair: {code(shorten(found.pair, LONG))}")
-            lines += [f"- output: {code(shorten(found.output, LONG))}"] if found.output else []
-            lines.append(f"- {_cell(shorten(found.explanation, LONG))}")
-        lines += [f"- reproduce: {code(result.reproduce)}"] if result.reproduce else []
+            lines.append(f"- pair: {markdown_code(shorten(found.pair, LONG))}")
+            lines += [f"- output: {markdown_code(shorten(found.output, LONG))}"] if found.output else []
+            lines.append(f"- {markdown(shorten(found.explanation, LONG))}")
+        lines += [f"- reproduce: {markdown_code(command)}"] if (command := shell(result.reproduce)) else []
     return [*lines, ""]
 
 
 def _line(item: Judged) -> list[str]:
     verdict = item.result.verdict.value if item.result is not None else ""
-    return [f"- {_name(item.audit)} {verdict}: {_cell(shorten(' '.join(item.reasons), LONG))}", ""]
+    return [f"- {markdown_code(item.audit)} {verdict}: {markdown(shorten(' '.join(item.reasons), LONG))}", ""]
 
 
 def _where(item: Judged) -> str:
     found = place(item.result)
-    return f" at {code(f'{found.file}:{found.line}')}" if found is not None else ""
+    return f" at {markdown_code(f'{found.file}:{found.line}')}" if found is not None else ""
 
 
 def _row(result: AuditResult) -> str:
-    claim = _cell(result.claim.text) if result.claim is not None else ""
+    claim = markdown(result.claim.text) if result.claim is not None else ""
     verdict = f"{SIGNS[result.verdict]} {result.verdict.value.replace('_', ' ')}"
-    values = [_cell(result.id), claim, verdict, bounds(result), _cell(detectable(result).partition(" (")[0])]
+    values = [markdown(result.id), claim, verdict, bounds(result), markdown(detectable(result).partition(" (")[0])]
     return f"| {' | '.join(values)} |"
 
 
@@ -134,14 +137,7 @@ def _folded(title: str, rows: Sequence[str]) -> list[str]:
 
 def _footer(record: RunRecord) -> str:
     alpha = number(sum(entry.alpha for entry in record.alpha_ledger))
-    about = f"α = {alpha} for the whole run · root seed {record.root_seed} · {_cell(record.revision or 'no revision')}"
-    return f"<sub>{_cell(run_meaning(record))}<br>{about}</sub>"
-
-
-def _name(audit: str) -> str:
-    return code(audit)
-
-
-def _cell(text: str) -> str:
-    """Return text that draws nothing, and calls nobody: @name would send somebody a message."""
-    return cell(text).replace("@", "&#64;")
+    about = (
+        f"α = {alpha} for the whole run · root seed {record.root_seed} · {markdown(record.revision or 'no revision')}"
+    )
+    return f"<sub>{markdown(run_meaning(record))}<br>{about}</sub>"

@@ -17,7 +17,8 @@ from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.standing import reasons
-from auditdp.report.text import printable
+from auditdp.report.text import printable, shell
+from auditdp.report.text import sarif as text_of
 from auditdp.report.wording import MEANINGS
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -75,7 +76,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         "results": [
             _result(item, ids) for item in audits if item.level in (Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
         ],
-        "properties": {"rootSeed": record.root_seed, "revision": record.revision},
+        "properties": {"rootSeed": record.root_seed, "revision": printable(record.revision)},
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
@@ -96,7 +97,7 @@ def _result(item: Judged, ids: Sequence[str]) -> dict[str, Any]:
         "ruleId": f"auditdp/{rule}",
         "ruleIndex": ids.index(rule),
         "level": "warning" if item.level is Level.REGRESSED else "error",
-        "message": {"text": message(item)},
+        "message": {"text": text_of(message(item))},
         "locations": [_location(place(result), item.audit)],
         "partialFingerprints": {"auditId/v1": hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()},
     }
@@ -119,9 +120,9 @@ def message(item: Judged) -> str:
             parts.append(f"Claim: {result.claim.text} ({result.claim.adjacency}).")
         if result.counterexample is not None:
             parts.append(f"Pair: {result.counterexample.pair}. {result.counterexample.explanation}")
-        if result.reproduce:
-            parts.append(f"Reproduce: {result.reproduce}")
-    return printable("\n".join(parts), keep="\n")
+        if command := shell(result.reproduce):
+            parts.append(f"Reproduce: {command}")
+    return "\n".join(parts)
 
 
 def _properties(result: AuditResult) -> dict[str, Any]:
@@ -146,6 +147,6 @@ def _location(where: Place | None, audit: str) -> dict[str, Any]:
 def _notification(item: Judged) -> dict[str, Any]:
     return {
         "level": LEVELS[item.level],
-        "message": {"text": printable(f"{item.audit}: {' '.join(item.reasons)}", keep="\n")},
+        "message": {"text": text_of(f"{item.audit}: {' '.join(item.reasons)}")},
         "locations": [_location(place(item.result), item.audit)],
     }

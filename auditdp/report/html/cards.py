@@ -186,9 +186,9 @@ def _bounded(result: AuditResult) -> Iterator[str]:
     yield f"{letter} ≤ {most}{delta}, within the scope of the {lead.kind} evidence."
 
 
-def evidence_views(result: AuditResult) -> list[EvidenceView]:
-    """Return everything that the page of an audit shows of its evidence."""
-    return [_evidence(entry, result) for entry in result.evidence]
+def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceView]:
+    """Return everything that the page of an audit shows of its evidence, with or without its plots."""
+    return [_evidence(entry, result, plots) for entry in result.evidence]
 
 
 def _assumptions(evidence: Evidence, result: AuditResult) -> list[str]:
@@ -201,7 +201,7 @@ def _assumptions(evidence: Evidence, result: AuditResult) -> list[str]:
     ]
 
 
-def _evidence(evidence: Evidence, result: AuditResult) -> EvidenceView:
+def _evidence(evidence: Evidence, result: AuditResult, plots: bool) -> EvidenceView:
     pair = result.counterexample.pair if result.counterexample else ""
     pure = result.claim is not None and result.claim.parameter == "epsilon" and not result.claim.delta
     # Beside a proof a clean game's wealth, and of a pure claim the curve, show nothing that its numbers do not.
@@ -213,7 +213,7 @@ def _evidence(evidence: Evidence, result: AuditResult) -> EvidenceView:
         statement="" if result.summary.startswith(evidence.statement) else evidence.statement,
         facts=list(facts(evidence, result.claim, said=f"{evidence.statement}; {numbers.bounds(result)}", pair=pair)),
         assumptions=_assumptions(evidence, result),
-        plots=list(_plots(evidence, result.claim)) if shown else [],
+        plots=list(_plots(evidence, result.claim)) if shown and plots else [],
         tables=list(tables(evidence)),
         pairs=list(pairs(evidence)),
     )

@@ -6,22 +6,25 @@ neither, or was cut short, stays text. The templates draw what these classes hol
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from auditdp.doors import json_of
 from auditdp.report.text import shorten
 
 MOST_NODES = 24
 MOST_CELLS = 24
 """Columns of an array that is drawn."""
 MOST_ROWS = 8
+LONGEST = 4_000
+"""Characters of a pair or an output that is drawn."""
 RADIUS = 42.0
 CENTRE = 50.0
 
-_GRAPH = r"\d+ nodes, (?:no edges|edges none|edges \d+-?\d+(?: \d+-?\d+)*)"
+_EDGE = r"(?:\d+-\d+|\d\d)"
+_GRAPH = rf"\d+ nodes, (?:no edges|edges none|edges {_EDGE}(?: {_EDGE})*)"
 """Records that are older have 'edges none'."""
 _ARRAY = r"\[[-\d\s.,+e\[\]]*\]"
 _NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?"
@@ -87,7 +90,7 @@ class Inputs:
 
 def inputs(pair: str) -> Inputs | None:
     """Return the two inputs of a recorded pair; None where its text does not say where one ends and the other begins."""
-    found = _PAIR.fullmatch(pair.strip())
+    found = _PAIR.fullmatch(pair.strip()) if len(pair) <= LONGEST else None
     if found is None:
         return None
     first, second = found["first"], found["second"]
@@ -96,6 +99,8 @@ def inputs(pair: str) -> Inputs | None:
 
 def drawing(text: str, other: str = "") -> Drawing:
     """Return how one value is drawn, with what differs from another one marked."""
+    if len(text) > LONGEST:
+        return Words(text)
     if re.fullmatch(_GRAPH, text):
         return _graph(text, other) or Words(text)
     return _cells(text, other) or Words(text)
@@ -118,8 +123,7 @@ def _graph(text: str, other: str) -> Graph | None:
 def _parts(text: str) -> tuple[int, list[tuple[int, int]]]:
     """The number of nodes and the edges of a written graph; single digits stand without a dash between them."""
     nodes, _, edges = text.partition(" nodes, ")
-    pairs = re.findall(r"\d+-?\d+", edges)
-    ends = [edge.split("-") if "-" in edge else [edge[:1], edge[1:]] for edge in pairs]
+    ends = [edge.split("-") if "-" in edge else [edge[:1], edge[1:]] for edge in re.findall(_EDGE, edges)]
     return int(nodes), [(int(i), int(j)) for i, j in ends]
 
 
@@ -139,9 +143,9 @@ def _cells(text: str, other: str) -> Cells | None:
 def _rows(text: str) -> list[list[float]]:
     """The rows of numbers of a written array; none where it is not one or two levels of them."""
     try:
-        value = json.loads(re.sub(r"(?<=\d)\.(?=[^\d]|$)", ".0", " ".join(text.split())))
+        value = json_of(re.sub(r"(?<=\d)\.(?=[^\d]|$)", ".0", " ".join(text.split())))
     except ValueError:
         return []
     rows = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
     rows = [row if isinstance(row, list) else [row] for row in rows]
-    return rows if all(isinstance(number, int | float) for row in rows for number in row) else []
+    return rows if all(isinstance(n, int | float) and abs(n) < 1e300 for row in rows for n in row) else []

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report import numbers
-from auditdp.report.html.cards import AuditView, audit_view, evidence_views, file_name, repairs_of
+from auditdp.report.html.cards import AuditView, EvidenceView, audit_view, evidence_views, file_name, repairs_of
 from auditdp.report.html.changes import asked_otherwise, changes
 from auditdp.report.html.facts import PAIRS_SHOWN, plain
 from auditdp.report.html.intervals import TICKS, place
@@ -41,10 +41,12 @@ from auditdp.report.standing import (
     slowest,
     undecided,
 )
-from auditdp.report.text import printable
+from auditdp.report.text import printable, shell
 from auditdp.report.wording import CLEAN_RUN, MEANINGS
 
 STYLE, DATA = "report.css", "record.json"
+MOST_PLOTS = 450
+"""Plots of a report: each takes 40 ms, and with more a report of 5,000 audits would take minutes."""
 
 HEADINGS: dict[Standing, str] = {
     Standing.FINDING: "Findings: to be looked at",
@@ -63,7 +65,7 @@ HEADINGS: dict[Standing, str] = {
 def report(record: RunRecord) -> str:
     """Return the record as one HTML page, with every audit on it."""
     views = _views(record, lambda result: f"#audit-{file_name(result.id)}")
-    return _index(record, views, None, whole=True, data="")
+    return _index(record, views, None, whole=True, data="", evidence=_Drawn())
 
 
 def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | None = None) -> dict[str, str]:
@@ -81,12 +83,12 @@ def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | N
     views = _views(record, lambda result: f"{folder}/{file_name(result.id)}.html")
     made = {f"{folder}/{STYLE}": files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")}
     names = [f"{file_name(view.result.id)}.html" for view in views]
-    template = environment().get_template("audit.html.j2")
+    template, evidence = environment().get_template("audit.html.j2"), _Drawn()
     for k, view in enumerate(views):
         made[view.address] = template.render(
             record=record,
             view=view,
-            evidence=evidence_views(view.result),
+            evidence=evidence(view.result),
             started=_moment(record.started),
             back=f"../{index}",
             earlier=names[k - 1] if k else "",
@@ -94,7 +96,7 @@ def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | N
         )
     made[f"{folder}/{DATA}"] = record.to_json(indent=None)
     # The index last: while it is the old one, all its pages are there.
-    return made | {index: _index(record, views, previous, whole=False, data=f"{folder}/{DATA}")}
+    return made | {index: _index(record, views, previous, whole=False, data=f"{folder}/{DATA}", evidence=evidence)}
 
 
 def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[AuditView]:
@@ -103,7 +105,27 @@ def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[Aud
     return [audit_view(result, repairs, address=address(result)) for result in ordered]
 
 
-def _index(record: RunRecord, views: Sequence[AuditView], previous: RunRecord | None, *, whole: bool, data: str) -> str:
+class _Drawn:
+    """The evidence of audits, one after the other, with plots as long as these are not too many: those that come first."""
+
+    def __init__(self) -> None:
+        self.plots = 0
+
+    def __call__(self, result: AuditResult) -> list[EvidenceView]:
+        views = evidence_views(result, plots=self.plots < MOST_PLOTS)
+        self.plots += sum(len(view.plots) for view in views)
+        return views
+
+
+def _index(
+    record: RunRecord,
+    views: Sequence[AuditView],
+    previous: RunRecord | None,
+    *,
+    whole: bool,
+    data: str,
+    evidence: _Drawn,
+) -> str:
     groups = {key: [view for view in views if view.standing is key] for key in by_standing(record)}
     by_id = {view.result.id: view for view in views}
     known = by_paper([view.result for view in views if view.standing in AS_DECLARED])
@@ -137,7 +159,8 @@ def _index(record: RunRecord, views: Sequence[AuditView], previous: RunRecord | 
             standings=Standing,
             whole=whole,
             data=data,
-            evidence=evidence_views,
+            evidence=evidence,
+            most_plots=MOST_PLOTS,
         )
     )
 
@@ -164,6 +187,7 @@ def environment() -> Environment:
         "paragraphs": _paragraphs,
         "plain": plain,
         "role": role,
+        "shell": shell,
         "slug": lambda verdict: verdict.value.lower().replace("_", "-"),
     }
     shared: Mapping[str, Any] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.report.numbers import count
-from auditdp.report.text import printable
+from auditdp.report.text import printable, shell, terminal
 
 MOST = {Kind.NOT_RUN: 0, Kind.CHANCE: 10, Kind.STRONGER: 10, Kind.NEW: 10, Kind.ACCEPTED: 10}
 """How many differences of a kind are listed, where not all are: nobody has to look at these."""
@@ -31,9 +31,9 @@ def differences_text(differences: Sequence[Difference], *, known: int, against: 
             continue
         lines.append(f"{difference.kind.value:<18} {printable(difference.audit)}")
         lines += textwrap.wrap(printable(difference.text), width, initial_indent=" " * 4, subsequent_indent=" " * 4)
-        if difference.kind in FINDINGS and difference.result is not None and difference.result.reproduce:
-            lines.append(f"    reproduce: {printable(difference.result.reproduce)}")
-    return "\n".join([*lines, *([""] if lines else []), verdict(differences, known=known, against=against)])
+        if difference.kind in FINDINGS and difference.result is not None:
+            lines += [f"    reproduce: {command}"] if (command := shell(difference.result.reproduce)) else []
+    return terminal("\n".join([*lines, *([""] if lines else []), verdict(differences, known=known, against=against)]))
 
 
 def verdict(differences: Sequence[Difference], *, known: int, against: str) -> str:

@@ -40,7 +40,7 @@ from auditdp.report.standing import (
     verdict_label,
     would_find,
 )
-from auditdp.report.text import printable
+from auditdp.report.text import printable, shell, without_commands
 from auditdp.report.wording import MEANINGS
 
 INDENT = 4
@@ -94,7 +94,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     title = f"{total}, {claims}, in" if record.missing else f"{total} of {claims} in"
     title += f" {duration(record.seconds)}" + "".join(f" · {audits:,} {ENDED[what]}" for audits, what in unseen(record))
     if record.status != "complete":
-        title += f"\nthis run is {record.status}: audits are missing"
+        title += f"\nthis run is {printable(record.status)}: audits are missing"
     elif record.missing:
         title += "\naudits are missing"
     clean = record.audited and not record.ended(Verdict.ERROR) and record.status == "complete" and not record.missing
@@ -120,7 +120,9 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     for label, value in rows:
         text.append_text(_note(label, value, "", width, indent=0)).append("\n")
     if Standing.FINDING not in groups:
-        text.append("\n" + textwrap.fill(run_meaning(record), width), style="none" if clean else "bold yellow")
+        text.append(
+            "\n" + textwrap.fill(printable(run_meaning(record)), width), style="none" if clean else "bold yellow"
+        )
     return _write(text, colour)
 
 
@@ -206,7 +208,7 @@ def _counterexample(found: Counterexample | None, summary: str) -> list[tuple[st
 
 
 def _command(result: AuditResult) -> list[tuple[str, str, str]]:
-    return [("reproduce", result.reproduce, "bold")] if result.reproduce else []
+    return [("reproduce", command, "bold")] if (command := shell(result.reproduce)) else []
 
 
 def _note(label: str, value: str, style: str, width: int, *, indent: int = INDENT) -> Text:
@@ -246,8 +248,8 @@ def _alpha(record: RunRecord) -> str:
 def _write(text: Text, colour: bool) -> str:
     """The text with ANSI colours or without; never wrapped here, since lines are already as they should be."""
     if not colour:
-        return text.plain
+        return without_commands(text.plain)
     console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", no_color=False, width=10_000)
     with console.capture() as capture:
         console.print(text, soft_wrap=True, highlight=False, end="")
-    return capture.get()
+    return without_commands(capture.get())

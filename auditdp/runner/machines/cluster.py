@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
-from auditdp.record.results import RESULT, AuditResult, RunRecord
+from auditdp.record.results import AuditResult, RunRecord
 from auditdp.runner.machines.remote import ORDER, Order, WorkerError, carry_out
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import WorkAnswer
-from auditdp.runner.processes.workers import failed
+from auditdp.runner.processes.workers import failed, result_for
 from auditdp.runner.record import digest_of
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Remote:
         from distributed import KilledWorker
 
         try:
-            return RESULT.validate_json(future.result())
+            return result_for(task, WorkAnswer(0, future.result()))
         except WorkerError:
             raise
         except CancelledError as error:

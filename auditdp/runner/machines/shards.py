@@ -37,7 +37,9 @@ class Shard:
             ConfigurationError: If it is none.
         """
         number, slash, of = text.partition("/")
-        if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        if not (
+            slash and number.isdecimal() and of.isdecimal() and len(number + of) < 18 and 1 <= int(number) <= int(of)
+        ):
             raise ConfigurationError(
                 f"--shard {text}: expected NUMBER/OF with 1 <= NUMBER <= OF, such as 2/8 for the second of 8"
             )
@@ -64,7 +66,8 @@ class Shard:
 def merged(logs: Sequence[Path]) -> tuple[RunRecord, list[str]]:
     """Return the record of a whole run from the logs of its shards, and what of them cannot be read.
 
-    Its status is 'complete' where no audit is missing. Where an audit has several results, the first one counts.
+    Its status is 'complete' where no audit is missing. Where an audit has several results, the first one counts,
+    and none where their verdicts differ.
 
     Raises:
         ConfigurationError: If a log cannot be read, or they are of different runs.
@@ -74,13 +77,16 @@ def merged(logs: Sequence[Path]) -> tuple[RunRecord, list[str]]:
     readings = [scan_log(path) for path in logs]
     first = readings[0].record
     results: dict[str, AuditResult] = {}
+    twice: dict[str, str] = {}
     for path, reading in zip(logs, readings, strict=True):
         if found := differing(first, reading.record):
             raise ConfigurationError(
                 f"{path} is of another run than {logs[0]}: {found}; shards have the same options, seed, versions and code"
             )
         for result in reading.record.results:
-            results.setdefault(result.id, result)
+            if results.setdefault(result.id, result).verdict is not result.verdict:
+                twice[result.id] = f"{path} has another verdict on {result.id} than the logs before it; none counts"
+    results = {name: result for name, result in results.items() if name not in twice}
     planned = [entry.audit for entry in first.alpha_ledger]
     others = [result for name, result in results.items() if name not in planned]  # files that could not be imported
     whole = replace(
@@ -91,5 +97,6 @@ def merged(logs: Sequence[Path]) -> tuple[RunRecord, list[str]]:
         finished=max(reading.record.finished for reading in readings),
     )
     return replace(whole, status="interrupted" if whole.missing else "complete"), [
-        problem for reading in readings for problem in reading.problems
+        *(problem for reading in readings for problem in reading.problems),
+        *twice.values(),
     ]

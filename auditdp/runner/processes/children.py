@@ -29,6 +29,9 @@ GRACE = 5.0
 """Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""
 TICK = 0.5
 """Seconds between looks at what does not announce itself: ends of processes, time limits."""
+MOST_ANSWERED = 1 << 30
+"""Bytes of an answer; the outputs that a finding keeps are at most a tenth of that."""
+NO_ANSWER = "the process that ran it answered with something else than a result; run it alone under a debugger"
 KEPT_PRINT = 16_384
 """Characters of what was printed that are kept, the first and the last halves."""
 MOST_PRINTED = 1 << 26
@@ -52,6 +55,17 @@ class Work:
     task: Any
     arguments: tuple[Any, ...] = ()
     memory: int | None = None
+
+
+@dataclass(frozen=True)
+class ChildMessage:
+    """What a child sends: the value of its work, and what it imported meanwhile."""
+
+    value: Any = None
+    libraries: list[str] = field(default_factory=list)
+
+
+MESSAGE: TypeAdapter[ChildMessage] = TypeAdapter(ChildMessage)
 
 
 @dataclass(frozen=True)
@@ -99,23 +113,26 @@ class Child:
 
     def answer(self) -> WorkAnswer | None:
         """Return the answer, or what became of the process; None while it works."""
-        said: dict[str, Any] = {}
+        sent, failed = None, ""
         late = self.limit is not None and time.monotonic() > self._started + self.limit + GRACE
         died = self.process.exitcode is not None  # looked at before the pipe: an answer may come just before the end
         try:
             if self.receiver.poll():
-                said = json.loads(self.receiver.recv_bytes())
-        except (EOFError, OSError, ValueError):
+                sent = MESSAGE.validate_json(self.receiver.recv_bytes(MOST_ANSWERED))
+        except (EOFError, OSError):
             self.process.join(1)
             died = True
-        if not said and not died and not late:
+        except ValueError:
+            failed = NO_ANSWER
+        if sent is None and not failed and not died and not late:
             if self.output.exists() and self.output.stat().st_size > MOST_PRINTED:
                 os.truncate(self.output, 0)
             return None
-        if not said:
-            said["failed"] = self._ended(late and not died)
+        if sent is None:
+            failed = failed or self._ended(late and not died)
+            sent = ChildMessage()
         self.end()
-        return WorkAnswer(self.work.number, printed=self._printed(), **said)
+        return WorkAnswer(self.work.number, sent.value, failed, self._printed(), sent.libraries)
 
     def _ended(self, late: bool) -> str:
         if late:

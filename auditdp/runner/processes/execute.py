@@ -27,6 +27,9 @@ from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
 
+MOST_BITS = 63
+"""Longer integers among the parameters are recorded as text."""
+
 
 def run_task(task: Task) -> AuditResult:
     """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
@@ -141,7 +144,9 @@ def _not_storable(result: AuditResult) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return hex(value)
+    return value if isinstance(value, bool | int | float | None) else printable(str(value))
 
 
 def _explain(task: Task, error: BaseException) -> str:

@@ -22,12 +22,25 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+from pydantic import TypeAdapter
+
+from auditdp.doors import json_of
 from auditdp.errors import StoppedError
-from auditdp.record.results import RESULT, AuditResult, Verdict
+from auditdp.record.results import AuditResult, Verdict, result_of
 from auditdp.runner.plan import COLLECTED, Collected, Task
-from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Child, Work, WorkAnswer, how_it_ended
+from auditdp.runner.processes.children import (
+    ANSWER,
+    GRACE,
+    MOST_ANSWERED,
+    NO_ANSWER,
+    TICK,
+    Child,
+    Work,
+    WorkAnswer,
+    how_it_ended,
+)
 from auditdp.runner.processes.entry import open_host, work_alone
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
 
@@ -36,6 +49,14 @@ COLLECTION_SECONDS = 60.0
 """Seconds that the import of an audit file may take."""
 KEPT = 64
 """Processes of audit files that wait for their audits at a time; beyond, a file is imported again for them."""
+
+
+FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
+ANSWERS: dict[str, TypeAdapter[Any]] = {
+    "again": TypeAdapter(list[str]),
+    "show": TypeAdapter(dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]),
+}
+"""What the value of each kind of work is, beside results."""
 
 
 class CrashError(StoppedError):
@@ -147,10 +168,7 @@ class Workers:
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
         """Yield the results of the tasks as they are finished, started in order."""
         for task, answer in self._work([("run", task, ()) for task in tasks]):
-            if answer.value is None:
-                yield failed(task, answer)
-            else:
-                yield replace(RESULT.validate_json(answer.value), printed=answer.printed)
+            yield result_for(task, answer)
 
     def ask(self, kind: str, task: Task, *arguments: Any) -> Any:
         """Return the value of one piece of work.
@@ -161,7 +179,10 @@ class Workers:
         ((_, answer),) = self._work([(kind, task, arguments)])
         if answer.value is None:
             raise CrashError(f"{task.id}: {answer.failed}")
-        return answer.value
+        try:
+            return ANSWERS[kind].validate_python(answer.value)
+        except ValueError:
+            raise CrashError(f"{task.id}: {NO_ANSWER}") from None
 
     def _work(self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> Iterator[tuple[Task, WorkAnswer]]:
         waiting = deque((self._numbered(kind, task, arguments), False) for kind, task, arguments in wanted)
@@ -225,7 +246,9 @@ class Workers:
         for host in hosts:
             try:
                 while host.busy and host.connection.poll():
-                    answer = ANSWER.validate_json(host.connection.recv_bytes())
+                    answer = ANSWER.validate_json(host.connection.recv_bytes(MOST_ANSWERED))
+                    if answer.number not in host.busy:
+                        raise ValueError("an answer that nobody asked for")
                     host.since = time.monotonic()
                     yield host.busy.pop(answer.number), answer
             except (EOFError, OSError, ValueError):
@@ -244,7 +267,8 @@ class Workers:
         """Return what a host says it has collected, or that it has died or takes too long; None while it works."""
         try:
             if host.connection.poll():
-                return COLLECTED.validate_json(host.connection.recv_bytes())
+                found = COLLECTED.validate_json(host.connection.recv_bytes(MOST_ANSWERED))
+                return found if _of_its_own(found, host.path) else Collected(failure=f"{label}: {FOREIGN}")
         except (EOFError, OSError, ValueError):
             host.process.join(GRACE)
             how = how_it_ended(host.process.exitcode)
@@ -274,6 +298,26 @@ class Workers:
     def _close(self, host: _Host) -> None:
         self._hosts.pop(host.path, None)
         host.end()
+
+
+def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
+    """Return the result of a task, if it is one, and that of this task and of no other audit; else its ERROR."""
+    if answer.value is None:
+        return failed(task, answer)
+    try:
+        result = result_of(json_of(answer.value))
+    except (TypeError, ValueError):
+        return failed(task, replace(answer, failed=NO_ANSWER))
+    if result.id != task.id:
+        return failed(task, replace(answer, failed=f"the process that ran it answered for {result.id}, and not for it"))
+    return replace(result, printed=answer.printed or result.printed, expected=task.expect, alpha=task.alpha)
+
+
+def _of_its_own(collected: Collected, path: Path) -> bool:
+    """Whether what a file is said to declare has ids of that file, each once."""
+    ids = [listed.id for listed in collected.audits]
+    files = [Path(name) for listed in collected.audits for name in (listed.id.rpartition("::")[0], listed.path)]
+    return len(set(ids)) == len(ids) and all(file.resolve() == path for file in files)
 
 
 def failed(task: Task, answer: WorkAnswer) -> AuditResult:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from auditdp import AnyValues, Audit, LaplaceLaw, Neighbours, PureDP, assert_private, audit
 from auditdp.auditing.judging import run_audit
@@ -12,8 +14,8 @@ from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.errors import CollectionError, MiscalibrationWarning, PrivacyViolation
 from auditdp.mutation.score import mutation
-from auditdp.record.details import ExactDetails
-from auditdp.record.results import AuditResult, ControlResult, Counterexample, Evidence, Fate, Verdict
+from auditdp.record.details import KINDS, ExactDetails
+from auditdp.record.results import PRECEDENCE, AuditResult, ControlResult, Counterexample, Evidence, Fate, Verdict
 from auditdp.record.verdict import beyond_its_law, bounds, conclude, without_fallen_certificates
 from auditdp.testing import LaplaceMechanism, Response
 
@@ -346,3 +348,28 @@ def test_a_control_that_calls_may_refute_is_undecided_beside_the_declared_violat
     control = ControlResult("broken", Verdict.NOT_REFUTED, blind=blind)
     found = AuditResult("it", Verdict.VIOLATED, "", expected="violation", lacking=100, controls=[control])
     assert (found.is_undecided, found.is_finding) == (undecided, not undecided)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Evidence,
+            kind=st.sampled_from(list(KINDS)),
+            verdict=st.sampled_from(PRECEDENCE),
+            statement=st.just("s"),
+            epsilon_lower=st.none() | st.floats(0),
+            epsilon_upper=st.none() | st.floats(0),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.lists(st.builds(ControlResult, name=st.just("twin"), verdict=st.sampled_from(PRECEDENCE)), max_size=2),
+)
+def test_no_conclusion_contradicts_its_evidence(evidence, controls):
+    """What a record is refused for is nothing that an audit concludes."""
+    verdict, summary = conclude(evidence, controls)
+    low, high = bounds(evidence, verdict)
+    made = AuditResult(
+        "a", verdict, summary, evidence=evidence, controls=controls, epsilon_lower=low, epsilon_upper=high
+    )
+    assert made.contradiction == ""

@@ -19,7 +19,7 @@ from auditdp.record.results import (
     Verdict,
 )
 from auditdp.runner.log import Log
-from auditdp.runner.record import failure, read_log, resumable, scan_record
+from auditdp.runner.record import failure, read_log, resumable, scan_log, scan_record
 
 
 def result_named(name: str, verdict: Verdict = Verdict.NOT_REFUTED) -> AuditResult:
@@ -56,7 +56,7 @@ FULL = AuditResult(
     calls=10**12,
     cpu_seconds=0.1 + 0.2,
     seconds=1e-9,
-    controls=[ControlResult("twin", Verdict.INCONCLUSIVE, "survived", 5, math.inf)],
+    controls=[ControlResult("twin", Verdict.VIOLATED, "refuted", 5, math.inf)],
     counterexample=Counterexample("1 | 0", "why"),
     reproduce="auditdp run",
 )
@@ -125,9 +125,14 @@ def test_failures_of_collection_come_first(tmp_path):
     assert [r.id for r in read_log(tmp_path / "run.jsonl").results] == ["audits/audit_x.py", "audits/audit_it.py::a"]
 
 
-def test_the_first_verdict_of_an_audit_stands(tmp_path):
-    logged(tmp_path / "run.jsonl", ["a"], result_named("a"), result_named("a", Verdict.VIOLATED))
-    assert [r.verdict for r in read_log(tmp_path / "run.jsonl").results] == [Verdict.NOT_REFUTED]
+def test_of_two_verdicts_of_an_audit_none_counts(tmp_path):
+    logged(
+        tmp_path / "run.jsonl", ["a", "b"], result_named("a"), result_named("b"), result_named("a", Verdict.VIOLATED)
+    )
+    record, problems = scan_log(tmp_path / "run.jsonl")
+    assert record.missing == ["audits/audit_it.py::a"]
+    assert "line 4" in problems[0]
+    assert "of which none counts" in problems[0]
 
 
 def test_starting_again_forgets_the_last_run(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 from auditdp.errors import ConfigurationError
 from auditdp.record.results import Counterexample, Published, Verdict
-from auditdp.report.markdown import cell, code, graphs
+from auditdp.report.markdown import graphs
+from auditdp.report.text import markdown, markdown_code
 from audits.ledger.entries import Outcome, entries, tally, without_statement
 from audits.ledger.pages import found_of, overview, page, to_json, two_inputs
 from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
@@ -175,15 +176,15 @@ def test_texts_are_shown_as_they_are(listed):
     for text in (overview(record, [one]), page(record, one)):
         assert "<b>" not in text
         assert "\x1b" not in text
-        assert "http:" not in text
+        assert "http:/" not in text
     rows = [line for line in overview(record, [one]).splitlines() if line.startswith("| [a]")]
     assert rows[0].replace("\\|", "").count("|") == 6
 
 
 def test_cells_and_code_stay_on_one_line():
-    assert cell(EVIL) == "&lt;b&gt;x&lt;/b&gt;\\|\\`y\\` \\\\x1b\\[31m\\[a\\](http&#58;//b) # \\*z\\*"
-    assert code("a`\nb|") == "`a' b|`"
-    assert cell("- a") == "\\- a"
+    assert markdown(EVIL) == "&lt;b&gt;x&lt;/b&gt;\\|\\`y\\` \\\\x1b\\[31m\\[a\\](http:&#8203;//b) #&#8203; \\*z\\*"
+    assert markdown_code("a`\nb|") == "`` a` b| ``"
+    assert markdown("- a") == "\\- a"
 
 
 def test_graphs_are_drawn_and_nothing_else():

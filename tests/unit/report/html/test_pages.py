@@ -113,7 +113,7 @@ def test_the_readers_matplotlib_settings_change_nothing(record, whole_page):
 
 def without_plots(monkeypatch, record, **options):
     """The files of a report, without what takes long to draw."""
-    monkeypatch.setattr(html, "evidence_views", lambda result: [])
+    monkeypatch.setattr(html, "evidence_views", lambda result, plots: [])
     return html.pages(record, index="index.html", folder="pages", **options)
 
 
@@ -439,3 +439,13 @@ def test_extreme_details_are_no_crash(record, audit, kind, details):
     evidence = Evidence(kind, Verdict.NOT_REFUTED, "Nothing.", details=details)
     for claim in (audit("warner").claim, audit("::gaussian").claim, None):
         Page(render(replace(record, results=[replace(audit("::dprr"), claim=claim, evidence=[evidence])]), "html"))
+
+
+def test_no_report_draws_more_plots_than_it_has_time_for(record, monkeypatch):
+    whole = render(record, "html").count('<img class="plot"')
+    assert whole > 3
+    assert "plots are drawn" not in render(record, "html")
+    monkeypatch.setattr(html, "MOST_PLOTS", 2)
+    few = render(record, "html")
+    assert 2 <= few.count('<img class="plot"') < whole
+    assert "Only the first 2 plots are drawn" in few

@@ -1,0 +1,143 @@
+"""The doors for files: what comes from somebody else is bounded before it is read; what is written stays where it was asked.
+
+A record, a log, a baseline, settings or a file of outputs may come from anybody. Nothing larger than ``MOST_BYTES`` is read;
+JSON nests at most 200 deep and has no lone surrogates; what cannot be read is a ``ConfigurationError`` or a ``ValueError``
+whatever it holds. A link in a folder leads no file that is written out of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from auditdp.errors import ConfigurationError
+
+MOST_BYTES = 1 << 30
+"""Of a record, a log or a file of outputs; a run of 5,000 audits takes some 60 MB."""
+MOST_SETTINGS = 1 << 24
+"""Bytes of a file that people write or review: settings and baselines."""
+
+
+def content_of(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        OSError: If it cannot be read.
+        ConfigurationError: If it is no file, or larger than ``most`` bytes.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ConfigurationError(f"{path} cannot be read: it is no file")
+    if status.st_size > most:
+        raise ConfigurationError(
+            f"{path} cannot be read: it has {status.st_size:,} bytes, and at most {most:,} are read"
+        )
+    return path.read_bytes()
+
+
+def json_of(content: str | bytes) -> Any:
+    """Return what JSON says.
+
+    Raises:
+        ValueError: If it is none, nests too deep, or has numbers of more than 4,300 digits or half a character.
+    """
+    from pydantic_core import from_json  # a command that reads no record starts without it
+
+    return from_json(content)
+
+
+def toml_of(content: bytes) -> dict[str, Any]:
+    """Return what TOML says.
+
+    Raises:
+        ValueError: If it is none, nests too deep, or has integers of more than 64 bits.
+    """
+    try:
+        found = tomllib.loads(content.decode())
+    except RecursionError as error:
+        raise ValueError("it nests too deep") from error
+    refuse_integers(found, 1 << 63)
+    return found
+
+
+def refuse_integers(value: Any, most: int) -> None:
+    """Raise where nested data hold an integer of at least so much, or so little: what prints or draws it fails.
+
+    Raises:
+        ValueError: With its size.
+    """
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, int) and abs(item) >= most:
+            raise ValueError(
+                f"an integer of {item.bit_length():,} bits, where fewer than {most.bit_length():,} are expected"
+            )
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
+
+
+def place_to_write(path: Path, *, below: Path | None = None) -> Path:
+    """Return where a file is written, links followed, if they do not lead away from where it was asked for.
+
+    Args:
+        path: What was asked for.
+        below: The folder that it was asked for in; its own unless given. What lies below the working folder stays there.
+
+    Raises:
+        ConfigurationError: If a link leads out of that folder.
+        OSError: If links lead in a circle.
+    """
+    asked, here = Path(os.path.abspath(path)), Path.cwd()
+    try:
+        found = asked.resolve()
+    except RuntimeError as error:  # before Python 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
+    for root in (below or asked.parent, here):
+        if asked.is_relative_to(os.path.abspath(root)) and not found.is_relative_to(root.resolve()):
+            raise ConfigurationError(
+                f"{path} leads to {found} by a link, out of {root}, which is not followed; give that path if it is meant"
+            )
+    return found
+
+
+def open_new(path: Path, flags: int = 0) -> int:
+    """Open a new file for writing, in place of whatever has its name; no link is followed.
+
+    Raises:
+        OSError: If it cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | flags, 0o666)
+
+
+def write(path: Path, text: str, *, below: Path | None = None) -> None:
+    """Write a file whole or not at all; where a link leads to it, the link stays.
+
+    Args:
+        path: Where.
+        text: What.
+        below: See ``place_to_write``.
+
+    Raises:
+        ConfigurationError: If it cannot be written, or a link leads elsewhere.
+    """
+    temporary = None
+    try:
+        path = place_to_write(path, below=below)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.part")
+        with open(open_new(temporary), "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    except (OSError, ValueError) as error:  # half a character
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(f"cannot write {path}: {reason}; give another path") from error
