@@ -57,9 +57,9 @@ def confirm(
             "auditdp replay)"
         )
     was = options_of(record, chosen, data)
-    budget_now, data_now = "".join(budget or ()) or was.budget, data or was.data
+    budget_now = "".join(budget or ()) or was.budget
     with interruptible(), Workers(overrides=was.overrides) as processes:
-        options = replace(was, root_seed=root_seed, alpha=alpha, budget=budget_now, data=data_now)
+        options = replace(was, root_seed=root_seed, alpha=alpha, budget=budget_now)
         task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
     tell(f"root seed {root_seed}")

@@ -60,9 +60,9 @@ def replay(
     chosen = one_of(finding, record.results)
     if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
         raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
-    options = options_of(record, chosen)
+    options = options_of(record, chosen, data)
     with interruptible(), Workers(overrides=options.overrides) as processes:
-        task = task_of(chosen, replace(options, data=data or options.data), processes)
+        task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
         print_line(result)
         # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.
