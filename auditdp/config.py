@@ -27,7 +27,7 @@ FAILURES = ("none", "error", "inconclusive", "skipped")
 DEFAULT = "default"
 
 
-class Kind(NamedTuple):
+class SettingKind(NamedTuple):
     """What a setting has to be.
 
     Attributes:
@@ -60,22 +60,22 @@ def _split(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")]
 
 
-TEXT = Kind("a text", lambda value: isinstance(value, str), str)
-COUNT = Kind("a number >= 1, or 'auto'", lambda v: v == "auto" or (_is_whole(v) and int(v) >= 1), str)
-KINDS: dict[str, Kind] = {
-    "paths": Kind("a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)),
-    "alpha": Kind("a number strictly between 0 and 1", lambda v: _is_number(v) and 0 < v < 1, float),
-    "budget": Kind(EXPECTED, _is_budget, str),
-    "timeout": Kind("seconds >= 0, 0 for no limit", lambda v: _is_number(v) and 0 <= v < math.inf, float),
-    "seed": Kind("an integer >= 0", lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0, int),
+TEXT = SettingKind("a text", lambda value: isinstance(value, str), str)
+COUNT = SettingKind("a number >= 1, or 'auto'", lambda v: v == "auto" or (_is_whole(v) and int(v) >= 1), str)
+KINDS: dict[str, SettingKind] = {
+    "paths": SettingKind("a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)),
+    "alpha": SettingKind("a number strictly between 0 and 1", lambda v: _is_number(v) and 0 < v < 1, float),
+    "budget": SettingKind(EXPECTED, _is_budget, str),
+    "timeout": SettingKind("seconds >= 0, 0 for no limit", lambda v: _is_number(v) and 0 <= v < math.inf, float),
+    "seed": SettingKind("an integer >= 0", lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0, int),
     "data": TEXT,
     "workers": COUNT,
     "max_memory": TEXT,
-    "fail_on": Kind(
+    "fail_on": SettingKind(
         f"a list of {', '.join(FAILURES)}", lambda v: _is_texts(v) and all(item in FAILURES for item in v), _split
     ),
-    "baseline": Kind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
-    "stream": Kind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
+    "baseline": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
+    "stream": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
 }
 """The settings by name."""
 IN_FOLDERS = {"paths", "data", "baseline", "stream"}

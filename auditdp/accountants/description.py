@@ -18,7 +18,7 @@ from flint import arb
 from auditdp.mechanism.laws.balls import ball
 
 
-class Curve(Protocol):
+class UpperCurve(Protocol):
     """A privacy curve from above."""
 
     def delta_at(self, epsilon: float) -> float:
@@ -26,11 +26,11 @@ class Curve(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class CompositionPart:
     """Parts of which a mechanism is an adaptive composition: how many there are, and a curve that holds for each."""
 
     count: int
-    curve: Curve
+    curve: UpperCurve
 
 
 class Description:
@@ -84,7 +84,7 @@ class Description:
         return arb(0), arb.pos_inf() if self.zcdp is None else ball(self.zcdp)
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> CompositionPart | None:
         """The parts of which all that is described is an adaptive composition; None where it is no composition."""
         return None
 

@@ -19,7 +19,7 @@ from auditdp.accountants.base import (
     check_positive,
     greatest,
 )
-from auditdp.accountants.description import Description, Part
+from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, ball
 from auditdp.mechanism.laws.gaussian import gaussian_delta
@@ -73,9 +73,9 @@ class GaussianNoise(Description):
             return ball(self.zcdp), ball(self.zcdp)
 
     @property
-    def part(self) -> Part:
+    def part(self) -> CompositionPart:
         """One release."""
-        return Part(self.count, GaussianCurve(self.sigma, self.sensitivity))
+        return CompositionPart(self.count, GaussianCurve(self.sigma, self.sensitivity))
 
 
 @dataclass(frozen=True)

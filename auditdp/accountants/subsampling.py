@@ -67,6 +67,11 @@ class Subsampled(Description, Inverted):
         check_rate(kind, self.rate)
 
     @property
+    def describes(self) -> Subsampled:
+        """Itself: how the sample is drawn is part of the class."""
+        return self
+
+    @property
     def text(self) -> str:
         """The class in a few words."""
         return (

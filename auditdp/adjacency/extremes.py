@@ -19,13 +19,13 @@ from auditdp.adjacency.hypothesis_internals import (
     Characters,
     Choice,
     Filtered,
+    FixedKeys,
     Floats,
     Integers,
-    Listed,
+    ListedValues,
     Lists,
     Mapped,
-    Part,
-    Records,
+    StrategyPart,
     Texts,
     Tuples,
     part_of,
@@ -94,11 +94,11 @@ def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
     return _distinct(found)
 
 
-def _telling(part: Part) -> Iterator[Any]:
+def _telling(part: StrategyPart) -> Iterator[Any]:
     match part:
         case Tuples(parts=parts):
             yield from _crossed([values(each) for each in parts], tuple)
-        case Records(fields=fields):
+        case FixedKeys(fields=fields):
             yield from _crossed(
                 [values(each) for each in fields.values()], lambda row: dict(zip(fields, row, strict=True))
             )
@@ -177,7 +177,7 @@ def _distinct(found: Iterable[Any]) -> list[Any]:
     return list({identity_key(value): value for value in found}.values())
 
 
-def values_of(part: Part) -> list[Any]:
+def values_of(part: StrategyPart) -> list[Any]:
     """Return the values of one leaf at which code breaks, its two ends first; empty where nobody can say."""
     match part:
         case Integers(low=low, high=high):
@@ -187,7 +187,7 @@ def values_of(part: Part) -> list[Any]:
             return [*normal[:2], *[math.nan] * allow_nan, *normal[2:]]
         case Booleans():
             return [False, True]
-        case Listed(elements=elements):
+        case ListedValues(elements=elements):
             return _distinct([elements[0], elements[-1], *at_limits(elements), *elements[:MOST_ELEMENTS]])
         case Characters(allowed=allowed):
             return [odd for odd in ODD if ord(odd) in allowed]
@@ -209,7 +209,7 @@ def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     match part_of(strategy):
         case Tuples(parts=parts):
             return st.tuples(*map(with_extremes, parts))
-        case Records(fields=fields):
+        case FixedKeys(fields=fields):
             return st.fixed_dictionaries({name: with_extremes(part) for name, part in fields.items()})
         case Choice(parts=parts):
             return st.one_of(list(map(with_extremes, parts)))
@@ -257,7 +257,7 @@ class Domain:
             case Integers() | Floats():
                 low, high = (f(values_of(part)[:2]) for f in (min, max))
                 return cls(low, high, isinstance(part, Integers))
-            case Listed(elements=elements):
+            case ListedValues(elements=elements):
                 return cls.listing(elements)
         return None
 

@@ -39,7 +39,7 @@ Strategy = st.SearchStrategy[Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class StrategyPart:
     """A strategy of known structure.
 
     Attributes:
@@ -50,7 +50,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Integers(Part):
+class Integers(StrategyPart):
     """Integers between two ends; None where there is no end."""
 
     low: int | None
@@ -58,7 +58,7 @@ class Integers(Part):
 
 
 @dataclass(frozen=True)
-class Floats(Part):
+class Floats(StrategyPart):
     """Floating-point numbers between two ends, none nearer to 0 than ``smallest`` but 0 itself."""
 
     low: float
@@ -68,26 +68,26 @@ class Floats(Part):
 
 
 @dataclass(frozen=True)
-class Booleans(Part):
+class Booleans(StrategyPart):
     """Two values."""
 
 
 @dataclass(frozen=True)
-class Listed(Part):
+class ListedValues(StrategyPart):
     """Values that are listed."""
 
     elements: Sequence[Any]
 
 
 @dataclass(frozen=True)
-class Characters(Part):
+class Characters(StrategyPart):
     """One character; ``allowed`` holds the numbers of those that it may be."""
 
     allowed: Container[int]
 
 
 @dataclass(frozen=True)
-class Texts(Part):
+class Texts(StrategyPart):
     """Text of given characters, ``least`` to ``most`` of them."""
 
     characters: Strategy
@@ -96,7 +96,7 @@ class Texts(Part):
 
 
 @dataclass(frozen=True)
-class Lists(Part):
+class Lists(StrategyPart):
     """A list of given elements, ``least`` to ``most`` of them; no two that share what one of ``keys`` returns."""
 
     element: Strategy
@@ -106,28 +106,28 @@ class Lists(Part):
 
 
 @dataclass(frozen=True)
-class Tuples(Part):
+class Tuples(StrategyPart):
     """A tuple of parts."""
 
     parts: Sequence[Strategy]
 
 
 @dataclass(frozen=True)
-class Records(Part):
+class FixedKeys(StrategyPart):
     """A dictionary of given keys."""
 
     fields: Mapping[Any, Strategy]
 
 
 @dataclass(frozen=True)
-class Choice(Part):
+class Choice(StrategyPart):
     """One of several strategies."""
 
     parts: Sequence[Strategy]
 
 
 @dataclass(frozen=True)
-class Built(Part):
+class Built(StrategyPart):
     """What a function makes of parts."""
 
     target: Callable[..., Any]
@@ -136,7 +136,7 @@ class Built(Part):
 
 
 @dataclass(frozen=True)
-class Mapped(Part):
+class Mapped(StrategyPart):
     """What a function makes of another strategy's values."""
 
     inner: Strategy
@@ -144,15 +144,15 @@ class Mapped(Part):
 
 
 @dataclass(frozen=True)
-class Filtered(Part):
+class Filtered(StrategyPart):
     """Another strategy's values that fulfil conditions."""
 
     inner: Strategy
     conditions: Sequence[Callable[[Any], bool]]
 
 
-def part_of(strategy: Strategy) -> Part:
-    """Return what a strategy is made of; a ``Part`` of no family where that is not known.
+def part_of(strategy: Strategy) -> StrategyPart:
+    """Return what a strategy is made of; a ``StrategyPart`` of no family where that is not known.
 
     Raises:
         AuditError: If this version of Hypothesis keeps it in another place.
@@ -167,7 +167,7 @@ def part_of(strategy: Strategy) -> Part:
         ) from error
 
 
-def _read(inner: Any) -> Part:
+def _read(inner: Any) -> StrategyPart:
     match type(inner).__name__:
         case "IntegersStrategy":
             return Integers(inner, inner.start, inner.end)
@@ -176,7 +176,7 @@ def _read(inner: Any) -> Part:
         case "BooleansStrategy":
             return Booleans(inner)
         case "SampledFromStrategy" | "JustStrategy":
-            return Listed(inner, list(inner.elements))
+            return ListedValues(inner, list(inner.elements))
         case "OneCharStringStrategy":
             return Characters(inner, inner.intervals)
         case "TextStrategy":
@@ -191,7 +191,7 @@ def _read(inner: Any) -> Part:
         case "TupleStrategy":
             return Tuples(inner, inner.element_strategies)
         case "FixedDictStrategy" if not inner.optional:
-            return Records(inner, inner.mapping)
+            return FixedKeys(inner, inner.mapping)
         case "OneOfStrategy":
             return Choice(inner, inner.original_strategies)
         case "BuildsStrategy":
@@ -200,7 +200,7 @@ def _read(inner: Any) -> Part:
             return Mapped(inner, inner.mapped_strategy, inner.pack)
         case "FilteredStrategy":
             return Filtered(inner, inner.filtered_strategy, inner.flat_conditions)
-    return Part(inner)
+    return StrategyPart(inner)
 
 
 def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:

@@ -15,7 +15,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.betting.forecasting.batch import Batch
 from auditdp.betting.forecasting.forecasters import player
 from auditdp.betting.policies import Following, PairStatistics, Policy
-from auditdp.betting.tables import Table
+from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
@@ -101,7 +101,7 @@ class Game:
         wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)
         self._begin(streams, tables, wealth)
 
-    def _begin(self, streams: Streams, tables: list[Table], wealth: Wealth) -> None:
+    def _begin(self, streams: Streams, tables: list[PairTable], wealth: Wealth) -> None:
         self.streams, self.tables, self.wealth = streams, tables, wealth
         players = tables[0].players
         self.names = [name for p in players for name in p.names]
@@ -134,13 +134,13 @@ class Game:
         table.promise = promise
         self.tables.append(table)
 
-    def seat(self, pair: Pair) -> Table:
+    def seat(self, pair: Pair) -> PairTable:
         """Return a pair with players of this game, which have seen nothing of it yet."""
         players = [player(f, self.calls.offering, pair) for f in self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for each in players:
             each.open(self.calls.like, self.configuration.pairs, self.calls.labels)
-        return Table(pair, players)
+        return PairTable(pair, players)
 
     def play(
         self,
@@ -182,14 +182,14 @@ class Game:
         if (bound := self.wealth.lower_bound(self.alpha)) > self.bounds[-1][1]:
             self.bounds.append((self.wealth.calls, bound))
 
-    def _size(self, table: Table, most: int) -> int:
+    def _size(self, table: PairTable, most: int) -> int:
         """Return how many calls the next batch of a pair has."""
         average = self.wealth.calls / len(self.tables)
         # A confirmation starts small on a pair that is well known.
         calls = min(max(table.calls, CATCHING_UP * average), self.wealth.calls)
         return min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most, self._nearly_there())
 
-    def _leaders(self, table: Table) -> NDArray[np.intp]:
+    def _leaders(self, table: PairTable) -> NDArray[np.intp]:
         """Return who is to lead on a pair at every anchor, the first one first: who has lately earned most."""
         standing = table.score() + self._prior
         if self.claim.delta == 0:
@@ -210,7 +210,7 @@ class Game:
         ones = self.calls(pair.data, heads, rng)
         return Batch(ones, self.calls(pair.neighbour, size - heads, rng), rng)
 
-    def _rank(self, table: Table) -> None:
+    def _rank(self, table: PairTable) -> None:
         """Tell the players who of them earns, against the claim and against the levels that the bound may reach next."""
         table.next_ranking = 2 * table.calls
         first = max(self.wealth.anchor(self.wealth.open_level(self.alpha)) - 1, 0)
@@ -224,11 +224,11 @@ class Game:
         return self.wealth.anchor(self.wealth.position)
 
     @property
-    def best(self) -> Table:
+    def best(self) -> PairTable:
         """The pair that has earned most against the claim."""
         return max(self.tables, key=self.earned)
 
-    def earned(self, table: Table) -> float:
+    def earned(self, table: PairTable) -> float:
         """Log wealth that the best forecaster of a pair won there lately against the claim."""
         return table.earned(self._claim_anchor)
 

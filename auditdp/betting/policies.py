@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from auditdp.betting.tables import Table
+from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.dominating import Floats
 
@@ -43,7 +43,7 @@ class PairStatistics:
         remaining: Calls that are left to be made.
     """
 
-    tables: Sequence[Table]
+    tables: Sequence[PairTable]
     wealth: Wealth
     alpha: float
     batch: int

@@ -18,7 +18,7 @@ FIRST_RANKING = 20_000
 
 
 @dataclass
-class Table:
+class PairTable:
     """One pair with its players, the calls that are kept, and what each forecaster won there.
 
     Attributes:

@@ -35,7 +35,7 @@ ONE_SIDED = (ast.Sub, ast.Div)
 
 
 @dataclass(frozen=True)
-class Change:
+class SourceChange:
     """One change of one function.
 
     Attributes:
@@ -66,7 +66,7 @@ def _called(operator: str, function: str, before: str, after: str) -> str:
     return f"{operator} in {function}: {before} → {after or 'nothing'}"
 
 
-def changes(mechanism: Any, codes: Sequence[CodeType]) -> tuple[list[Change], list[str]]:
+def changes(mechanism: Any, codes: Sequence[CodeType]) -> tuple[list[SourceChange], list[str]]:
     """Return all changes of the mechanism's functions with these codes, and the names of those that are left alone.
 
     Left alone are functions without source, and those behind ``functools.cache``, whose values would outlive the change.
@@ -76,7 +76,7 @@ def changes(mechanism: Any, codes: Sequence[CodeType]) -> tuple[list[Change], li
     for function in definitions(mechanism):
         if isinstance(function, FunctionType) and function.__code__ in holders:
             holders[function.__code__].append(function)
-    found: list[Change] = []
+    found: list[SourceChange] = []
     unread: list[str] = []
     for code, functions in holders.items():
         if not functions and any(code in outer.co_consts for outer in codes):
@@ -98,7 +98,7 @@ def _parsed(code: CodeType) -> ast.FunctionDef | None:
     return tree if isinstance(tree, ast.FunctionDef) and tree.name == code.co_name else None
 
 
-def _changes_of(code: CodeType, functions: Sequence[FunctionType], tree: ast.FunctionDef) -> Iterator[Change]:
+def _changes_of(code: CodeType, functions: Sequence[FunctionType], tree: ast.FunctionDef) -> Iterator[SourceChange]:
     nameless = _Nameless(tree)
     for number, node in enumerate(_nodes(tree)):
         for variant, (operator, new) in enumerate(variants(node)):
@@ -110,7 +110,7 @@ def _changes_of(code: CodeType, functions: Sequence[FunctionType], tree: ast.Fun
                 function = code.co_qualname.rpartition("<locals>.")[2]
                 before, after = _text(node), _text(new)
                 identity = _called(operator, function, nameless.text(node), nameless.text(new))
-                yield Change(operator, function, before, after, functions, broken, identity)
+                yield SourceChange(operator, function, before, after, functions, broken, identity)
 
 
 def _text(node: ast.AST | None) -> str:
@@ -262,7 +262,7 @@ class Rewritten:
         change: The change.
     """
 
-    def __init__(self, mechanism: Any, change: Change) -> None:
+    def __init__(self, mechanism: Any, change: SourceChange) -> None:
         self.mechanism = mechanism
         self.change = change
 

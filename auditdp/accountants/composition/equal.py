@@ -27,7 +27,7 @@ from auditdp.accountants.base import (
     greatest,
     settle,
 )
-from auditdp.accountants.description import Description, Part
+from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, double_above
 
@@ -74,9 +74,9 @@ class Composition(Description):
         return responses([(self.epsilon, self.count)], order) if not self.delta else (arb.pos_inf(), arb.pos_inf())
 
     @property
-    def part(self) -> Part:
+    def part(self) -> CompositionPart:
         """One of the parts."""
-        return Part(self.count, OptimalComposition(self.epsilon, self.delta, 1))
+        return CompositionPart(self.count, OptimalComposition(self.epsilon, self.delta, 1))
 
     def includes(self, other: Description) -> bool:
         """Return whether the other class is a composition of no more parts, each of which is (ε, δ)-DP."""

@@ -27,7 +27,7 @@ from auditdp.accountants.base import (
     check_positive,
 )
 from auditdp.accountants.composition.equal import Composition, OptimalComposition, responses
-from auditdp.accountants.description import Description, Part
+from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import PRECISION_BITS, above, double_above
 
@@ -113,9 +113,9 @@ class HeterogeneousComposition(Description, Inverted):
         return responses(self._groups, order) if not any(self.deltas) else (arb.pos_inf(), arb.pos_inf())
 
     @property
-    def part(self) -> Part:
+    def part(self) -> CompositionPart:
         """A curve that holds for each of the parts."""
-        return Part(len(self.epsilons), OptimalComposition(max(self.epsilons), max(self.deltas), 1))
+        return CompositionPart(len(self.epsilons), OptimalComposition(max(self.epsilons), max(self.deltas), 1))
 
     def includes(self, other: Description) -> bool:
         """Return whether the other class is a composition of no more parts, each as private as the most private here."""

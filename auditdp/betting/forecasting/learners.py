@@ -5,7 +5,7 @@ cut into cells with the counts of the other half and of all calls after it; whil
 view that the other half gave, and the view is then learned from both. Cheap learners start early, a heavy one late and only
 if the claim still stands.
 
-To add a learner, write a class with the attributes and the method of ``Learner`` and add it to ``learned_views``.
+To add a learner, derive a class from ``Learner`` and add it to ``learned_views``.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Learner(Protocol):
 
     name: str
     start: int
-    heavy: bool
-    blind: bool
-    most: int
+    heavy: bool = False
+    blind: bool = False
+    most: int = 1 << 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Learn from rows of shape (n, d) and their coins; return the view."""
@@ -109,13 +109,10 @@ def learned_views(width: int) -> list[LearnedView]:
     return [LearnedView(learner) for learner in learners]
 
 
-class Screen:
+class Screen(Learner):
     """Looks at one coordinate of a long output: the one whose means differ most, counting from ``rank`` 0."""
 
     start = 16
-    heavy = False
-    blind = False
-    most = 1 << 16
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
@@ -128,7 +125,7 @@ class Screen:
         return lambda rows: signed(_finite(rows[:, chosen]))
 
 
-class Above:
+class Above(Learner):
     """How many coordinates, or differences of neighbouring ones, are above their medians: for noise on all of them.
 
     Args:
@@ -136,9 +133,7 @@ class Above:
     """
 
     start = 8
-    heavy = False
     blind = True
-    most = 1 << 16
 
     def __init__(self, what: str) -> None:
         self.name = f"{what} above their medians"
@@ -153,7 +148,7 @@ class Above:
         return np.diff(_finite(rows), axis=1) if self._differences else _finite(rows)
 
 
-class Votes:
+class Votes(Learner):
     """Coordinates, or differences of neighbouring ones, vote for a coin by the side of their middle that they are on.
 
     All votes count the same, and only those have one that tell the coins apart by three standard errors, or the one that
@@ -162,9 +157,6 @@ class Votes:
 
     name = "votes"
     start = 16
-    heavy = False
-    blind = False
-    most = 1 << 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Choose the columns: coordinates or differences, whichever tell more together."""
@@ -184,14 +176,11 @@ class Votes:
         return lambda rows: (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
 
 
-class Linear:
+class Linear(Learner):
     """A linear score of coordinates and their differences: logistic regression, shrunk."""
 
     name = "linear"
     start = 64
-    heavy = False
-    blind = False
-    most = 1 << 16
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
         """Fit a ridge logistic regression on standardised coordinates."""
@@ -215,7 +204,7 @@ class Linear:
         return lambda rows: np.multiply(design(rows) - centre, weights, order="C").sum(axis=1)
 
 
-class Additive:
+class Additive(Learner):
     """A sum of step functions, one of each coordinate and of each difference of neighbouring ones.
 
     Laplace noise tells its two centres apart by a step, not by a slope: the log-likelihood ratio is constant outside the
@@ -224,8 +213,6 @@ class Additive:
 
     name = "additive"
     start = 1024
-    heavy = False
-    blind = False
     most = 1 << 19
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
@@ -259,13 +246,12 @@ class Additive:
         return score
 
 
-class Trees:
+class Trees(Learner):
     """Boosted trees, for what no sum over coordinates shows; slow, so late."""
 
     name = "trees"
     start = 8192
     heavy = True
-    blind = False
     most = 1 << 15
 
     def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:

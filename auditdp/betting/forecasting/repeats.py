@@ -50,7 +50,7 @@ class Repeating:
 
 
 @dataclass(eq=False)
-class _Seen:
+class _SeenOutputs:
     """The different values of one number of an output, with the coins under which each was seen.
 
     Attributes:
@@ -89,7 +89,7 @@ class Repeats:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self._seen: list[_Seen] = []
+        self._seen: list[_SeenOutputs] = []
         self._batch: list[tuple[Sequence[int], Sequence[int], Floats]] = []
 
     @property
@@ -103,7 +103,7 @@ class Repeats:
         width = as_rows(like).shape[1]
         numbers = list(labels_of(width, labels)[:MOST_COLUMNS]) if width > 1 else []
         self.names = [f"{name}, seen before" for name in [*numbers, "output"]]
-        self._seen = [_Seen() for _ in self.names]
+        self._seen = [_SeenOutputs() for _ in self.names]
 
     def forecast(self, batch: Batch) -> list[Forecasts]:
         """Forecast from the coins of the same values in earlier batches."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.wealth.forecasts import Forecasts, Line
+from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.results import BatchResult
 from auditdp.claims.dominating import Floats
@@ -60,7 +60,7 @@ class Caps:
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> BatchResult:
         """See ``Bets``."""
-        line = Line(forecasts)
+        line = ForecastLine(forecasts)
         values, claim = self._grid.values, self._grid.claim
         gained, right, wrong = _factors(
             line.who, line.count, line.log_odds, line.ones, line.zeros, values[self._grid.anchors]

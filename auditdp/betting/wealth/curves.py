@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.wealth.forecasts import Forecasts, Line
+from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import Grid
-from auditdp.betting.wealth.plans import HARD, Plan, Planner
+from auditdp.betting.wealth.plans import HARD, BettingPlan, Planner
 from auditdp.betting.wealth.results import BatchResult
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats
@@ -51,7 +51,7 @@ class Curves:
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._planner, self._grid = Planner(claim, grid), grid
-        self.plans: dict[int, Plan] = {}
+        self.plans: dict[int, BettingPlan] = {}
         self._calls: dict[int, int] = {}
         self._cap = claim.tangents()[0][0]
         self._bins = _bins(self._planner.at(grid.position).pair)
@@ -61,7 +61,7 @@ class Curves:
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> BatchResult:
         """See ``Bets``."""
-        line = Line(forecasts)
+        line = ForecastLine(forecasts)
         before = self._calls.get(pair, 0)
         plan = self.plans.get(pair)
         if plan is None or before >= plan.until:

@@ -86,7 +86,7 @@ class Forecasts:
         return Law(self.expected[0][forecaster], self.expected[1])
 
 
-class Line:
+class ForecastLine:
     """The forecasts of one batch in a line, forecaster by forecaster.
 
     Attributes:

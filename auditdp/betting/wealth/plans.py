@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.betting.wealth.forecasts import Law, Line
+from auditdp.betting.wealth.forecasts import ForecastLine, Law
 from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.nearest import excess, nearest_regions
 from auditdp.betting.wealth.regions import Region
@@ -65,7 +65,7 @@ class Post:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BettingPlan:
     """What is bet on one pair until it is renewed.
 
     Attributes:
@@ -82,7 +82,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class LevelPlan:
     """What is known of the claim at one level: its dominating pair, and the lines that the nearest law is found with."""
 
     pair: DominatingPair
@@ -99,18 +99,18 @@ class Planner:
 
     def __init__(self, claim: Claim, grid: Grid) -> None:
         self._claim, self._grid = claim, grid
-        self._known: dict[int, Level] = {}
+        self._known: dict[int, LevelPlan] = {}
         self._fixed: dict[int, list[tuple[Region, float]]] = {}
 
-    def at(self, level: int) -> Level:
+    def at(self, level: int) -> LevelPlan:
         """Return what is known of the claim at a level."""
         if level not in self._known:
             statements = self._claim.at(float(self._grid.values[level])).statements()
             few = statements[:: -(-len(statements) // LINES)]
-            self._known[level] = Level(DominatingPair.of(statements), lines(few))
+            self._known[level] = LevelPlan(DominatingPair.of(statements), lines(few))
         return self._known[level]
 
-    def plan(self, line: Line, leaders: NDArray[np.intp] | None, calls: int, crossed: int) -> Plan:
+    def plan(self, line: ForecastLine, leaders: NDArray[np.intp] | None, calls: int, crossed: int) -> BettingPlan:
         """Return what is bet on a pair from now on.
 
         Args:
@@ -137,7 +137,7 @@ class Planner:
         ways = [
             [self._learned(self._level(place), regions, wanted), *self._ready(self._level(place))] for place in places
         ]
-        return Plan(max(RENEWED * calls, 1), posts, places, ways)
+        return BettingPlan(max(RENEWED * calls, 1), posts, places, ways)
 
     def top(self, cells: Cells) -> int:
         """Return the highest level that a law exceeds, -1 if it exceeds none."""
@@ -253,7 +253,7 @@ class Planner:
 class _Expected:
     """The laws that forecasters expect, and the highest levels that these exceed, computed where they are asked for."""
 
-    def __init__(self, line: Line, planner: Planner) -> None:
+    def __init__(self, line: ForecastLine, planner: Planner) -> None:
         self._line, self._planner = line, planner
         self._cells: dict[int, Cells] = {}
         self._tops: dict[int, int] = {}

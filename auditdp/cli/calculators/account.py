@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.calculators.account_asking import Free, Model, family
+from auditdp.cli.calculators.account_asking import FreeParameter, Model, family
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def compose(
         return [kind(epsilon, part_delta, times) for kind in kinds]
 
     parameters = {"part-delta": part_delta, "count": times}
-    return Model(parameters, accountants, Free("part-epsilon", part_epsilon, False), lambda e: accountants(e)[:1])
+    return Model(
+        parameters, accountants, FreeParameter("part-epsilon", part_epsilon, False), lambda e: accountants(e)[:1]
+    )
 
 
 @family("top-k")
@@ -100,7 +102,7 @@ def top_k(
         analyses.TopKOptimalComposition,
         analyses.TopKPure,
     )
-    return Model(parameters, lambda eta: [kind(count, eta) for kind in kinds], Free("eta", eta, False))
+    return Model(parameters, lambda eta: [kind(count, eta) for kind in kinds], FreeParameter("eta", eta, False))
 
 
 @family("gaussian")
@@ -127,7 +129,7 @@ def gaussian(
         return [curve, ZCDP(count * ratio * ratio / 2 * (1 + 1e-15)), *classic]
 
     parameters = {"sensitivity": sensitivity, "count": count}
-    return Model(parameters, accountants, Free("sigma", sigma, True), lambda sigma: accountants(sigma)[:1])
+    return Model(parameters, accountants, FreeParameter("sigma", sigma, True), lambda sigma: accountants(sigma)[:1])
 
 
 @family("zcdp")
@@ -146,7 +148,7 @@ def zcdp(
         check_positive("zcdp", rho=rho)
         return [ZCDP(double_above(lambda read: count * read(rho)))]
 
-    return Model({"count": count}, accountants, Free("rho", rho, False))
+    return Model({"count": count}, accountants, FreeParameter("rho", rho, False))
 
 
 @family("subsample")
@@ -162,7 +164,7 @@ def subsample(
     from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 
     parameters: dict[str, object] = {"scheme": scheme.value, "mechanism-delta": mechanism_delta}
-    free = Free("mechanism-epsilon", mechanism_epsilon, False)
+    free = FreeParameter("mechanism-epsilon", mechanism_epsilon, False)
     if scheme is Scheme.with_replacement:
         if sampling_rate is not None:
             raise ConfigurationError("--sampling-rate: how often a record is drawn takes --records and --batch instead")
@@ -191,7 +193,7 @@ def dp_sgd(
     """
     if (steps is None) == (epochs is None):
         raise ConfigurationError("say how long the training is: --steps or --epochs, and only one of them")
-    free = Free("noise-multiplier", noise_multiplier, True)
+    free = FreeParameter("noise-multiplier", noise_multiplier, True)
     rate = _rate(sampling_rate, records, batch)
     per_epoch = math.ceil(1 / rate)
     if sampling is Sampling.shuffled:
@@ -252,7 +254,7 @@ def node_level(
     return Model(
         parameters,
         lambda noise: node_level_accountants(noise, nodes, gradients, batch, steps),
-        Free("noise-multiplier", noise_multiplier, True),
+        FreeParameter("noise-multiplier", noise_multiplier, True),
     )
 
 

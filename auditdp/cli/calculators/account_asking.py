@@ -26,7 +26,7 @@ account = typer.Typer(no_args_is_help=True, help="Compute ε, δ or the noise of
 app.add_typer(account, name="account")
 
 
-class Format(StrEnum):
+class AccountFormat(StrEnum):
     """How the answer is printed."""
 
     text = "text"
@@ -34,7 +34,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Free:
+class FreeParameter:
     """The parameter that may be left out and solved for.
 
     Attributes:
@@ -61,12 +61,12 @@ class Model:
 
     parameters: Mapping[str, object]
     accountants: Callable[[float], Sequence[Accountant]]
-    free: Free | None = None
+    free: FreeParameter | None = None
     solvers: Callable[[float], Sequence[Accountant]] | None = None
 
 
 @dataclass(frozen=True)
-class Question:
+class AccountQuestion:
     """What is asked of a model; the fields are the options of the same names."""
 
     delta: Annotated[float | None, typer.Option(help="Print every accountant's ε at this δ.")] = None
@@ -76,7 +76,7 @@ class Question:
         float | None, typer.Option(help="Solve for the parameter that was left out, so that this ε holds at --delta.")
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Draw every δ(ε) to a file: .svg, .png or .html.")] = None
-    output: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.text
+    output: Annotated[AccountFormat, typer.Option("--format", help="How to print the answer.")] = AccountFormat.text
 
     def __post_init__(self) -> None:
         if (self.delta is None) == (self.epsilon is None):
@@ -98,15 +98,15 @@ class Question:
 
 
 def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
-    """Make a command of a function that builds a model from its own options: the options of ``Question`` are added."""
-    asked = inspect.signature(Question, eval_str=True).parameters.values()
+    """Make a command of a function that builds a model from its own options; those of ``AccountQuestion`` are added."""
+    asked = inspect.signature(AccountQuestion, eval_str=True).parameters.values()
 
     def register(build: Callable[..., Model]) -> Callable[..., Model]:
         own = inspect.signature(build, eval_str=True).parameters.values()
 
         @functools.wraps(build)
         def command(**options: Any) -> None:
-            question = Question(**{each.name: options.pop(each.name) for each in asked})
+            question = AccountQuestion(**{each.name: options.pop(each.name) for each in asked})
             answer(name, build(**options), question)
 
         command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -118,7 +118,7 @@ def family(name: str) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
     return register
 
 
-def answer(name: str, model: Model, question: Question) -> None:
+def answer(name: str, model: Model, question: AccountQuestion) -> None:
     """Solve where a parameter is missing, ask every accountant, print, draw, and exit."""
     from auditdp.cli.calculators import account_answer as answers
 
@@ -132,7 +132,7 @@ def answer(name: str, model: Model, question: Question) -> None:
     else:
         assert question.epsilon is not None  # as Question makes sure
         found = answers.at_epsilon(accountants, question.epsilon)
-    written = answers.as_json if question.output is Format.json else answers.as_text
+    written = answers.as_json if question.output is AccountFormat.json else answers.as_text
     typer.echo(written(name, parameters, found, solved))
     if question.plot is not None:
         from auditdp.cli.calculators.account_plot import draw
@@ -141,7 +141,7 @@ def answer(name: str, model: Model, question: Question) -> None:
     raise typer.Exit(FOUND if found.violated else OK if found.answered else CRASHED)
 
 
-def _value(model: Model, question: Question) -> tuple[float, Solved | None]:
+def _value(model: Model, question: AccountQuestion) -> tuple[float, Solved | None]:
     """The value of the free parameter: what was given, or what the target needs."""
     free, target = model.free, question.target_epsilon
     if target is None or question.delta is None:

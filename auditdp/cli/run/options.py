@@ -29,7 +29,7 @@ Output = Annotated[
 ]
 
 
-class Place(StrEnum):
+class RunPlace(StrEnum):
     """Where audits run."""
 
     processes = "processes"
@@ -107,8 +107,8 @@ class RunOptions:
         ),
     ] = ""
     executor: Annotated[
-        Place, typer.Option(help="Where audits run: processes of this machine, or the workers of a dask cluster.")
-    ] = Place.processes
+        RunPlace, typer.Option(help="Where audits run: processes of this machine, or the workers of a dask cluster.")
+    ] = RunPlace.processes
     scheduler: Annotated[
         str,
         typer.Option(metavar="ADDRESS", help="The dask scheduler, such as tcp://node7:8786, or its scheduler file."),

@@ -22,7 +22,7 @@ from auditdp.adjacency.search import key, maximise
 from auditdp.betting.game import checked_pairs
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
-from auditdp.evidence.exact.covers import Additive, Coverage, Enclosed, Enumerated, Searched, count
+from auditdp.evidence.exact.covers import AdditiveCoverage, Coverage, Enclosed, Enumerated, Searched, count
 from auditdp.evidence.exact.losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses
 from auditdp.evidence.exact.noise import DeclaredNoise, declared_noise
 from auditdp.evidence.exact.stated import Stated, asked_by, size
@@ -101,7 +101,7 @@ def by_pairs(
         return Compared(pairs, losses, searched, searchable=True, looked_at=looked_at)
     if not departures and not new:
         departures = ["the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"]
-    additive = Additive(adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), ""))
+    additive = AdditiveCoverage(adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), ""))
     return Compared(pairs, losses, additive, searchable=True, looked_at=looked_at if departures else None)
 
 

@@ -1,8 +1,8 @@
 """The ways in which exact evidence covers neighbours, each with what it assumes and what contradicts it.
 
 ``Enumerated``: all pairs were looked at. ``Enclosed``: an envelope bounds what any two inputs of a domain can do.
-``Additive``: a declared model of noise bounds all pairs by the sensitivity. ``Searched``: some pairs, and nothing is known
-of the others. A cover that is contradicted by a pair covers nothing, and then has neither a bound nor assumptions.
+``AdditiveCoverage``: a declared model of noise bounds all pairs by the sensitivity. ``Searched``: some pairs, and nothing is
+known of the others. A cover that is contradicted by a pair covers nothing, and then has neither a bound nor assumptions.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Enclosed:
 
 
 @dataclass(frozen=True)
-class Additive:
+class AdditiveCoverage:
     """All neighbours of a declared sensitivity, by the model of noise of one scale and shape.
 
     Attributes:

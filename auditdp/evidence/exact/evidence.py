@@ -129,7 +129,7 @@ def exact_evidence(
         if refuting and stated.of_output:
             pairs = _first_that_breaks(stated, claim, adjacency, pairs) or pairs
         compared = by_pairs(able, stated, claim, adjacency, pairs, seed=seed, examples=examples)
-    found = _Comparison(able, claim, stated, envelope, compared)
+    found = _LawComparison(able, claim, stated, envelope, compared)
     if found.broken and found.attained:
         return Evidence(
             verdict=Verdict.VIOLATED,
@@ -145,7 +145,7 @@ def exact_evidence(
     )
 
 
-class _Comparison:
+class _LawComparison:
     """The losses that were compared with a claim, and how they stand to it.
 
     Attributes:

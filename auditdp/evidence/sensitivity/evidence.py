@@ -31,7 +31,7 @@ from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import smallest
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.request import EvidenceRequest
-from auditdp.evidence.sensitivity.query import DRAWS, Comparison, Difference, minus, show
+from auditdp.evidence.sensitivity.query import DRAWS, QueryComparison, QueryDifference, minus, show
 from auditdp.mechanism.protocol import brief
 from auditdp.numerics.randomness import Streams
 from auditdp.record.details import SensitivityDetails
@@ -87,7 +87,7 @@ def sensitivity_evidence(
             from elsewhere, or draws so unequally on neighbours that no difference counts.
         AdjacencyError: If a pair is not adjacent, or there is none.
     """
-    comparison = Comparison(mechanism, adjacency, streams)
+    comparison = QueryComparison(mechanism, adjacency, streams)
     everything = adjacency.exhaustive() if examples else None
     if everything is not None and len(everything) > MAX_ENUMERATED:
         everything = None
@@ -106,10 +106,12 @@ def sensitivity_evidence(
     return _evidence(comparison, violation, len(listed), complete=everything is not None and not comparison.uncoupled)
 
 
-def _search(comparison: Comparison, adjacency: Adjacency, examples: int, rng: np.random.Generator) -> Difference | None:
+def _search(
+    comparison: QueryComparison, adjacency: Adjacency, examples: int, rng: np.random.Generator
+) -> QueryDifference | None:
     """Climb the norm until a pair violates; return the simplest such pair that shrinking came to."""
-    latest: Difference | None = None
-    violations: list[Difference] = []
+    latest: QueryDifference | None = None
+    violations: list[QueryDifference] = []
 
     def norm(pair: Pair) -> float:
         nonlocal latest
@@ -127,7 +129,7 @@ def _search(comparison: Comparison, adjacency: Adjacency, examples: int, rng: np
     return violations[-1] if violations else None
 
 
-def _scope(comparison: Comparison, listed: int, *, complete: bool) -> str:
+def _scope(comparison: QueryComparison, listed: int, *, complete: bool) -> str:
     """Say which pairs were compared, and how."""
     count = f"{listed:,} pairs" if listed > 1 else "1 pair"
     if complete:
@@ -145,7 +147,9 @@ def _scope(comparison: Comparison, listed: int, *, complete: bool) -> str:
     return scope
 
 
-def _evidence(comparison: Comparison, violation: Difference | None, listed: int, *, complete: bool) -> Evidence:
+def _evidence(
+    comparison: QueryComparison, violation: QueryDifference | None, listed: int, *, complete: bool
+) -> Evidence:
     largest, sensitivity, norm = comparison.largest, comparison.sensitivity, comparison.norm
     assert largest is not None  # checked by the caller
     scope = _scope(comparison, listed, complete=complete)
@@ -198,7 +202,7 @@ def _evidence(comparison: Comparison, violation: Difference | None, listed: int,
     )
 
 
-def _where(violation: Difference) -> str:
+def _where(violation: QueryDifference) -> str:
     """Say in which entries two long values differ."""
     first, second = violation.first, violation.second
     if (size := math.prod(first.shape)) <= 2 * SHOWN:

@@ -26,7 +26,7 @@ EXACT_INTEGERS = 2**53
 
 
 @dataclass(frozen=True)
-class Difference:
+class QueryDifference:
     """The values of a query on the two inputs of a pair, the norm of their difference, and what rounding adds to it."""
 
     pair: Pair
@@ -36,7 +36,7 @@ class Difference:
     rounding: float
 
 
-class Comparison:
+class QueryComparison:
     """Evaluates a query on both inputs of a pair, with the same randomness, and keeps the tally.
 
     Equal seeds make a coupling whatever is drawn, so a small difference under them always counts. A large one counts
@@ -63,15 +63,15 @@ class Comparison:
         self.order, self.norm = able.norm.order, able.norm.name
         self.seeds = [int(seed) for seed in streams("query", 0).integers(2**63, size=DRAWS)]
         self._inputs = Inputs()
-        self.largest: Difference | None = None
+        self.largest: QueryDifference | None = None
         self.pairs = self.uncoupled = 0
         self.random = False
 
-    def refutes(self, difference: Difference) -> bool:
+    def refutes(self, difference: QueryDifference) -> bool:
         """Return whether the norm is above the sensitivity by more than what rounding explains."""
         return difference.norm > self.sensitivity * (1 + ROUNDING_TOLERANCE) + difference.rounding
 
-    def of(self, pair: Pair) -> Difference | None:
+    def of(self, pair: Pair) -> QueryDifference | None:
         """Return the largest difference that counts, over the draws; None where none does.
 
         Raises:
@@ -126,7 +126,7 @@ class Comparison:
             )
         return value, _state(rng)
 
-    def _difference(self, pair: Pair, first: Any, second: Any) -> Difference:
+    def _difference(self, pair: Pair, first: Any, second: Any) -> QueryDifference:
         if first.shape != second.shape:
             raise MechanismError(
                 f"{self.name}: returned shape {first.shape} on {brief(pair.data)} and {second.shape} on its neighbour "
@@ -138,7 +138,7 @@ class Comparison:
         if size >= EXACT_INTEGERS:
             floats.append(np.dtype(float))
         unit = max((float(np.finfo(dtype).eps) for dtype in floats), default=0.0)
-        return Difference(pair, first, second, self._norm(minus(first, second)), ROUNDING_UNITS * unit * size)
+        return QueryDifference(pair, first, second, self._norm(minus(first, second)), ROUNDING_UNITS * unit * size)
 
     def _norm(self, value: Any) -> float:
         entries = _entries(value)

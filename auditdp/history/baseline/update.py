@@ -36,9 +36,8 @@ def updated(known: Mapping[str, Entry], record: RunRecord, accept: Mapping[str, 
     results = {result.id: result for result in record.results}
     for name in accept:
         if name not in results or not results[name].is_finding:
-            raise ConfigurationError(
-                f"--accept {name}: the run has no finding of this id; findings: {_findings(record)}"
-            )
+            known_findings = ", ".join(result.id for result in record.results if result.is_finding) or "none"
+            raise ConfigurationError(f"--accept {name}: the run has no finding of this id; findings: {known_findings}")
     asked = covered(record)
     entries = {name: entry for name, entry in known.items() if name not in results and not asked(name)}
     open_findings = []
@@ -71,7 +70,3 @@ def _as_written(old: Entry, entry: Entry) -> Entry:
 def _known(then: T | None, now: T | None) -> T | None:
     """Return what was known, where both runs have something."""
     return now if then is None or now is None else then
-
-
-def _findings(record: RunRecord) -> str:
-    return ", ".join(result.id for result in record.results if result.is_finding) or "none"

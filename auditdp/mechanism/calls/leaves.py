@@ -195,11 +195,8 @@ def as_values(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 def form_key(output: Any) -> bytes:
     """Return bytes that outputs of one value share where they are of one kind and have zeros of the same signs."""
     numbers = np.array(list(leaves(output)), dtype=np.float64)
-    return hashlib.blake2b(kind(output).encode() + _minus_zeros(numbers), digest_size=6).digest()
-
-
-def _minus_zeros(numbers: NDArray[np.float64]) -> bytes:
-    return bytes((np.signbit(numbers) & (numbers == 0)).tobytes())
+    minus_zeros = np.signbit(numbers) & (numbers == 0)
+    return hashlib.blake2b(kind(output).encode() + minus_zeros.tobytes(), digest_size=6).digest()
 
 
 def digest(text: str | bytes) -> float:

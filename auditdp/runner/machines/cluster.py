@@ -19,7 +19,7 @@ from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
 from auditdp.record.results import RESULT, AuditResult, RunRecord
 from auditdp.runner.machines.remote import ORDER, Order, WorkerError, carry_out
 from auditdp.runner.plan import Task
-from auditdp.runner.processes.children import Answer
+from auditdp.runner.processes.children import WorkAnswer
 from auditdp.runner.processes.workers import failed
 from auditdp.runner.record import digest_of
 
@@ -136,6 +136,6 @@ class Remote:
                 "continue with --resume, on it or on this machine"
             ) from error
         except KilledWorker as error:
-            return failed(task, Answer(0, failed=f"the workers that ran it died, one after another: {error}"))
+            return failed(task, WorkAnswer(0, failed=f"the workers that ran it died, one after another: {error}"))
         except Exception as error:
             raise StoppedError(f"{task.id}: {type(error).__name__}: {error}") from error

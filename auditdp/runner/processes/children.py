@@ -55,7 +55,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WorkAnswer:
     """What became of a piece of work: its value, or why there is none.
 
     Attributes:
@@ -73,7 +73,7 @@ class Answer:
     libraries: list[str] = field(default_factory=list)
 
 
-ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)
 
 
 @dataclass
@@ -97,7 +97,7 @@ class Child:
     def __post_init__(self) -> None:
         self._started = time.monotonic()
 
-    def answer(self) -> Answer | None:
+    def answer(self) -> WorkAnswer | None:
         """Return the answer, or what became of the process; None while it works."""
         said: dict[str, Any] = {}
         late = self.limit is not None and time.monotonic() > self._started + self.limit + GRACE
@@ -115,7 +115,7 @@ class Child:
         if not said:
             said["failed"] = self._ended(late and not died)
         self.end()
-        return Answer(self.work.number, printed=self._printed(), **said)
+        return WorkAnswer(self.work.number, printed=self._printed(), **said)
 
     def _ended(self, late: bool) -> str:
         if late:

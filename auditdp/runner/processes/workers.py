@@ -31,7 +31,7 @@ from auditdp.errors import StoppedError
 from auditdp.record.results import RESULT, AuditResult, Verdict
 from auditdp.runner.plan import COLLECTED, Collected, Task
 from auditdp.runner.processes import forkserver as own_forkserver
-from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Answer, Child, Work, how_it_ended
+from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Child, Work, WorkAnswer, how_it_ended
 from auditdp.runner.processes.entry import open_host, work_alone
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -173,7 +173,7 @@ class Workers:
             raise CrashError(f"{task.id}: {answer.failed}")
         return answer.value
 
-    def _work(self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> Iterator[tuple[Task, Answer]]:
+    def _work(self, wanted: Sequence[tuple[str, Task, tuple[Any, ...]]]) -> Iterator[tuple[Task, WorkAnswer]]:
         waiting = deque((self._numbered(kind, task, arguments), False) for kind, task, arguments in wanted)
         left = Counter(Path(task.path) for _, task, _ in wanted)
         for path in set(self._hosts) - set(left):
@@ -224,7 +224,7 @@ class Workers:
         if host.collected.failure or not host.collected.forkable:
             self._close(host)
 
-    def _answers(self) -> Iterator[tuple[Work, Answer | None]]:
+    def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
         """Wait, and yield what was answered; None where the process that the work was forked from is no more."""
         hosts = [host for host in self._hosts.values() if host.busy]
         wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
@@ -244,7 +244,7 @@ class Workers:
             if host.late(self._limit):
                 yield from self._lost(host)
 
-    def _lost(self, host: _Host) -> Iterator[tuple[Work, Answer | None]]:
+    def _lost(self, host: _Host) -> Iterator[tuple[Work, WorkAnswer | None]]:
         busy, host.busy = list(host.busy.values()), {}
         self._close(host)
         for work in busy:
@@ -292,7 +292,7 @@ def execute(tasks: Sequence[Task], *, workers: int = 1, memory: int | None = Non
         yield from processes.run(tasks)
 
 
-def failed(task: Task, answer: Answer) -> AuditResult:
+def failed(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the ERROR of an audit whose process did not answer."""
     return AuditResult(
         id=task.id,

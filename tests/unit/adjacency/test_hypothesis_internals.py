@@ -34,7 +34,7 @@ KNOWN = [
     (st.floats(-1, 2), internals.Floats, {"low": -1.0, "high": 2.0, "allow_nan": False}),
     (st.floats(allow_subnormal=False), internals.Floats, {"smallest": 2.2250738585072014e-308, "allow_nan": True}),
     (st.booleans(), internals.Booleans, {}),
-    (st.sampled_from("abc"), internals.Listed, {"elements": ["a", "b", "c"]}),
+    (st.sampled_from("abc"), internals.ListedValues, {"elements": ["a", "b", "c"]}),
     (st.text(min_size=2), internals.Texts, {"least": 2}),
     (st.integers().map(str), internals.Mapped, {"function": str}),
     (st.integers().filter(even).filter(no_four), internals.Filtered, {"conditions": (even, no_four)}),
@@ -75,7 +75,7 @@ def test_lists_are_read():
 def test_what_has_no_known_structure_is_a_part_of_no_family():
     optional = st.fixed_dictionaries({"a": st.none()}, optional={"b": st.none()})
     for strategy in (optional, st.dates(), st.nothing()):
-        assert type(internals.part_of(strategy)) is internals.Part, CHANGED
+        assert type(internals.part_of(strategy)) is internals.StrategyPart, CHANGED
 
 
 def test_a_strategy_without_what_is_read_is_refused_with_the_version():

@@ -6,7 +6,7 @@ from flint import arb
 
 from auditdp.adjacency import AnyValues, Neighbours
 from auditdp.claims.statements import PureDP
-from auditdp.evidence.exact.covers import Additive, Enclosed, Enumerated, Searched, count
+from auditdp.evidence.exact.covers import AdditiveCoverage, Enclosed, Enumerated, Searched, count
 from auditdp.evidence.exact.losses import PairLoss
 from auditdp.evidence.exact.noise import declared_noise
 from auditdp.evidence.exact.stated import stated_by
@@ -35,12 +35,12 @@ COVERING = {
     "enumerated": Enumerated(LISTED, 12),
     "alike": Enumerated(LISTED, 12, reordered=200),
     "enclosed": Enclosed(LISTED, LOSS),
-    "additive": Additive(LISTED, noise(), LOSS, "3 pairs"),
+    "additive": AdditiveCoverage(LISTED, noise(), LOSS, "3 pairs"),
 }
 CONTRADICTED = {
     "unlike": Enumerated(LISTED, 12, 200, unlike="it loses more"),
     "beyond": Enclosed(LISTED, LOSS, 7, beyond="it loses more"),
-    "departing": Additive(LISTED, noise(), LOSS, "3 pairs", departure="it loses more"),
+    "departing": AdditiveCoverage(LISTED, noise(), LOSS, "3 pairs", departure="it loses more"),
 }
 
 
@@ -84,7 +84,7 @@ def test_a_query_is_named_where_there_is_one():
         def query(self, data, rng):
             return data
 
-    assert "around its query" in Additive(LISTED, noise(WithQuery), LOSS, "3 pairs").scope
+    assert "around its query" in AdditiveCoverage(LISTED, noise(WithQuery), LOSS, "3 pairs").scope
 
 
 def test_a_search_covers_nothing_and_says_what_would():
