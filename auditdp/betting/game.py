@@ -76,7 +76,6 @@ class Game:
         forecasters: Templates, bound or copied once per pair.
         streams: Randomness by purpose and batch number.
         levels: Grid for the lower bound, or None for the verdict alone.
-        policy: Chooses the pair to play next.
 
     Attributes:
         looked_at: Pairs that a search looked at.
@@ -91,11 +90,10 @@ class Game:
         streams: Streams,
         *,
         levels: Floats | None = None,
-        policy: Policy | None = None,
     ) -> None:
         calls = mechanism if isinstance(mechanism, Calls) else Calls(mechanism)
         calls.look((data for pair in pairs for data in (pair.data, pair.neighbour)), streams("shape", 0))
-        self.configuration = GameConfiguration(calls, claim, tuple(forecasters), pairs, policy or Following())
+        self.configuration = GameConfiguration(calls, claim, tuple(forecasters), pairs, Following())
         tables = [self.seat(pair) for pair in pairs]
         shares = [share for p in tables[0].players for share in p.shares]
         wealth = Wealth(claim, shares=shares, leader=LEADER if len(shares) > 1 else 0.0, levels=levels)

@@ -1,7 +1,7 @@
 """Which pair is played next.
 
 A policy chooses from what is known before the batch, so validity does not depend on it: every bet is placed before its coin
-is known. ``Following`` is the game's; ``RoundRobin`` plays all pairs alike.
+is known. ``Following`` is the game's.
 """
 
 from __future__ import annotations
@@ -71,14 +71,6 @@ class Policy(Protocol):
 
     def choose(self, statistics: PairStatistics, rng: np.random.Generator) -> int:
         """Return the place of the pair among the tables."""
-
-
-class RoundRobin:
-    """Plays the pair with the fewest calls."""
-
-    def choose(self, statistics: PairStatistics, rng: np.random.Generator) -> int:
-        """See ``Policy``."""
-        return int(np.argmin(statistics.calls))
 
 
 class Following:

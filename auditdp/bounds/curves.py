@@ -49,9 +49,6 @@ class Curve(Protocol):
     def level(self, p: Any, q: Any) -> Floats:
         """Return the infimum of the levels that allow P(A) = p and Q(A) = q: all below it are refuted by them."""
 
-    def describe(self, level: float) -> str:
-        """Name the claim at this level."""
-
 
 @dataclass(frozen=True)
 class EpsilonDelta:
@@ -84,10 +81,6 @@ class EpsilonDelta:
             complement = np.where(1 - q > self.delta, (1 - q - self.delta) / (1 - p), 0.0)
             return np.asarray(np.log(np.maximum(1.0, np.maximum(event, complement))))
 
-    def describe(self, level: float) -> str:
-        """Return such as '1-DP' or '(1, 1e-05)-DP'."""
-        return f"({level:.6g}, {self.delta:.3g})-DP" if self.delta else f"{level:.6g}-DP"
-
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -108,10 +101,6 @@ class Gaussian:
         """Return Φ⁻¹(p) - Φ⁻¹(q), at least 0."""
         with np.errstate(invalid="ignore"):
             return np.asarray(np.nan_to_num(np.maximum(0.0, ndtri(p) - ndtri(q)), posinf=math.inf))
-
-    def describe(self, level: float) -> str:
-        """Return such as '1-GDP'."""
-        return f"{level:.6g}-GDP"
 
 
 @dataclass(frozen=True)
@@ -161,11 +150,6 @@ class OfClaim:
             return low
 
         return np.asarray(np.vectorize(lowest, otypes=[float])(p, q))
-
-    def describe(self, level: float) -> str:
-        """Name the claim at this level, or the next one above that its family has."""
-        at = self.of_family(level)
-        return str(self.claim if at is None else self.claim.at(at))
 
     def _joined(self, values: Any, level: Any, axis: int) -> Floats:
         """Return where the line through the corners is, on the other axis, that has these values on one axis first."""

@@ -10,7 +10,7 @@ from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from auditdp.record.results import AuditResult, RunRecord
-    from auditdp.runner.plan import Task
+    from auditdp.runner.plan import PlanOptions, Task
     from auditdp.runner.processes.workers import Workers
 
 
@@ -19,43 +19,32 @@ def parameters_of(record: RunRecord, chosen: AuditResult) -> dict[str, str]:
     return dict(record.arguments.get("parameters", {}).get(chosen.id, {}))
 
 
-def task_of(
-    record: RunRecord,
-    chosen: AuditResult,
-    processes: Workers,
-    *,
-    root_seed: int,
-    alpha: float,
-    budget: str = "",
-    data: str = "",
-) -> Task:
-    """Plan an audit of a recorded run as it was planned there, but for what is given.
+def options_of(record: RunRecord, chosen: AuditResult) -> PlanOptions:
+    """Return what a recorded run decided for one of its audits."""
+    from auditdp.runner.plan import PlanOptions
 
-    Args:
-        record: The recorded run.
-        chosen: The result of the audit in it.
-        processes: Where its file is imported.
-        root_seed: Root of the randomness.
-        alpha: Error probability of this audit.
-        budget: Name of the budget; that of the run unless given.
-        data: Folder of the data; that of the run unless given.
+    recorded = record.arguments
+    timeout = recorded.get("timeout")
+    return PlanOptions(
+        root_seed=record.root_seed,
+        overrides=parameters_of(record, chosen),
+        alpha=float(chosen.alpha or 0.05),
+        budget=str(recorded.get("budget", "standard")),
+        timeout=timeout if recorded.get("timeout_for_all") else None,
+        default_timeout=timeout,
+        data=str(recorded.get("data", "")),
+    )
+
+
+def task_of(chosen: AuditResult, options: PlanOptions, processes: Workers) -> Task:
+    """Plan an audit of a recorded run once more.
 
     Raises:
-        ConfigurationError: If the file is none that collection finds below the working folder, or does not import.
+        ConfigurationError: If its file is none that collection finds below the working folder, or does not import.
     """
-    from auditdp.runner.plan import PlanOptions, make_plan
+    from auditdp.runner.plan import make_plan
 
     refuse_what_is_elsewhere(chosen.id)
-    timeout = record.arguments.get("timeout")
-    options = PlanOptions(
-        root_seed=root_seed,
-        overrides=parameters_of(record, chosen),
-        alpha=alpha,
-        budget=budget or str(record.arguments.get("budget", "standard")),
-        timeout=timeout if record.arguments.get("timeout_for_all") else None,
-        default_timeout=timeout,
-        data=data or str(record.arguments.get("data", "")),
-    )
     plan = make_plan([chosen.id], options, collect=processes.collect)
     if plan.failures:
         raise ConfigurationError(plan.failures[0][1])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from auditdp.cli.again import parameters_of, task_of
+from auditdp.cli.again import options_of, task_of
 from auditdp.cli.common import CRASHED, FOUND, OK, Data, app, budget_option, given, one_of, print_line, read_run, say
 from auditdp.errors import ConfigurationError
 
@@ -42,10 +43,11 @@ def confirm(
             f"--seed {seed} is that of the run, whose finding it would only repeat; give another, or none (to repeat it: "
             "auditdp replay)"
         )
-    with interruptible(), Workers(overrides=parameters_of(record, chosen)) as processes:
-        task = task_of(
-            record, chosen, processes, root_seed=root_seed, alpha=alpha, budget="".join(budget or ()), data=data
-        )
+    was = options_of(record, chosen)
+    budget_now, data_now = "".join(budget or ()) or was.budget, data or was.data
+    with interruptible(), Workers(overrides=was.overrides) as processes:
+        options = replace(was, root_seed=root_seed, alpha=alpha, budget=budget_now, data=data_now)
+        task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
     typer.echo(f"root seed {root_seed}")
     print_line(result)

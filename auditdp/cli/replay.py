@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.again import parameters_of, task_of
+from auditdp.cli.again import options_of, task_of
 from auditdp.cli.common import (
     CRASHED,
     FOUND,
@@ -59,10 +59,9 @@ def replay(
     chosen = one_of(finding, record.results)
     if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
         raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
-    with interruptible(), Workers(overrides=parameters_of(record, chosen)) as processes:
-        task = task_of(
-            record, chosen, processes, root_seed=record.root_seed, alpha=float(chosen.alpha or 0.05), data=data
-        )
+    options = options_of(record, chosen)
+    with interruptible(), Workers(overrides=options.overrides) as processes:
+        task = task_of(chosen, replace(options, data=data or options.data), processes)
         (result,) = processes.run([task])
         print_line(result)
         # Where a mechanism draws its own randomness, the numbers differ and the verdict is what can be compared.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
-from collections.abc import Sequence
 
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co")
 
@@ -27,10 +25,3 @@ def shorten(text: str, length: int) -> str:
         return text
     head = (length - 1) // 2
     return f"{text[:head]}…{text[head + 1 - length :]}"
-
-
-def short_names(ids: Sequence[str]) -> list[str]:
-    """Return the part of each audit id after '::', or the whole id where that part is not unique."""
-    names = [audit_id.rpartition("::")[2] for audit_id in ids]
-    seen = Counter(names)
-    return [name if seen[name] == 1 else audit_id for name, audit_id in zip(names, ids, strict=True)]

@@ -171,11 +171,6 @@ def _reason(error: Exception) -> str:
     return f"{error!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
-def read_record(path: Path) -> RunRecord:
-    """Return the record in a JSON report or a log; see ``scan_record``."""
-    return scan_record(path).record
-
-
 def scan_record(path: Path) -> Reading:
     """Return the record in a JSON report or a log, and what of it cannot be read.
 

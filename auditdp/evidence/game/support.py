@@ -15,47 +15,35 @@ from typing import Any, Self
 
 import numpy as np
 
-from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Labels, Player
 from auditdp.betting.forecasting.views import as_rows, fingerprint
-from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
-from auditdp.mechanism.protocol import Array, Mechanism
-from auditdp.numerics.randomness import Streams, prefixed
+from auditdp.mechanism.protocol import Array
+from auditdp.numerics.randomness import prefixed
 from auditdp.record.results import Evidence
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
-    """Bets on bit patterns, which never go on, nor have more calls to find a fault."""
-    game = GameOptions(
-        alpha=alpha,
-        calls=request.calls,
-        pairs=request.game.pairs,
-        stop_when_refuted=request.game.stop_when_refuted,
-    )
-    return support_evidence(request.adapted, request.privacy, request.adjacency, game, streams=request.streams)
-
-
-def support_evidence(
-    mechanism: Mechanism,
-    claim: Claim,
-    adjacency: Adjacency,
-    options: GameOptions,
-    *,
-    streams: Streams,
-) -> Evidence:
-    """Audit a claim by betting on bit patterns; arguments, errors and guarantee are those of ``play_game``.
+    """Bets on bit patterns, which never go on, nor have more calls to find a fault; the guarantee is that of a game.
 
     A mechanism's own ``possible(outputs, data)`` is used where it has one: whether an input can give exactly that output.
     """
-    forecasters: list[Any] = [] if capabilities(mechanism).possible is None else [Possible()]
-    options = replace(options, forecasters=[*forecasters, BitPatterns()], search=False)
-    evidence = play_game(mechanism, claim, adjacency, options, streams=prefixed(streams, "support"))
+    game = GameOptions(
+        alpha=alpha,
+        calls=request.calls,
+        forecasters=[*([] if capabilities(request.adapted).possible is None else [Possible()]), BitPatterns()],
+        pairs=request.game.pairs,
+        search=False,
+        stop_when_refuted=request.game.stop_when_refuted,
+    )
+    streams = prefixed(request.streams, "support")
+    evidence = play_game(request.adapted, request.privacy, request.adjacency, game, streams=streams)
     return replace(
         evidence,
         kind="support",

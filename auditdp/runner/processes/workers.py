@@ -286,12 +286,6 @@ class Workers:
         host.end()
 
 
-def execute(tasks: Sequence[Task], *, workers: int = 1, memory: int | None = None) -> Iterator[AuditResult]:
-    """Yield the results of the tasks as they are finished; see ``Workers``."""
-    with Workers(count=workers, memory=memory) as processes:
-        yield from processes.run(tasks)
-
-
 def failed(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the ERROR of an audit whose process did not answer."""
     return AuditResult(

@@ -18,7 +18,7 @@ from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Single, default_forecasters
 from auditdp.betting.forecasting.schedule import LATE_THINNING, Schedule
 from auditdp.betting.game import BATCH_GROWTH, CATCHING_UP, FIRST_BATCH, Game
-from auditdp.betting.policies import NEGLECT, RoundRobin
+from auditdp.betting.policies import NEGLECT
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
@@ -242,6 +242,13 @@ def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_b
     assert game.refuted_at is not None
 
 
+class RoundRobin:
+    """A policy that plays the pair with the fewest calls."""
+
+    def choose(self, statistics, rng):
+        return int(np.argmin(statistics.calls))
+
+
 class Late:
     """A policy that plays the second pair from the 2,000th call on."""
 
@@ -269,7 +276,8 @@ def test_a_pair_that_fell_behind_is_played_in_batches_of_what_pairs_have_on_aver
 
 
 def test_round_robin_plays_all_pairs_alike():
-    game = Game(OneOfMany(7), CLAIM, PAIRS, [ViewExperts()], streams(), policy=RoundRobin())
+    game = Game(OneOfMany(7), CLAIM, PAIRS, [ViewExperts()], streams())
+    game.configuration = replace(game.configuration, policy=RoundRobin())
     game.play(2_000, alpha=1e-9)
     played = [table.calls for table in game.tables]
     assert max(played) - min(played) <= FIRST_BATCH + BATCH_GROWTH * max(played)

@@ -19,7 +19,7 @@ from auditdp.record.results import (
     Verdict,
 )
 from auditdp.runner.log import Log
-from auditdp.runner.record import failure, read_log, read_record, resumable
+from auditdp.runner.record import failure, read_log, resumable, scan_record
 
 
 def result_named(name: str, verdict: Verdict = Verdict.NOT_REFUTED) -> AuditResult:
@@ -214,17 +214,17 @@ def test_each_line_is_one_write(tmp_path, monkeypatch):
 
 def test_a_record_is_read_from_json_or_from_a_log(tmp_path):
     logged(tmp_path / "run.jsonl", ["full"], FULL, end=("complete", 1.0))
-    from_log = read_record(tmp_path / "run.jsonl")
+    from_log = scan_record(tmp_path / "run.jsonl").record
     (tmp_path / "run.json").write_text(from_log.to_json(), encoding="utf-8")
-    assert read_record(tmp_path / "run.json") == from_log
+    assert scan_record(tmp_path / "run.json").record == from_log
 
 
 def test_json_that_is_no_record_says_what_is_missing(tmp_path):
     (tmp_path / "run.json").write_text('{"root_seed": "three"}')
     with pytest.raises(ConfigurationError, match=r"run\.json is not a run record: root_seed"):
-        read_record(tmp_path / "run.json")
+        scan_record(tmp_path / "run.json")
     with pytest.raises(ConfigurationError, match="no such record"):
-        read_record(tmp_path / "none.json")
+        scan_record(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(
