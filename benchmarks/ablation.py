@@ -1,4 +1,4 @@
-"""What does each view, estimator and leader earn its place by?
+"""What does each view, estimator and leader gain its place by?
 
 Every row is played by a black box on one pair, and for every batch it is written down what each expert won against the
 claim. From that record the calls to refute are computed for the mixture, leaders included, without each view, each
@@ -411,7 +411,7 @@ def view(results: Results) -> View:
     return View([], tables)
 
 
-PART = Part("ablation", "What each view, estimator and leader earns its place by", units, view)
+PART = Part("ablation", "What each view, estimator and leader gains its place by", units, view)
 
 
 def markdown(results: Results, command: str) -> str:
@@ -421,7 +421,7 @@ def markdown(results: Results, command: str) -> str:
         results: The results of the units.
         command: What made them.
     """
-    lines = ["# What each part of the game earns its place by", "", __doc__.partition("\n\n")[2].strip(), ""]
+    lines = ["# What each part of the game gains its place by", "", __doc__.partition("\n\n")[2].strip(), ""]
     lines += [f"Made by `{command}`.", ""]
     for table in view(results).tables:
         rows = [table.columns, ["---", *["---:"] * (len(table.columns) - 1)], *table.rows]

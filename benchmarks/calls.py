@@ -118,7 +118,7 @@ def cases() -> list[Case]:
 
 
 def best_pair(case: Case, seed: int) -> Pair:
-    """Return the pair on which the true posterior earns most a call, by its mean over outputs of either input."""
+    """Return the pair on which the true posterior gains most a call, by its mean over outputs of either input."""
 
     def growth(k: int, pair: Pair) -> float:
         rng = stream(seed, case.name, "best pair", k)
@@ -132,7 +132,7 @@ def best_pair(case: Case, seed: int) -> Pair:
 
 
 def posterior_growth(odds: Any, epsilon: float) -> Any:
-    """Return kl(posterior ‖ its clip to the cap) for log-odds >= 0: what a call with that posterior earns, in nats."""
+    """Return kl(posterior ‖ its clip to the cap) for log-odds >= 0: what a call with that posterior gains, in nats."""
     log_q, log_1q = log_cap(epsilon)
     log_p, log_1p = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
     with np.errstate(invalid="ignore"):

@@ -38,7 +38,7 @@ TIE = 1 + 4 * ROUNDED_UP
 
 @dataclass(frozen=True)
 class AccountantReply:
-    """What one accountant said.
+    """The answer of one accountant.
 
     Attributes:
         name: The analysis and its parameters.
@@ -94,7 +94,7 @@ class CrossCheck:
         about: The class of mechanisms that the claim is about.
         epsilon: The claimed ε that was compared; of a curve, at a point that is broken, else one that is open.
         delta: At which δ.
-        answers: What each accountant said at that δ.
+        answers: The answer of each accountant at that δ.
         lower: The lower bound that counts and is largest; None where there is none.
         upper: The upper bound that counts and is smallest; None where there is none.
         level: Bounds on the claim's own parameter that the worst of ``about`` needs; None where nothing is known.
@@ -303,7 +303,7 @@ def _ask(accountant: Accountant, epsilon: float, delta: float, about: Descriptio
 
 
 def reply(one: Accountant, value: float | None, failed: str = "") -> AccountantReply:
-    """Return what an accountant said when it was asked for a number."""
+    """Return the answer of an accountant that was asked for a number."""
     return AccountantReply(one.name, one.soundness, one.adjacency, one.sampling, one.source, value, failed=failed)
 
 

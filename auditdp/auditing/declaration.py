@@ -32,7 +32,7 @@ from auditdp.record.results import DECLARABLE
 
 @dataclass(frozen=True)
 class Audit:
-    """One mechanism with its claim, its neighbours, and the twins that prove the audit has teeth.
+    """One mechanism with its claim, its neighbours, and the twins that show that the audit can fail.
 
     Args:
         mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``; see ``auditdp.mechanism.protocol``. None where a

@@ -174,6 +174,6 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
         same = "as then" if same_number(wealth, then, near=SAME) else f"DIFFERENT: then {then:.6g}"
         said.append(
             f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
-            f"recorded outputs of the finding on {confirmation.pair} the bets earn {wealth:.6g} nats, {same}"
+            f"recorded outputs of the finding on {confirmation.pair} the bets gain {wealth:.6g} nats, {same}"
         )
     return said

@@ -127,7 +127,7 @@ class Game:
         return self.configuration.forecasters
 
     def add(self, pair: Pair, *, promise: float = 1.0) -> None:
-        """Add a pair to those that are played; ``promise`` says how many times as much as others it may earn."""
+        """Add a pair to those that are played; ``promise`` says how many times as much as others it may gain."""
         table = self.seat(pair)
         table.promise = promise
         self.tables.append(table)
@@ -188,7 +188,7 @@ class Game:
         return min(max(FIRST_BATCH, math.ceil(BATCH_GROWTH * calls)), LARGEST_BATCH, most, self._nearly_there())
 
     def _leaders(self, table: PairTable) -> NDArray[np.intp]:
-        """Return who is to lead on a pair at every anchor, the first one first: who has lately earned most."""
+        """Return who is to lead on a pair at every anchor, the first one first: who has lately gained most."""
         standing = table.score() + self._prior
         if self.claim.delta == 0:
             return np.asarray(np.argmax(standing, axis=0))
@@ -196,10 +196,10 @@ class Game:
 
     def _nearly_there(self) -> int:
         """Return how many calls the next batch should not exceed, so that few are made beyond the verdict."""
-        earned, needed = self.wealth.log_wealth, math.log(1 / self.alpha)
-        if self.refuted_at is not None or not 0 < earned < needed:
+        gained, needed = self.wealth.log_wealth, math.log(1 / self.alpha)
+        if self.refuted_at is not None or not 0 < gained < needed:
             return LARGEST_BATCH
-        growth = max(LANDING * (needed - earned) / earned, FINEST_GROWTH)
+        growth = max(LANDING * (needed - gained) / gained, FINEST_GROWTH)
         return max(FIRST_BATCH, math.ceil(growth * self.wealth.calls))
 
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
@@ -209,7 +209,7 @@ class Game:
         return Batch(ones, self.calls(pair.neighbour, size - heads, rng), rng)
 
     def _rank(self, table: PairTable) -> None:
-        """Tell the players who of them earns, against the claim and against the levels that the bound may reach next."""
+        """Tell the players who of them gains, against the claim and against the levels that the bound may reach next."""
         table.next_ranking = 2 * table.calls
         first = max(self.wealth.anchor(self.wealth.open_level(self.alpha)) - 1, 0)
         live = [self._claim_anchor, *range(first, len(self.wealth.anchors))[:MOST_RANKED]]
@@ -223,12 +223,12 @@ class Game:
 
     @property
     def best(self) -> PairTable:
-        """The pair that has earned most against the claim."""
-        return max(self.tables, key=self.earned)
+        """The pair that has gained most against the claim."""
+        return max(self.tables, key=self.gained)
 
-    def earned(self, table: PairTable) -> float:
+    def gained(self, table: PairTable) -> float:
         """Log wealth that the best forecaster of a pair won there lately against the claim."""
-        return table.earned(self._claim_anchor)
+        return table.gained(self._claim_anchor)
 
     @property
     def best_forecaster(self) -> str:

@@ -18,7 +18,7 @@ from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.dominating import Floats
 
 FAVOUR = 1.5
-"""Factor of what the pair that was played most may earn: what forecasters know of one pair is lost on another."""
+"""Factor of what the pair that was played most may gain: what forecasters know of one pair is lost on another."""
 BELIEF = 0.6
 """How often a stated law is believed: it may not be the law that the mechanism draws from."""
 NEGLECT = 8
@@ -26,9 +26,9 @@ NEGLECT = 8
 NEGLECT_MORE_FROM = 1_000_000
 """Calls of a game from which on that becomes less and less."""
 EXPLORE = 4
-"""One batch of so many is drawn, the others follow the pair that earns."""
-EARNING = 0.01
-"""Nats from which on a pair has earned."""
+"""One batch of so many is drawn, the others follow the pair that gains."""
+GAINING = 0.01
+"""Nats from which on a pair has gained."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class PairStatistics:
         """Calls of each pair."""
         return [table.calls for table in self.tables]
 
-    def earned(self, level: int) -> list[float]:
-        """Return what each pair has lately earned against a level, given by its position."""
+    def gained(self, level: int) -> list[float]:
+        """Return what each pair has lately gained against a level, given by its position."""
         anchor = self.wealth.anchor(level)
-        return [table.earned(anchor) for table in self.tables]
+        return [table.gained(anchor) for table in self.tables]
 
     def plausible(self, level: int, rng: np.random.Generator) -> Floats:
-        """Draw what a call of each pair may earn against a level, given by its position."""
+        """Draw what a call of each pair may gain against a level, given by its position."""
         epsilon = self.wealth.claim.at(float(self.wealth.levels[level])).tangents()[0][0]
         anchor, believed = self.wealth.anchor(level), rng.random() < BELIEF
         return np.array([table.plausible_growth(anchor, epsilon, believed=believed, rng=rng) for table in self.tables])
@@ -74,15 +74,15 @@ class Policy(Protocol):
 
 
 class Following:
-    """Plays the pair that earns, or draws one by Thompson sampling from what a call of each pair may earn.
+    """Plays the pair that gains, or draws one by Thompson sampling from what a call of each pair may gain.
 
     No pair gets less than an eighth of its share, whatever it shows; in games of millions of calls that becomes less and
     less.
 
-    Three batches of four go to the pair that has lately earned most against the claim, since what was learned of one pair
-    is lost on another; once the claim is refuted, or hardly can be within the remaining calls, to the one that has earned
-    most against the lowest level that the bound has not reached. Not before: pairs that earn at a low level are many, and
-    whoever follows them may never come to the one that refutes. In all other batches, what each pair may earn is drawn, by
+    Three batches of four go to the pair that has lately gained most against the claim, since what was learned of one pair
+    is lost on another; once the claim is refuted, or hardly can be within the remaining calls, to the one that has gained
+    most against the lowest level that the bound has not reached. Not before: pairs that gain at a low level are many, and
+    whoever follows them may never come to the one that refutes. In all other batches, what each pair may gain is drawn, by
     turns against the claim and that level.
     """
 
@@ -99,20 +99,20 @@ class Following:
             statistics.batch % EXPLORE != 0,
         )
         if not wealth.refuted(statistics.alpha):
-            if follow and (earning := _earning(statistics.earned(claim))) is not None:
-                return earning
+            if follow and (gaining := _gaining(statistics.gained(claim))) is not None:
+                return gaining
             draws = _favoured(statistics, claim, rng)
             if np.max(draws) * statistics.remaining > math.log(1 / statistics.alpha) - min(wealth.log_wealth, 0.0):
                 return _best(draws if statistics.batch % 2 == 0 else _favoured(statistics, open_level, rng), rng)
-        if follow and (earning := _earning(statistics.earned(open_level))) is not None:
-            return earning
+        if follow and (gaining := _gaining(statistics.gained(open_level))) is not None:
+            return gaining
         return _best(_favoured(statistics, open_level, rng), rng)
 
 
-def _earning(earned: Sequence[float]) -> int | None:
-    """Return the pair that has lately earned most, if any has earned."""
-    best = int(np.argmax(earned))
-    return best if earned[best] >= EARNING else None
+def _gaining(gained: Sequence[float]) -> int | None:
+    """Return the pair that has lately gained most, if any has gained."""
+    best = int(np.argmax(gained))
+    return best if gained[best] >= GAINING else None
 
 
 def _favoured(statistics: PairStatistics, level: int, rng: np.random.Generator) -> Floats:

@@ -14,7 +14,7 @@ from auditdp.betting.forecasting.memory import Memory
 from auditdp.claims.dominating import Floats
 
 FIRST_RANKING = 20_000
-"""Calls of a pair before its players are told for the first time who earns."""
+"""Calls of a pair before its players are told for the first time who gains."""
 
 
 @dataclass
@@ -24,8 +24,8 @@ class PairTable:
     Attributes:
         recent: Log wealth that each forecaster won lately at every anchor by each way of betting, shape (forecasters,
             anchors, ways); None before the first batch.
-        promise: How many times as much as a listed pair it may earn, by what a search saw; 1 where there was none.
-        next_ranking: Calls from which on the players are told again who earns.
+        promise: How many times as much as a listed pair it may gain, by what a search saw; 1 where there was none.
+        next_ranking: Calls from which on the players are told again who gains.
     """
 
     pair: Pair
@@ -49,7 +49,7 @@ class PairTable:
         self.recent = log_factors + faded
 
     def score(self, anchors: slice | int | Sequence[int] = slice(None)) -> Floats:
-        """Return what each forecaster has lately earned at some anchors, or all, by the way that suits it best.
+        """Return what each forecaster has lately gained at some anchors, or all, by the way that suits it best.
 
         Returns:
             Shape (forecasters, anchors), or (forecasters,) for one anchor.
@@ -62,12 +62,12 @@ class PairTable:
         ends = np.cumsum([len(player.names) for player in self.players])
         return list(zip(self.players, np.split(score, ends[:-1]), strict=True))
 
-    def earned(self, anchor: int) -> float:
-        """Return what the best forecaster has lately earned at an anchor; -inf before the first batch."""
+    def gained(self, anchor: int) -> float:
+        """Return what the best forecaster has lately gained at an anchor; -inf before the first batch."""
         return -math.inf if self.recent is None else float(self.score(anchor).max())
 
     def plausible_growth(self, anchor: int, epsilon: float, *, believed: bool, rng: np.random.Generator) -> float:
-        """Draw what a call of this pair may earn.
+        """Draw what a call of this pair may gain.
 
         Args:
             anchor: Where it is known who leads.
@@ -76,8 +76,8 @@ class PairTable:
             rng: Draws it.
         """
         draws = [
-            player.plausible_growth(epsilon, rng, int(np.argmax(earned)) if earned.max() > 0 else None)
-            for player, earned in self.by_player(self.score(anchor))
+            player.plausible_growth(epsilon, rng, int(np.argmax(gained)) if gained.max() > 0 else None)
+            for player, gained in self.by_player(self.score(anchor))
         ]
         if not isinstance(self.players[0], Single) or len(draws) == 1:
             return max(draws)

@@ -55,7 +55,7 @@ def is_stopped() -> bool:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[Watcher]:
-    """Let a watcher hear of the games that are played in the block, and take its interrupts."""
+    """Let a watcher see the progress of the games that are played in the block, and take its interrupts."""
     token = _watcher.set(watcher)
     main = threading.current_thread() is threading.main_thread()  # signals reach no other thread
     before = signal.signal(signal.SIGINT, watcher.interrupt) if main else None

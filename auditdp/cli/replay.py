@@ -1,4 +1,4 @@
-"""``auditdp replay`` and ``auditdp report``: what a recorded run said, again."""
+"""``auditdp replay`` and ``auditdp report``: the results of a recorded run, again."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class ForecasterWealth(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class PlayedPair(Row):
-    """A pair, its calls, and what a call of it earned, in nats."""
+    """A pair, its calls, and what a call of it gained, in nats."""
 
     pair: str
     calls: Count
@@ -200,7 +200,7 @@ class GameDetails(Details):
         went_on: The parts but the last, in words.
         detectable_epsilon: The smallest level that the calls would have refuted nine times in ten.
         detectable_alternative: Of which mechanism.
-        growths: (level, mean, deviation) of what a call earns, in nats, below that level.
+        growths: (level, mean, deviation) of what a call gains, in nats, below that level.
         detectable_rarely: How rare a leak of twice the level, and an output of one input alone, may be to be found.
         smallest: The confirmation on the smallest pair.
     """

@@ -79,7 +79,7 @@ class Counterexample:
     Attributes:
         pair: The two neighbouring inputs, rendered.
         output: The output that tells them apart most, rendered; empty where the evidence is not about one output.
-        explanation: One sentence with both probabilities, or the wealth that the bets earned.
+        explanation: One sentence with both probabilities, or the wealth that the bets gained.
         confirmed: Whether the finding was confirmed on fresh randomness (game), or needs none (exact).
         probabilities: Probability, or density, of the output on the first and on the second input, where a law states both.
     """

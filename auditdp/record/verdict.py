@@ -39,7 +39,7 @@ def conclude(evidence: Sequence[Evidence], controls: Sequence[ControlResult]) ->
     surviving = [control.name for control in controls if control.survived]
     if surviving:
         return Verdict.INCONCLUSIVE, (
-            f"The audit has no teeth: it did not refute the broken {', '.join(surviving)}; for the mechanism itself: "
+            f"The audit has no power: it did not refute the broken {', '.join(surviving)}; for the mechanism itself: "
             f"{verdict}, {summary}"
         )
     return verdict, summary

@@ -86,7 +86,7 @@ def test_noisy_lists_have_the_stated_law(mechanism):
     ],
 )
 def test_the_goodness_test_sees_a_wrong_law(sampled, stated):
-    """The check above has teeth: a tenth more budget, or the other reading of the formula, is seen."""
+    """The check above can fail: a tenth more budget, or the other reading of the formula, is seen."""
     with pytest.raises(AssertionError, match="alpha=1e-06"):
         follows(sampled(LIST, 100_000, rng=rng_of(2)), stated.distribution(LIST), "a wrong law")
 
@@ -180,7 +180,7 @@ def test_sparse_laplace_graphs_have_the_law_of_the_dense_ones(dense, sparse, rep
 
 
 def test_the_two_sample_test_sees_another_budget(repeats):
-    """The check above has teeth: a quarter more budget is seen, by the short form twice as much."""
+    """The check above can fail: a quarter more budget is seen, by the short form twice as much."""
     a = LapGraph(4.0, 4, share=0.5)(SMALL.to_matrix(), 20_000, rng=rng_of(12)) @ (1 << np.arange(6))
     budget = 5.0 if repeats.full else 8.0
     b = sparse_outputs(LapGraph(budget, 4, share=0.5), SMALL, repeats(20_000, least=4_000), rng_of(13)) @ (

@@ -119,6 +119,6 @@ def test_the_sparse_form_has_the_law_of_the_dense_one(mechanism, repeats):
     ],
 )
 def test_the_goodness_test_sees_a_wrong_law(sampled, stated, graph):
-    """The check above has teeth: a fifth more budget, fewer steps, and the other reading are seen."""
+    """The check above can fail: a fifth more budget, fewer steps, and the other reading are seen."""
     with pytest.raises(AssertionError, match="alpha=1e-06"):
         follows(sampled(graph, 60_000, rng=rng_of(7)), stated.distribution(graph), "a wrong law")

@@ -94,7 +94,7 @@ def test_outputs_have_the_stated_law(kind, epsilon, library):
     ],
 )
 def test_the_goodness_test_sees_a_wrong_law(sampled, stated):
-    """The check above has teeth: a tenth more budget, or another t, is seen."""
+    """The check above can fail: a tenth more budget, or another t, is seen."""
     with pytest.raises(AssertionError, match=r"alpha=1e-06|outside the range"):
         agrees(sampled(np.array([0.8]), SIZE, rng=generator("numpy", 9)), stated, 0.8, "a wrong law")
 

@@ -47,7 +47,7 @@ def test_selections_have_the_stated_law(mechanism, data):
     ],
 )
 def test_the_goodness_test_sees_a_wrong_law(sampled, stated):
-    """The check above has teeth: a tenth more budget, or another clip, is seen."""
+    """The check above can fail: a tenth more budget, or another clip, is seen."""
     assert goodness_p(sampled(ENTRIES, RUNS, rng=rng_of(2)), stated.distribution(ENTRIES)) < ALPHA
 
 

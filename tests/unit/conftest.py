@@ -263,7 +263,7 @@ def results() -> list[AuditResult]:
         AuditResult(
             id="audits/audit_edges.py::lap_graph",
             verdict=Verdict.INCONCLUSIVE,
-            summary="A control survived, so this audit has no teeth: LapGraph without noise on the edge count.",
+            summary="A control survived, so this audit has no power: LapGraph without noise on the edge count.",
             mechanism="LapGraph(epsilon=1)",
             claim=claimed(PureDP(1.0), "edge", "Wu et al. 2021, Section 5"),
             evidence=[game(-2e-5, seed=4, verdict=Verdict.NOT_REFUTED, epsilon=0.12, detectable=1.9)],

@@ -234,7 +234,7 @@ def _sum_of(shapes: Floats, weights: Floats, sizes: Sequence[int]) -> Floats:
 
 
 FEW_PARTS = Free("quarters", QUARTERS)
-"""No expert's; what a pair may earn is drawn from it while calls are few."""
+"""No expert's; what a pair may gain is drawn from it while calls are few."""
 NORMAL = Shaped("cells, normal", slice(3, 4), 1.0)
 ESTIMATORS: tuple[Estimator, ...] = (
     Free("halves", HALVES),

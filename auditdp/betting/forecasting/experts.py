@@ -186,15 +186,15 @@ class ViewPlayer:
         return {k: (partition, self._counts.counts[:, part]) for k, partition, part in parts}
 
     def rank(self, log_wealth: Floats, calls: int) -> None:
-        """Let views that earn little see less; ``log_wealth`` is that of every expert, shape (experts, statements)."""
+        """Let views that gain little see less; ``log_wealth`` is that of every expert, shape (experts, statements)."""
         if self.schedule is not None:
             by_view = log_wealth.reshape(len(self.views), len(ESTIMATORS), -1)
             self.schedule.rank(by_view.max(axis=1), calls)
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
-        """Draw odds that the counts leave plausible and return what they would earn.
+        """Draw odds that the counts leave plausible and return what they would gain.
 
-        Looks at the cells of the leading expert; where none has earned anything yet, at every view, at first coarsely.
+        Looks at the cells of the leading expert; where none has gained anything yet, at every view, at first coarsely.
         """
         if self._counts is None:
             return math.inf

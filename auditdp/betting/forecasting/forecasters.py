@@ -73,7 +73,7 @@ class Player(Protocol):
         """Learn from all calls so far, the last batch included; ``stalled`` as long as the claim still stands."""
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
-        """Draw what a call of this pair may earn against an epsilon, in nats; ``leading`` is who earns most, if anybody."""
+        """Draw what a call of this pair may gain against an epsilon, in nats; ``leading`` is who gains most, if anybody."""
 
     def rank(self, log_wealth: Floats, calls: int) -> None:
         """Spare work on forecasters that have won little lately; ``log_wealth`` has shape (forecasters, statements)."""

@@ -149,7 +149,7 @@ class Repeats:
         """Do nothing: it costs little."""
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
-        """Draw how often the most telling number agrees, and return what that would earn."""
+        """Draw how often the most telling number agrees, and return what that would gain."""
         best = 0.0
         for seen in self._seen:
             if (bets := seen.agree + seen.disagree) and not seen.frozen:

@@ -63,8 +63,8 @@ class Schedule:
     def rank(self, log_wealth: Floats, calls: int) -> None:
         """Let only the best views see whole batches, and the others an eighth, or less once there are many calls.
 
-        A heavy view sees them only where none earns more, and once there are many calls only where it earns clearly more
-        than any other. Views that earn clearly less than another, and heavy ones that earn less at all, are frozen.
+        A heavy view sees them only where none gains more, and once there are many calls only where it gains clearly more
+        than any other. Views that gain clearly less than another, and heavy ones that gain less at all, are frozen.
 
         Args:
             log_wealth: What the best expert of every view won on this pair lately, shape (views, statements).

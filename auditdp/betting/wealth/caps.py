@@ -33,7 +33,7 @@ def log_cap(epsilon: Any) -> tuple[Any, Any]:
 
 
 def growth(p: Any, epsilon: float) -> Any:
-    """Return what a call earns against an epsilon where the likelier coin has probability p: kl(p ‖ q), 0 for p <= q.
+    """Return what a call gains against an epsilon where the likelier coin has probability p: kl(p ‖ q), 0 for p <= q.
 
     Args:
         p: Probabilities strictly between 0 and 1, a number or of any shape.

@@ -6,7 +6,7 @@ bet on, in `caps.py` for pure claims and in `curves.py` for all others; and what
 
 **Mixtures.** An average of wealths, each with expected factors of at most 1, is again one. Wealth is averaged, with
 weights fixed beforehand, over forecasters, over ways of betting, and with *leaders*, who before every batch follow the
-forecaster that has lately earned most on the pair that is played (a choice made from the past, so their wealth is one
+forecaster that has lately gained most on the pair that is played (a choice made from the past, so their wealth is one
 more supermartingale). Leaders differ in when they start: what is lost while forecasters learn cannot weigh on those who
 come later.
 

@@ -31,7 +31,7 @@ GAPS = (1, 2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 256, 512)
 MOST_JUDGED = 5
 """Anchors at which all forecasters are judged."""
 UNTRIED = 0.25
-"""What a leader may bet that has not earned its rank, as a fraction of the whole."""
+"""What a leader may bet that has not gained its rank, as a fraction of the whole."""
 MOST_ASKED = 48
 """Forecasters, by rank, that are asked whether their law exceeds a claim."""
 RENEWED = 1.25
@@ -146,10 +146,10 @@ class Planner:
     def _leading(
         self, ranks: NDArray[np.intp], expected: _Expected, claim: int, first: int
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return who leads at every anchor, -1 for nobody, and whether it has not earned that.
+        """Return who leads at every anchor, -1 for nobody, and whether it has not gained that.
 
         Who expects to win nothing does not lead. Where that is the first in rank, another one leads whose law exceeds the
-        claim at its level or at the lowest open one, with a fraction of the stake until it has earned the rank.
+        claim at its level or at the lowest open one, with a fraction of the stake until it has gained the rank.
         """
         eager = []
         for place in dict.fromkeys((claim, first)):

@@ -274,7 +274,7 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         forecasters=[ForecasterWealth(name=name, log_wealth=w) for w, name in wealth[:MOST_LISTED]],
         forecasters_played=len(game.names),
         pairs=[
-            PlayedPair(pair=str(t.pair), calls=t.calls, growth=game.earned(t) / max(t.calls, 1)) for t in game.tables
+            PlayedPair(pair=str(t.pair), calls=t.calls, growth=game.gained(t) / max(t.calls, 1)) for t in game.tables
         ],
         notices=notices(game),
         search_calls=opened.searched,

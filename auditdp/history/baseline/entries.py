@@ -1,4 +1,4 @@
-"""What a baseline keeps of an audit: what it is about, what it said, and how much it looked at."""
+"""What a baseline keeps of an audit: what it is about, its verdict, and how much it looked at."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def within(result: AuditResult, stream: Stream, nights: int) -> Iterator[tuple[s
         return
     levels, means, deviations = np.array(points, dtype=float).T
     single, calls = float(levels[-1]), game.calls
-    earned = calls * means[-1] - NormalDist().inv_cdf(POWER) * deviations[-1] * math.sqrt(calls)
-    cost = max(earned - math.log(1 / result.alpha), 0.0)
+    gained = calls * means[-1] - NormalDist().inv_cdf(POWER) * deviations[-1] * math.sqrt(calls)
+    cost = max(gained - math.log(1 / result.alpha), 0.0)
     low, high = float(levels[0]), single
     while high - low > PRECISION * high:
         level = (low + high) / 2

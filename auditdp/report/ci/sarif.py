@@ -29,7 +29,7 @@ RULES = {
     "missed": ("DeclaredAndMissed", "An audit declares a finding, and it was not found."),
     "toothless": (
         "TwinSurvived",
-        "A deliberately broken twin of the mechanism was not refuted: the audit has no teeth.",
+        "A deliberately broken twin of the mechanism was not refuted: the audit has no power.",
     ),
     "weaker": ("AuditWeaker", "An audit shows less than the baseline says, or is gone."),
 }

@@ -28,7 +28,7 @@ from auditdp.report.text import shorten
 CLASSES_SHOWN = 18
 PAIRS_SHOWN = 4
 FORECASTERS_SHOWN = 3
-WON = 0.05  # nats; who earned less has earned nothing that can be seen
+WON = 0.05  # nats; who gained less has gained nothing that can be seen
 PAIR_LENGTH = 100  # in a list of pairs
 VALUE_LENGTH = 300
 

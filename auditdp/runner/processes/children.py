@@ -143,7 +143,7 @@ class Child:
         return f"the process that ran it died ({how_it_ended(self.process.exitcode)}); run it alone under a debugger"
 
     def end(self) -> None:
-        """End the process, if it has not ended, and forget its pipe."""
+        """End the process, if it has not ended, and close its pipe."""
         if self.process.is_alive():
             self.process.kill()
         self.process.join(GRACE)

@@ -75,7 +75,7 @@ class _Host:
     since: float = field(default_factory=time.monotonic)
 
     def late(self, limit: float) -> bool:
-        """Whether it should have said something by now."""
+        """Whether its answer is overdue."""
         if self.collected is None:
             return time.monotonic() > self.since + limit
         limits = [work.task.timeout for work in self.busy.values()]

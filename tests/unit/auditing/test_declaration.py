@@ -281,7 +281,7 @@ def test_controls_that_are_refuted_leave_the_verdict_alone():
 def test_a_surviving_control_makes_the_audit_inconclusive_and_the_summary_keeps_the_verdict(mechanism, verdict):
     result = run(mechanism, PureDP(1.0), BIT, controls=[Response(2.0), Hidden(Response(1.0))], calls=500)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "no teeth" in result.summary
+    assert "no power" in result.summary
     assert "hidden Response(1)" in result.summary
     assert "Response(2)," not in result.summary
     assert f"for the mechanism itself: {verdict}" in result.summary

@@ -68,7 +68,7 @@ def test_rows_count_where_the_violation_is_clear_and_no_deep_tail(true_level, le
 
 
 def test_growth_of_a_perfect_posterior_is_the_known_one():
-    """No noise at a claim of ε: each call earns ln(1/q), q = e^ε/(1+e^ε); inside the cap nothing is earned."""
+    """No noise at a claim of ε: each call gains ln(1/q), q = e^ε/(1+e^ε); inside the cap nothing is gained."""
     growth = calls.posterior_growth(np.array([np.inf, 1.0, 0.5]), 1.0)
     assert growth == pytest.approx([math.log(1 + math.exp(-1)), 0.0, 0.0])
 
@@ -92,7 +92,7 @@ def test_every_false_claim_is_measured_and_false():
 
 
 def test_the_reference_of_a_violation_without_noise_is_the_floor():
-    """Randomised response that returns its input earns ln(1/q) a call: ln 20 / .3133 = 9.6, so 10 calls or a batch more."""
+    """Randomised response that returns its input gains ln(1/q) a call: ln 20 / .3133 = 9.6, so 10 calls or a batch more."""
     case = calls.Case("no noise", Response(math.inf), PureDP(1.0), calls.as_adjacency((1, 0)), math.inf)
     spent = calls.calls_of_game(
         case.mechanism,

@@ -97,7 +97,7 @@ def _bound(forecasters, mechanism):
 
 
 def test_calls_are_counted_when_every_view_sees_a_part():
-    """A clean game of many calls, in which nobody earns and all views are thinned."""
+    """A clean game of many calls, in which nobody gains and all views are thinned."""
     counting = Counting(LaplaceMechanism(2.0))
     game = new_game(counting, PureDP(30.0), forecasters=[ViewExperts(schedule=partial(Schedule, many_calls=200))])
     game.tables[0].next_ranking = 100
@@ -235,7 +235,7 @@ def test_three_batches_of_four_go_to_the_pair_that_earns():
 
 
 def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_be_refuted():
-    """Eleven of twelve pairs leak 1.0 against a claim of 1, and earn at every level below it; one leaks 2.5."""
+    """Eleven of twelve pairs leak 1.0 against a claim of 1, and gain at every level below it; one leaks 2.5."""
     game = new_game(OneOfMany(7), pairs=PAIRS, levels=True)
     game.play(4_000, alpha=0.05, stop_when_refuted=True)
     assert game.best.pair.name == "7"

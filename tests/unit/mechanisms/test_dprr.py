@@ -102,7 +102,7 @@ def test_proposition_2_holds_rigorously_for_every_pair_of_short_lists(clip, epsi
 
 
 def test_twice_the_budget_is_visibly_worse():
-    """The check above has teeth: the loss of DPRR(ε₁, 2ε₂) exceeds ε₁ + ε₂."""
+    """The check above can fail: the loss of DPRR(ε₁, 2ε₂) exceeds ε₁ + ε₂."""
     assert np.abs(DPRR(0.1, 1.8).log_ratio_table(6, 0)).max() > 1.0
 
 

@@ -34,7 +34,7 @@ def one(mutants, part):
     return found
 
 
-def test_an_audit_with_teeth_kills_all_that_count():
+def test_an_audit_that_can_fail_kills_all_that_count():
     mutants, result = judged(Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1))))
     assert (result.killed, result.counted, result.of(Fate.SURVIVED)) == (9, 9, [])
     assert one(mutants, "noise halved").statement.startswith("game: ")

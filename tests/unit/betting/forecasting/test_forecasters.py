@@ -254,7 +254,7 @@ def test_one_forecaster_learns_from_all_that_is_kept_unless_it_knows_the_law():
 
 
 def test_who_knows_the_law_says_what_a_call_earns():
-    """Randomised response at 2 earns p ln(p/q) + (1-p) ln((1-p)/(1-q)) a call against 1, and nothing against 2."""
+    """Randomised response at 2 gains p ln(p/q) + (1-p) ln((1-p)/(1-q)) a call against 1, and nothing against 2."""
     single = player(LikelihoodRatio(), Response(2.0), PAIR)
     assert single.plausible_growth(1.0, rng(), None) == math.inf
     single.forecast(Batch(coins(1, 1, 0, 1), coins(0, 1, 0, 0), rng()))

@@ -55,12 +55,12 @@ def test_a_game_with_a_schedule_wins_as_much_as_without(mechanism, claim):
 
 
 def ranked(heavy, best, calls=100, **options):
-    """A schedule of views of which those at the places ``best`` earned, in this order."""
+    """A schedule of views of which those at the places ``best`` gained, in this order."""
     schedule = Schedule(heavy, **options)
-    earned = np.full((len(heavy), 3), -1.0)
+    gained = np.full((len(heavy), 3), -1.0)
     for place, view in enumerate(best):
-        earned[view] = 100.0 - place
-    schedule.rank(earned, calls)
+        gained[view] = 100.0 - place
+    schedule.rank(gained, calls)
     return schedule
 
 
@@ -90,9 +90,9 @@ def test_a_view_that_sees_a_part_forecasts_and_counts_that_part_alone():
     player, memory = opened("vector", schedule=partial(Schedule, whole=1, thinning=8)), Memory()
     play(player, memory, batches("vector", [300]))
     before = player.forecast(batch(*next(batches("vector", [4]))))
-    earned = np.zeros((len(player.names), 1))
-    earned[0] = 1.0
-    player.rank(earned, 300)
+    gained = np.zeros((len(player.names), 1))
+    gained[0] = 1.0
+    player.rank(gained, 300)
     forecasts, after = play(player, memory, batches("vector", [100, 10], seed=5))
     for k, (old, forecast, new) in enumerate(zip(before, forecasts, after, strict=True)):
         if forecast.log_odds.shape[1]:

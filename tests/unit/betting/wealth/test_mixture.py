@@ -349,7 +349,7 @@ def test_a_forecast_at_the_cap_is_no_bet():
 
 
 def test_known_factors():
-    # r = 1 against q = 3/4: right earns 1/q = 4/3, wrong earns nothing. r = 9/10: 0.9/0.75 and 0.1/0.25.
+    # r = 1 against q = 3/4: right gains 1/q = 4/3, wrong gains nothing. r = 9/10: 0.9/0.75 and 0.1/0.25.
     for log_odds, right, wrong in ((math.inf, 4 / 3, 0.0), (math.log(9), 1.2, 0.4)):
         for sign in (1, -1):
             for coin, factor in ((sign > 0, right), (sign < 0, wrong)):
