@@ -248,10 +248,10 @@ def failure(error: Exception) -> str:
     if isinstance(error, MissingExtraError):
         return str(error)
     if isinstance(error, MemoryError):
-        said, remedy = "ran out of memory", "use fewer uses of the data, more noise, or a machine with more memory"
+        reason, remedy = "ran out of memory", "use fewer uses of the data, more noise, or a machine with more memory"
     else:
-        said, remedy = f"raised {type(error).__name__}: {error}", "use another accountant or other parameters"
-    return f"{said}; it gave no answer: {remedy}"
+        reason, remedy = f"raised {type(error).__name__}: {error}", "use another accountant or other parameters"
+    return f"{reason}; it gave no answer: {remedy}"
 
 
 def check_positive(kind: str, **values: float) -> None:

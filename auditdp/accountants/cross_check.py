@@ -186,10 +186,10 @@ def _of_points(
             if shown.verdict is way:
                 return shown
     if all(one is Verdict.CERTIFIED for one in standing) and (proof or provable.is_its_points(claim)):
-        said = f"at each of its {len(points):,} points {claim} is proved of {about.text}"
-        return replace(check, verdict=Verdict.CERTIFIED, statement=said)
-    said = f"{claim} is not decided: {len(points):,} statements that it implies were compared, and do not imply it"
-    return replace(check, verdict=Verdict.NOT_REFUTED, statement=said)
+        text = f"at each of its {len(points):,} points {claim} is proved of {about.text}"
+        return replace(check, verdict=Verdict.CERTIFIED, statement=text)
+    text = f"{claim} is not decided: {len(points):,} statements that it implies were compared, and do not imply it"
+    return replace(check, verdict=Verdict.NOT_REFUTED, statement=text)
 
 
 def _standing(epsilon: float, delta: float, counting: list[Accountant], about: Description, attained: bool) -> Verdict:
@@ -212,8 +212,8 @@ def _between(least: float, most: float) -> str:
     """Say which bounds are known, if any."""
     if least > 0 and most <= least * TIE:
         return f"{most:.9g}" if math.isfinite(most) else "∞"
-    said = [f"no less than {least:.9g}"] * (least > 0) + [f"no more than {most:.9g}"] * math.isfinite(most)
-    return " and ".join(said)
+    text = [f"no less than {least:.9g}"] * (least > 0) + [f"no more than {most:.9g}"] * math.isfinite(most)
+    return " and ".join(text)
 
 
 def _common(descriptions: Sequence[Description]) -> Description:
@@ -269,10 +269,10 @@ def _undecided(
         key=_rank,
         default=None,
     )
-    said = f"{stated} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
+    text = f"{stated} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
     if unproved is not None and _epsilon(unproved) <= epsilon:
-        said += f"; {unproved.name} has {_epsilon(unproved):.9g}, with rounding errors that are not bounded"
-    return said
+        text += f"; {unproved.name} has {_epsilon(unproved):.9g}, with rounding errors that are not bounded"
+    return text
 
 
 def _ask(accountant: Accountant, epsilon: float, delta: float, about: Description, attained: bool) -> AccountantReply:
@@ -331,8 +331,8 @@ def _contradictions(answers: list[AccountantReply]) -> list[AccountantReply]:
                     f"underestimates: ε = {_epsilon(high):.6g}, but {low.name} shows at least {_epsilon(low):.6g}"
                 )
             elif high.soundness.is_proof:
-                said = f"at most {_epsilon(high):.6g} ({high.name}) and at least {_epsilon(low):.6g} ({low.name})"
-                found[low.name] = found[high.name] = f"contradiction: ε is {said}; neither counts"
+                text = f"at most {_epsilon(high):.6g} ({high.name}) and at least {_epsilon(low):.6g} ({low.name})"
+                found[low.name] = found[high.name] = f"contradiction: ε is {text}; neither counts"
     return [replace(answer, finding=answer.finding or found.get(answer.name, "")) for answer in answers]
 
 

@@ -45,10 +45,10 @@ class Description:
     def name(self) -> str:
         """The class or the analysis, and its parameters, floats to six digits."""
         of_type = {field.name: field.type for field in fields(self)}  # type: ignore[arg-type]  # whoever derives is one
-        said = (
+        given = (
             f"{key}={format(getattr(self, key), '' if kind in ('int', int) else 'g')}" for key, kind in of_type.items()
         )
-        return f"{type(self).__name__}({', '.join(said)})"
+        return f"{type(self).__name__}({', '.join(given)})"
 
     @property
     def describes(self) -> Description:

@@ -29,11 +29,11 @@ def records(pair: Pair) -> int:
 def of_size(adjacency: Adjacency, size: int) -> Adjacency:
     """Return the pairs of an adjacency with so many records; those that it lists are known to have them."""
     if isinstance(adjacency, Neighbours) and adjacency.search is None:
-        return replace(adjacency, label=f"{adjacency.label}, {_said(size)}")
+        return replace(adjacency, label=f"{adjacency.label}, {_size_text(size)}")
     return OfSize(adjacency, size)
 
 
-def _said(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"n = {size:,} in the smaller input"
 
 
@@ -52,7 +52,7 @@ class OfSize:
     @property
     def name(self) -> str:
         """The adjacency and the size."""
-        return f"{self.whole.name}, {_said(self.size)}"
+        return f"{self.whole.name}, {_size_text(self.size)}"
 
     @property
     def remedy(self) -> str:

@@ -111,8 +111,10 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
 
 def _described(built: Audit) -> Description:
     """What a formula is about: what is said, or the narrowest class that is described."""
-    said = built.about.describes if built.about is not None else narrowest([a.describes for a in built.accountants])
-    return said or built.accountants[0].describes
+    described = (
+        built.about.describes if built.about is not None else narrowest([a.describes for a in built.accountants])
+    )
+    return described or built.accountants[0].describes
 
 
 def _claim_record(built: Audit) -> ClaimRecord:
@@ -159,7 +161,7 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
     Outputs are recorded where the mechanism draws its randomness from elsewhere: a re-run then repeats the test, and not the
     numbers.
     """
-    said = []
+    described = []
     for confirmation in result.recorded:
         wealth = play_again(
             as_mechanism(built.mechanism),
@@ -172,8 +174,8 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
         )
         then = confirmation.log_e_value
         same = "as then" if same_number(wealth, then, near=SAME) else f"DIFFERENT: then {then:.6g}"
-        said.append(
+        described.append(
             f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
             f"recorded outputs of the finding on {confirmation.pair} the bets gain {wealth:.6g} nats, {same}"
         )
-    return said
+    return described

@@ -31,7 +31,7 @@ class Watcher:
             raise KeyboardInterrupt
         self.stopped = True
 
-    def hear(self, done: int, of: int) -> bool:
+    def progressed(self, done: int, of: int) -> bool:
         """Return whether the game is to go on."""
         if self._progress is not None:
             self._progress(done, of)
@@ -44,7 +44,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 def going_on(done: int, of: int) -> bool:
     """Tell whoever looks on how many calls of how many were made, and return whether to go on."""
     watcher = _watcher.get()
-    return watcher is None or watcher.hear(done, of)
+    return watcher is None or watcher.progressed(done, of)
 
 
 def is_stopped() -> bool:

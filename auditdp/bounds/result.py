@@ -52,17 +52,17 @@ class Bound:
         """One sentence that says no more than was seen."""
         confidence, curve = f"{100 * (1 - self.alpha):.4g} % confidence", f" at delta = {self.delta:.3g}"
         what = self.parameter + (curve if self.delta else "")
-        said = (
+        text = (
             f"{what} >= {rounded_down(self.lower)} with {confidence}"
             if self.lower > 0
             else f"nothing above {what} = 0 is certified with {confidence}"
         )
         if self.claim is not None and self.p_value is not None:
             verb = "is refuted" if self.refuted else "is not refuted"
-            said += f"; the claim {self.parameter} = {self.claim:.6g} {verb} (p <= {rounded_up(self.p_value)})"
+            text += f"; the claim {self.parameter} = {self.claim:.6g} {verb} (p <= {rounded_up(self.p_value)})"
         if self.parameter == "mu" and self.lower > 0:
-            said += "; this refutes Gaussian DP curves below it, not a bare (epsilon, delta) statement"
-        return said
+            text += "; this refutes Gaussian DP curves below it, not a bare (epsilon, delta) statement"
+        return text
 
     def __str__(self) -> str:
         rests = "".join(f"\n  assumes: {assumption}" for assumption in self.assumptions)

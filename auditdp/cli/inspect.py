@@ -47,14 +47,14 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
         if plan.failures:
             raise ConfigurationError(plan.failures[0][1])
         (item,), _ = discover([target], collect=processes.collect)
-        said = processes.ask("show", plan.tasks[0])
-    if "refused" in said:
-        raise ConfigurationError(said["refused"])
-    if "crashed" in said:
-        say(f"ERROR {item.id}: {said['crashed']}")
+        answer = processes.ask("show", plan.tasks[0])
+    if "refused" in answer:
+        raise ConfigurationError(answer["refused"])
+    if "crashed" in answer:
+        say(f"ERROR {item.id}: {answer['crashed']}")
         raise typer.Exit(CRASHED)
     tell(f"{item.id}\n\n{item.description}\n")
-    for name, value in said["rows"]:
+    for name, value in answer["rows"]:
         tell(f"  {name:<11} {value}")
 
 

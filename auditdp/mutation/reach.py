@@ -120,7 +120,7 @@ def reached(mechanism: Any, inputs: Sequence[Any], size: int) -> list[CodeType]:
     return [code for code in own if not code.co_filename.startswith("<frozen")]
 
 
-def forget(mechanism: Any) -> None:
+def clear_caches(mechanism: Any) -> None:
     """Empty the caches of the mechanism's functions: they may hold what changed code computed."""
     for item in definitions(mechanism):
         if isinstance(item, functools._lru_cache_wrapper):

@@ -41,7 +41,7 @@ from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
-from auditdp.mutation.reach import forget
+from auditdp.mutation.reach import clear_caches
 from auditdp.record.results import REFUTATIONS, Evidence, Fate, MutantResult, Mutation, Verdict
 from auditdp.record.verdict import beyond_its_law
 
@@ -243,7 +243,7 @@ class _Trial:
             return None
         inputs = [data for pair in self.pairs.played for data in (pair.data, pair.neighbour)]
         stated = [_law(mutant.original, data) for data in inputs]
-        forget(self.built.mechanism)
+        clear_caches(self.built.mechanism)
         try:
             if all(law.same_as(_law(mutant.broken, data)) for law, data in zip(stated, inputs, strict=True)):
                 return None
@@ -251,7 +251,7 @@ class _Trial:
         except Exception:  # a fault that the sampler bears, and the code of the law does not
             return None
         finally:
-            forget(self.built.mechanism)
+            clear_caches(self.built.mechanism)
 
 
 def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:

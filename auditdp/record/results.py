@@ -359,12 +359,12 @@ class AuditResult:
     @property
     def contradiction(self) -> str:
         """In what the result contradicts itself, which no audit does; empty where it does not."""
-        said = {evidence.verdict for evidence in self.evidence}
+        verdicts = {evidence.verdict for evidence in self.evidence}
         open_verdicts = (Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.SKIPPED)
-        if self.verdict not in (*REFUTATIONS, Verdict.INCONCLUSIVE) and said & {*REFUTATIONS}:
+        if self.verdict not in (*REFUTATIONS, Verdict.INCONCLUSIVE) and verdicts & {*REFUTATIONS}:
             return f"{self.id} is {self.verdict}, and some of its evidence refutes"
         proved = self.verdict in (Verdict.CERTIFIED, Verdict.EQUIVALENT)
-        if self.verdict not in (*open_verdicts, *said) and (said or proved):
+        if self.verdict not in (*open_verdicts, *verdicts) and (verdicts or proved):
             return f"{self.id} is {self.verdict}, which none of its evidence is"
         if self.verdict not in open_verdicts and self.surviving_controls:
             return f"{self.id} is {self.verdict}, and its control {self.surviving_controls[0]} survived"

@@ -85,8 +85,8 @@ def of_claim(evidence: Sequence[Evidence]) -> tuple[Verdict, str] | None:
             for e in evidence
             if e.known.subject is Subject.PLAYED and e.verdict is Verdict.INCONCLUSIVE and about is Subject.LAW
         ]
-        said = [lead.statement, *map(_contradicted, certificates), *unlike]
-        return lead.verdict, "; ".join(said)
+        statements = [lead.statement, *map(_contradicted, certificates), *unlike]
+        return lead.verdict, "; ".join(statements)
     beyond = beyond_its_law(evidence) if certificates else None
     if about is Subject.PLAYED and certificates and lead.verdict is Verdict.INCONCLUSIVE:
         beyond = beyond or lead.statement

@@ -209,8 +209,8 @@ def _totals(record: RunRecord) -> Iterator[str]:
 
 
 def _cells(line: Line) -> list[str]:
-    said = "; ".join(part for part in (line.claim, line.adjacency, line.source) if part)
-    claim = f"{line.statement} ({said})" if said else line.statement
+    particulars = "; ".join(part for part in (line.claim, line.adjacency, line.source) if part)
+    claim = f"{line.statement} ({particulars})" if particulars else line.statement
     repairs = [
         f"{r.verdict}: {r.statement} {r.certificate}." + (f" Cost: {r.cost}" if r.cost else "") for r in line.repairs
     ]

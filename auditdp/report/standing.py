@@ -281,8 +281,8 @@ def run_meaning(record: RunRecord) -> str:
         some = f": {of_planned(record)} have a result" if record.missing else ""
         return f"This is not a clean run: {state}audits are missing{some}. {nothing}".rstrip()
     few = sum(result.is_undecided for result in record.results)
-    said = f"{count(few, 'audit')} {'is' if few == 1 else 'are'} undecided with so few calls." if few else ""
-    return " ".join(filter(None, [CLEAN_RUN, said, nothing[:1].upper() + nothing[1:]]))
+    counted = f"{count(few, 'audit')} {'is' if few == 1 else 'are'} undecided with so few calls." if few else ""
+    return " ".join(filter(None, [CLEAN_RUN, counted, nothing[:1].upper() + nothing[1:]]))
 
 
 def alpha_by_purpose(ledger: list[LedgerEntry]) -> dict[str, tuple[int, float]]:

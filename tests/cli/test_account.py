@@ -256,12 +256,12 @@ def test_where_no_accountant_answers_the_exit_code_says_so(monkeypatch, capsys, 
             monkeypatch.setattr(kind, method, out_of_memory)
     options = f"dp-sgd --sampling shuffled --records 1000 --batch 100 --epochs 2 {question}"
     monkeypatch.setattr(sys, "argv", ["auditdp", "account", *options.split()])
-    code, said = _carried_out(["calculators.account"], in_project=False), capsys.readouterr()
+    code, message = _carried_out(["calculators.account"], in_project=False), capsys.readouterr()
     assert code == 3
-    assert "ran out of memory; it gave no answer: use fewer" in words(said.out + said.err)
-    assert "found about" not in said.out
-    assert "Traceback" not in said.err
-    assert "Please report" not in said.err
+    assert "ran out of memory; it gave no answer: use fewer" in words(message.out + message.err)
+    assert "found about" not in message.out
+    assert "Traceback" not in message.err
+    assert "Please report" not in message.err
 
 
 def test_opacus_is_not_asked_for_a_delta_when_solving(project):
@@ -315,7 +315,7 @@ def test_a_plot(project, ending):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("compose --count 3 --part-epsilon 1", ["--delta D for ε", "--target-epsilon E --delta D"]),
         ("compose --count 3 --part-epsilon 1 --delta .1 --epsilon 1", ["only one of"]),
@@ -373,13 +373,13 @@ def test_a_plot(project, ending):
         ("node-level --nodes 9 --batch 30 --steps 3 --noise-multiplier 1 --delta .1 --reached 3", ["batch <= nodes=9"]),
     ],
 )
-def test_what_cannot_be_answered(project, options, said):
+def test_what_cannot_be_answered(project, options, message):
     project.write("a_file", "")
     outcome = account(project, options)
     assert outcome.code == 2, outcome
     assert outcome.out == ""
     assert "Traceback" not in outcome.err
-    for part in said:
+    for part in message:
         assert part in words(outcome.err)
 
 

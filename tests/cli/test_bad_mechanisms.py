@@ -185,7 +185,7 @@ def test_the_audits_before_and_after_finish(bad_run):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("x = 1\ndef broken(:\n", ["line 2", "SyntaxError"]),
         ("import no_such_module\n", ["line 1", "No module named 'no_such_module'"]),
@@ -194,7 +194,7 @@ def test_the_audits_before_and_after_finish(bad_run):
     ],
     ids=["syntax", "import", "exception", "exit"],
 )
-def test_a_file_that_does_not_import_costs_only_its_own_audits(project, text, said):
+def test_a_file_that_does_not_import_costs_only_its_own_audits(project, text, message):
     project.write("audits/audit_broken.py", text)
     project.audits(GOOD, "audits/audit_sound.py")
     outcome = project.run()
@@ -202,27 +202,27 @@ def test_a_file_that_does_not_import_costs_only_its_own_audits(project, text, sa
     broken, sound = outcome.record["results"]
     assert (broken["id"], broken["verdict"]) == ("audits/audit_broken.py", "ERROR")
     assert "audits/audit_broken.py" in broken["summary"]
-    for words in said:
+    for words in message:
         assert words in broken["summary"]
     assert (sound["id"], sound["verdict"]) == ("audits/audit_sound.py::good", "CERTIFIED")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("@audit()\ndef f(epsilon):\n    pass\n", ["line 2", "'epsilon'", "default"]),
         ("@audit(expect='failure')\ndef f():\n    pass\n", ["line 2", "'violation'", "'failure'"]),
     ],
     ids=["no default", "unknown expectation"],
 )
-def test_an_audit_that_is_declared_wrongly_costs_only_itself(project, text, said):
+def test_an_audit_that_is_declared_wrongly_costs_only_itself(project, text, message):
     project.write("audits/audit_broken.py", f"from auditdp import audit\n{text}")
     project.audits(GOOD, "audits/audit_sound.py")
     outcome = project.run()
     assert outcome.code == 3
     broken, sound = outcome.record["results"]
     assert (broken["id"], broken["verdict"]) == ("audits/audit_broken.py::f", "ERROR")
-    for words in said:
+    for words in message:
         assert words in broken["summary"]
     assert (sound["id"], sound["verdict"]) == ("audits/audit_sound.py::good", "CERTIFIED")
 

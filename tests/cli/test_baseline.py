@@ -103,25 +103,25 @@ def test_a_crash_is_no_regression(repaired):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("<<<<<<< HEAD\nversion = 1\n", "a conflict of a merge"),
         ("version = 99\n", "version 99"),
         ("version = 1\n[audit.a]\nverdict = 'CERTIFIED'\n", "claim is missing"),
     ],
 )
-def test_a_baseline_that_cannot_be_read_is_refused_before_anything_runs(repaired, text, said):
+def test_a_baseline_that_cannot_be_read_is_refused_before_anything_runs(repaired, text, message):
     repaired.write("auditdp-baseline.toml", text)
     log = (repaired.root / ".auditdp" / "run.jsonl").read_bytes()
     for command in (["run", "--check"], ["baseline", "check"], ["baseline", "update"]):
         outcome = repaired(*command)
-        assert (outcome.code, said in outcome.err) == (2, True)
+        assert (outcome.code, message in outcome.err) == (2, True)
     assert (repaired.root / ".auditdp" / "run.jsonl").read_bytes() == log
     assert (repaired.root / "auditdp-baseline.toml").read_text() == text
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["baseline", "update", "--reason", "so"], "--accept"),
         (["baseline", "update", "--accept", "a"], "--reason"),
@@ -132,9 +132,9 @@ def test_a_baseline_that_cannot_be_read_is_refused_before_anything_runs(repaired
         (["baseline", "chekc"], "check"),
     ],
 )
-def test_what_cannot_be_asked(repaired, arguments, said):
+def test_what_cannot_be_asked(repaired, arguments, message):
     outcome = repaired(*arguments)
-    assert (outcome.code, said in " ".join(outcome.err.split())) == (2, True), outcome.err
+    assert (outcome.code, message in " ".join(outcome.err.split())) == (2, True), outcome.err
 
 
 def test_two_runs_are_compared_like_a_run_with_a_baseline(repaired):

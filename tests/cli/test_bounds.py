@@ -117,7 +117,7 @@ SCORED = ["--scores", "score", "--labels", "in", "--design", "coin"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], ["say what was recorded", "got none"]),
         (["s.csv", *SCORED, "--guesses", "guess"], ["only one of", "scores and guesses"]),
@@ -145,12 +145,12 @@ SCORED = ["--scores", "score", "--labels", "in", "--design", "coin"]
         (["fake.npz", *SCORED], ["fake.npz: not an NPZ file"]),
     ],
 )
-def test_what_cannot_be_used_is_refused(records, arguments, said):
+def test_what_cannot_be_used_is_refused(records, arguments, message):
     outcome = records("bounds", *arguments)
     assert outcome.code == 2, outcome
     assert outcome.out == ""
     assert "Traceback" not in outcome.err
-    for words in said:
+    for words in message:
         assert words in " ".join(outcome.err.split())
 
 

@@ -113,7 +113,7 @@ def test_parameters_seed_and_the_share_of_alpha_are_those_of_the_run(project):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("played",), 2, "give how many calls its game is to have altogether, such as --calls 1e7"),
         (("played", "--calls", "200"), 2, "the game of audits/audit_it.py::played has made 200 calls"),
@@ -130,11 +130,11 @@ def test_parameters_seed_and_the_share_of_alpha_are_those_of_the_run(project):
         (("sizes", "--calls", "300"), 3, "tries several sizes, each in a game of its own, so it cannot go on"),
     ],
 )
-def test_what_cannot_go_on_is_refused(recorded, arguments, code, said):
+def test_what_cannot_go_on_is_refused(recorded, arguments, code, message):
     project, _, _ = recorded
     (project.root / "refused.jsonl").write_bytes((project.root / "first.jsonl").read_bytes())
     outcome = project("run", "--continue", *arguments, "--log", "refused.jsonl")
     assert outcome.code == code
-    assert said in " ".join((outcome.out + outcome.err).split())
+    assert message in " ".join((outcome.out + outcome.err).split())
     if code == 2:
         assert (project.root / "refused.jsonl").read_bytes() == (project.root / "first.jsonl").read_bytes()

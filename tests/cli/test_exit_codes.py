@@ -144,12 +144,12 @@ def test_a_run_that_audits_nothing_says_so_on_every_channel(project):
     )
     assert outcome.code == 5
     assert outcome.record["audited"] == 0
-    said = "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is known of what was to be audited"
-    assert said in outcome.err
+    text = "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is known of what was to be audited"
+    assert text in outcome.err
     page = project.root.joinpath("out.html").read_text()
     assert "<h1>Nothing was audited</h1>" in page
     assert "No findings" not in page
-    assert said in project.root.joinpath("claims.md").read_text()
+    assert text in project.root.joinpath("claims.md").read_text()
     stored = json.loads(project.root.joinpath("claims.json").read_text())
     assert (stored["audited"], stored["skipped"]) == (0, 1)
     shown = project("run", "--seed", "1", "--budget", "quick")

@@ -66,7 +66,7 @@ def test_inputs_of_which_nothing_is_known_are_not_guessed(project):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nothing.py::f"], "nothing.py: no such file"),
         (["f.py"], "expected a function of a file"),
@@ -82,11 +82,11 @@ def test_inputs_of_which_nothing_is_known_are_not_guessed(project):
         (["f.py::f", "--ci", "travis"], "travis"),
     ],
 )
-def test_what_it_cannot_read_is_refused_and_nothing_written(project, arguments, said):
+def test_what_it_cannot_read_is_refused_and_nothing_written(project, arguments, message):
     project.write("f.py", "class C: pass\ndef f(x, rng): pass\ndef nodata(rng): pass\n")
     project.write("broken.py", "def f(\n")
     project.write("no-module.py", "def f(x, rng): pass\n")
     before = sorted(path.name for path in project.root.iterdir())
     outcome = project("init", *arguments)
-    assert (outcome.code, said in " ".join(outcome.err.split())) == (2, True), outcome.err
+    assert (outcome.code, message in " ".join(outcome.err.split())) == (2, True), outcome.err
     assert sorted(path.name for path in project.root.iterdir()) == before

@@ -64,7 +64,7 @@ def test_capital_alone_reports_what_no_night_reports(nights):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--alpha", "0.2"], "has α = 0.05, which holds for all of its nights"),
         (["--budget", "quik"], "did you mean 'quick'?"),
@@ -72,11 +72,11 @@ def test_capital_alone_reports_what_no_night_reports(nights):
         (["no/such"], "no such file or folder"),
     ],
 )
-def test_what_cannot_be_asked_leaves_the_stream_as_it_was(nights, arguments, said):
+def test_what_cannot_be_asked_leaves_the_stream_as_it_was(nights, arguments, message):
     assert nights("nightly").code == 0
     before = state(nights)
     outcome = nights("nightly", *arguments)
-    assert (outcome.code, said in outcome.err) == (2, True), outcome.err
+    assert (outcome.code, message in outcome.err) == (2, True), outcome.err
     assert state(nights) == before
 
 

@@ -92,17 +92,17 @@ def test_replay_says_when_the_outcome_is_another_one(project):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("leask", "did you mean 'leaks'?"),
         ("audit_it", "'audit_it' is ambiguous: audits/audit_it.py::leaks, "),
         ("audit_worse", "audits/audit_worse.py did not import in that run"),
     ],
 )
-def test_replay_of_what_cannot_be_replayed(recorded, shared_project, name, said):
+def test_replay_of_what_cannot_be_replayed(recorded, shared_project, name, message):
     outcome = shared_project("replay", name, "--run", "kept.jsonl")
     assert (outcome.code, outcome.out) == (2, "")
-    assert said in outcome.err
+    assert message in outcome.err
 
 
 @pytest.mark.parametrize("name", ["leaks", "leaks_as_declared", "holds"])
@@ -163,7 +163,7 @@ def test_the_same_record_gives_the_same_page(recorded, shared_project):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "start one with: auditdp run"),
         (["none.jsonl"], "no run is recorded in none.jsonl"),
@@ -173,12 +173,12 @@ def test_the_same_record_gives_the_same_page(recorded, shared_project):
         (["-f", "htm"], "did you mean 'html'?"),
     ],
 )
-def test_report_of_what_is_not_there(project, arguments, said):
+def test_report_of_what_is_not_there(project, arguments, message):
     project.audits(AUDITS)
     project.write("a.json", '{"root_seed": 1}')
     outcome = project("report", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert said in " ".join(outcome.err.split())
+    assert message in " ".join(outcome.err.split())
 
 
 def test_a_report_that_cannot_be_written(recorded, shared_project):

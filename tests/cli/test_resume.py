@@ -204,7 +204,7 @@ def test_resuming_needs_no_seed_and_takes_that_of_the_log(interruptible):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         (["--seed", "6"], "root_seed"),
         (["--budget", "standard"], "arguments"),
@@ -216,12 +216,12 @@ def test_resuming_needs_no_seed_and_takes_that_of_the_log(interruptible):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
-def test_another_question_cannot_be_resumed(finished, changed, said):
+def test_another_question_cannot_be_resumed(finished, changed, message):
     content = b"".join(finished.whole[:THIRD])
     finished.cut(content)
     outcome = finished.resume(*changed)
     assert (outcome.code, outcome.out) == (2, "")
-    assert f"cannot resume: {said} differs" in outcome.err
+    assert f"cannot resume: {message} differs" in outcome.err
     assert "without --resume" in outcome.err
     assert finished.called() == set()
     assert finished.log.read_bytes() == content

@@ -173,7 +173,7 @@ def test_show_of_an_audit_that_cannot_be_built_says_why(two_files):
 
 
 @pytest.mark.parametrize(
-    ("identifier", "said"),
+    ("identifier", "message"),
     [
         ("dpr_allocated", "did you mean 'dprr_allocated'?"),
         ("audits/audit_edges.py::dpr", "did you mean 'dprr'?"),
@@ -181,10 +181,10 @@ def test_show_of_an_audit_that_cannot_be_built_says_why(two_files):
         ("audits/audit_none.py::dprr", "no such file or folder: audits/audit_none.py"),
     ],
 )
-def test_show_of_what_does_not_exist(two_files, identifier, said):
+def test_show_of_what_does_not_exist(two_files, identifier, message):
     outcome = two_files("show", identifier)
     assert (outcome.code, outcome.out) == (2, "")
-    assert said in outcome.err
+    assert message in outcome.err
 
 
 @pytest.mark.parametrize(

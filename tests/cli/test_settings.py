@@ -169,28 +169,28 @@ def test_config_show_says_where_every_value_comes_from(project):
     outcome = project("config", "show", "--profile", "ci", AUDITDP_SEED="5")
     assert outcome.code == 0
     rows = dict(line.split("  # ", 1) for line in (" ".join(x.split(" ")) for x in outcome.out.splitlines()[1:]))
-    said = {name.strip(): source for name, source in rows.items()}
-    assert said["seed = 5"] == "the environment, AUDITDP_SEED"
-    assert said["alpha = 0.02"] == f"{path}, [tool.auditdp.profiles.ci]"
-    assert said['paths = ["privacy", "more/audit_other.py"]'] == f"{path}, [tool.auditdp]"
-    assert said['workers = "1"'] == "default"
+    message = {name.strip(): source for name, source in rows.items()}
+    assert message["seed = 5"] == "the environment, AUDITDP_SEED"
+    assert message["alpha = 0.02"] == f"{path}, [tool.auditdp.profiles.ci]"
+    assert message['paths = ["privacy", "more/audit_other.py"]'] == f"{path}, [tool.auditdp]"
+    assert message['workers = "1"'] == "default"
     values = tomllib.loads(outcome.out)
     assert set(values) == set(KINDS)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["config", "show", "--profile", "cii"], "did you mean 'ci'?"),
         (["run", "--profile", "cii"], "did you mean 'ci'?"),
         (["config", "shwo"], "show"),
     ],
 )
-def test_a_profile_that_does_not_exist(project, arguments, said):
+def test_a_profile_that_does_not_exist(project, arguments, message):
     project.write("pyproject.toml", "[tool.auditdp.profiles.ci]\nalpha = 0.02\n")
     outcome = project(*arguments)
     assert outcome.code == 2
-    assert said in " ".join(outcome.err.split())
+    assert message in " ".join(outcome.err.split())
 
 
 def test_a_broken_file_is_said_by_the_commands_that_need_settings_alone(project):

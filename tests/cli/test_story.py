@@ -64,15 +64,15 @@ def test_the_five_commands(repository):
     assert run(update[0]) == (0, update[1])
     assert run(check[0]) == (0, check[1])
     source.write_text(source.read_text().replace("scale=1.0", "scale=0.5"))
-    code, said = run(check[0])
+    code, message = run(check[0])
     assert code == 1
-    assert "new finding        audits/audit_counts.py::noisy_count_is_private" in said
+    assert "new finding        audits/audit_counts.py::noisy_count_is_private" in message
     source.write_text(source.read_text().replace("scale=0.5", "scale=1.0"))
     audits = folder / "audits" / "audit_counts.py"
     audits.write_text(audits.read_text().replace("        controls=[tells_all],\n", ""))
-    code, said = run(check[0])
+    code, message = run(check[0])
     assert code == 6
-    assert "control 'tells_all' is no longer refuted" in said
+    assert "control 'tells_all' is no longer refuted" in message
 
 
 def test_the_example_for_pytest(repository):

@@ -24,17 +24,17 @@ def one_audit(project):
     return project
 
 
-def refused(project, outcome, *said):
+def refused(project, outcome, *expected_text):
     assert outcome.code == 2, outcome
     assert outcome.out == ""
     assert "Traceback" not in outcome.err
-    for words in said:
+    for words in expected_text:
         assert words in " ".join(outcome.err.split())
     assert not (project.root / "ran").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected_text"),
     [
         (["-P", "epsilo=2"], ["-P epsilo", "did you mean 'epsilon'?"]),
         (["-P", "unheard=2"], ["-P unheard", "epsilon, flag, nodes"]),
@@ -74,12 +74,12 @@ def refused(project, outcome, *said):
     ],
     ids=lambda value: " ".join(value) if value and value[0].startswith("-") else None,
 )
-def test_options_that_cannot_be_used(one_audit, arguments, said):
-    refused(one_audit, one_audit.run(*arguments), *said)
+def test_options_that_cannot_be_used(one_audit, arguments, expected_text):
+    refused(one_audit, one_audit.run(*arguments), *expected_text)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_text"),
     [
         ("[tool.auditdp]\nbudgt = 'quick'", ["tool.auditdp.budgt", "did you mean 'budget'?"]),
         ("[tool.auditdp]\npaths = 'audits'", ["tool.auditdp.paths", "'audits'"]),
@@ -93,10 +93,10 @@ def test_options_that_cannot_be_used(one_audit, arguments, said):
         ("[tool.auditdp", ["pyproject.toml"]),
     ],
 )
-def test_settings_that_cannot_be_used(one_audit, text, said):
+def test_settings_that_cannot_be_used(one_audit, text, expected_text):
     one_audit.write("pyproject.toml", text)
     outcome = one_audit("run", "--budget", "quick", "--format", "json")
-    refused(one_audit, outcome, *said)
+    refused(one_audit, outcome, *expected_text)
 
 
 def test_a_budget_in_the_settings_that_cannot_be_used(one_audit):
@@ -122,8 +122,8 @@ def test_a_misspelt_command_names_the_one_that_was_meant(project):
 
 
 def test_python_m_auditdp_is_the_same_command():
-    said = [
+    expected_text = [
         subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, env=environment()).stdout
         for command in ([sys.executable, "-m", "auditdp"], [SCRIPT])
     ]
-    assert said[0] == said[1] != ""
+    assert expected_text[0] == expected_text[1] != ""

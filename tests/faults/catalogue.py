@@ -46,7 +46,7 @@ class Fault:
         what: In words, for the table.
         code: Statements of the mechanism; of the file for a fault of import.
         verdict: What its audit has to end with.
-        said: What its summary, or what it printed, has to hold.
+        message: What its summary, or what it printed, has to hold.
         where: 'mechanism', 'factory' or 'file': where the statements stand.
     """
 
@@ -54,7 +54,7 @@ class Fault:
     what: str
     code: str
     verdict: str = "ERROR"
-    said: str = ""
+    message: str = ""
     where: str = "mechanism"
 
     @property
@@ -77,56 +77,66 @@ if Path("forks").stat().st_size > 10:
     return rng.integers(0, 2, size)
 """
 FAULTS = [
-    Fault("leaves", "os._exit(0) in a mechanism", "os._exit(0)", said=ENDED),
-    Fault("leaves_with_1", "os._exit(1) in a mechanism", "os._exit(1)", said="with exit code 1"),
-    Fault("leaves_early", "os._exit(0) in a factory", "os._exit(0)", said=ENDED, where="factory"),
+    Fault("leaves", "os._exit(0) in a mechanism", "os._exit(0)", message=ENDED),
+    Fault("leaves_with_1", "os._exit(1) in a mechanism", "os._exit(1)", message="with exit code 1"),
+    Fault("leaves_early", "os._exit(0) in a factory", "os._exit(0)", message=ENDED, where="factory"),
     Fault(
         "shown",
         "os._exit(0) in the __repr__ of an input",
         "class Deadly(int):\n    def __repr__(self):\n        os._exit(0)\n    __str__ = __repr__\n"
         "return Audit(coin, PureDP(1.0), [(Deadly(0), Deadly(1))], calls=64)",
-        said=ENDED,
+        message=ENDED,
         where="factory",
     ),
     Fault("at_exit", "os._exit(0) in a hook of atexit", "atexit.register(os._exit, 0)", "NOT_REFUTED"),
-    Fault("exits", "sys.exit(0)", "sys.exit(0)", said="SystemExit"),
-    Fault("segfaults", "a segmentation fault in native code", "ctypes.string_at(0)", said="killed by SIGSEGV"),
-    Fault("aborts", "abort()", "os.abort()", said="killed by SIGABRT"),
+    Fault("exits", "sys.exit(0)", "sys.exit(0)", message="SystemExit"),
+    Fault("segfaults", "a segmentation fault in native code", "ctypes.string_at(0)", message="killed by SIGSEGV"),
+    Fault("aborts", "abort()", "os.abort()", message="killed by SIGABRT"),
     Fault(
-        "killed", "SIGKILL, as the kernel sends where memory ends", "os.kill(os.getpid(), 9)", said="killed by SIGKILL"
+        "killed",
+        "SIGKILL, as the kernel sends where memory ends",
+        "os.kill(os.getpid(), 9)",
+        message="killed by SIGKILL",
     ),
-    Fault("terminated", "SIGTERM to itself", "os.kill(os.getpid(), 15)", said="killed by SIGTERM"),
+    Fault("terminated", "SIGTERM to itself", "os.kill(os.getpid(), 15)", message="killed by SIGTERM"),
     Fault(
-        "kills_parent", "SIGKILL to its parent process", "os.kill(os.getppid(), 9)", said="the process that ran it died"
+        "kills_parent",
+        "SIGKILL to its parent process",
+        "os.kill(os.getppid(), 9)",
+        message="the process that ran it died",
     ),
-    Fault("kills_group", "SIGKILL to its process group", "os.killpg(0, 9)", said="the process that ran it died"),
+    Fault("kills_group", "SIGKILL to its process group", "os.killpg(0, 9)", message="the process that ran it died"),
     Fault("forks", "a fork in every call, whose copy goes on", LIMITED + "os.fork()", "NOT_REFUTED"),
     Fault(
         "stuck",
         "a native call that outlives the time limit",
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\nctypes.PyDLL(None).sleep(3600)",
-        said="it did not react, so its process was ended",
+        message="it did not react, so its process was ended",
     ),
-    Fault("sleeps", "it outlives the time limit", "time.sleep(3600)", said="stopped after 6 seconds"),
+    Fault("sleeps", "it outlives the time limit", "time.sleep(3600)", message="stopped after 6 seconds"),
     Fault(
         "deaf",
         "it catches every exception, and its time limit",
         "while True:\n    try:\n        time.sleep(3600)\n    except BaseException:\n        pass",
-        said="stopped after 6 seconds",
+        message="stopped after 6 seconds",
     ),
-    Fault("cancelled", "asyncio.CancelledError", "raise asyncio.CancelledError('gone')", said="CancelledError: gone"),
-    Fault("interrupts", "KeyboardInterrupt raised by a mechanism", "raise KeyboardInterrupt", said="KeyboardInterrupt"),
-    Fault("generator_exit", "GeneratorExit", "raise GeneratorExit", said="GeneratorExit"),
+    Fault(
+        "cancelled", "asyncio.CancelledError", "raise asyncio.CancelledError('gone')", message="CancelledError: gone"
+    ),
+    Fault(
+        "interrupts", "KeyboardInterrupt raised by a mechanism", "raise KeyboardInterrupt", message="KeyboardInterrupt"
+    ),
+    Fault("generator_exit", "GeneratorExit", "raise GeneratorExit", message="GeneratorExit"),
     Fault(
         "importorskip",
         "pytest.importorskip in a factory",
         "import pytest; pytest.importorskip('no_such_module')",
-        said="no_such_module",
+        message="no_such_module",
         where="factory",
     ),
-    Fault("recursion", "recursion without end", "def f(): return f()\nf()", said="RecursionError"),
-    Fault("memory", "more memory than --max-memory", "x = np.ones(1 << 29)", said="MemoryError"),
-    Fault("raises", "an exception", "raise ValueError('cannot count')", said="cannot count"),
+    Fault("recursion", "recursion without end", "def f(): return f()\nf()", message="RecursionError"),
+    Fault("memory", "more memory than --max-memory", "x = np.ones(1 << 29)", message="MemoryError"),
+    Fault("raises", "an exception", "raise ValueError('cannot count')", message="cannot count"),
     Fault(
         "prints",
         "it prints, natively too",
@@ -135,19 +145,19 @@ FAULTS = [
         "by a child",
     ),
     Fault("floods", "it prints 20 MB", "print('x' * 300_000)", "NOT_REFUTED", "characters left out"),
-    Fault("closes", "it closes every file", "os.closerange(0, 256)", said="the process that ran it died"),
+    Fault("closes", "it closes every file", "os.closerange(0, 256)", message="the process that ran it died"),
     Fault(
         "scribbles",
         "it writes into every pipe that it has",
         "for number in range(3, 64):\n    try:\n        os.write(number, b'scribble')\n    except OSError:\n        pass",
-        said="the process that ran it died",
+        message="the process that ran it died",
     ),
     Fault(
         "tidies",
         "it removes the run's folder for temporary files",
         "folder = Path(os.readlink('/proc/self/fd/1')).parent.parent\nassert folder.name.startswith('pymp-')\n"
         "shutil.rmtree(folder)",
-        said="No such file or directory",
+        message="No such file or directory",
     ),
     Fault("moves", "it changes the working folder", "os.chdir('/')", "NOT_REFUTED"),
     Fault("clears", "it clears the environment", "os.environ.clear(); os.environ['SPOILT'] = '1'", "NOT_REFUTED"),
@@ -171,33 +181,41 @@ FAULTS = [
         "not_text",
         "an exception whose text is not",
         "class E(Exception):\n    def __str__(self): raise ValueError\nraise E",
-        said="not_text",
+        message="not_text",
     ),
 ]
 
 IMPORTS = [
-    Fault("leaves", "os._exit(0) at import", "os._exit(0)", said=ENDED, where="file"),
-    Fault("segfaults", "a segmentation fault at import", "ctypes.string_at(0)", said="killed by SIGSEGV", where="file"),
-    Fault("loops", "an import that never ends", "while True: pass", said="its import was stopped after", where="file"),
+    Fault("leaves", "os._exit(0) at import", "os._exit(0)", message=ENDED, where="file"),
+    Fault(
+        "segfaults", "a segmentation fault at import", "ctypes.string_at(0)", message="killed by SIGSEGV", where="file"
+    ),
+    Fault(
+        "loops", "an import that never ends", "while True: pass", message="its import was stopped after", where="file"
+    ),
     Fault(
         "sleeps",
         "an import stuck in native code",
         "ctypes.PyDLL(None).sleep(3600)",
-        said="its import was stopped after",
+        message="its import was stopped after",
         where="file",
     ),
-    Fault("exits", "sys.exit(0) at import", "sys.exit(0)", said="SystemExit", where="file"),
+    Fault("exits", "sys.exit(0) at import", "sys.exit(0)", message="SystemExit", where="file"),
     Fault(
-        "interrupts", "KeyboardInterrupt at import", "raise KeyboardInterrupt", said="KeyboardInterrupt", where="file"
+        "interrupts",
+        "KeyboardInterrupt at import",
+        "raise KeyboardInterrupt",
+        message="KeyboardInterrupt",
+        where="file",
     ),
     Fault(
         "importorskip",
         "pytest.importorskip at import",
         "import pytest; pytest.importorskip('no_such')",
-        said="no_such",
+        message="no_such",
         where="file",
     ),
-    Fault("syntax", "a syntax error", "def f(:", said="SyntaxError", where="file"),
+    Fault("syntax", "a syntax error", "def f(:", message="SyntaxError", where="file"),
     Fault("forks", "a fork at import whose copy goes on", "os.fork()", "CERTIFIED", where="file"),
     Fault(
         "thread",

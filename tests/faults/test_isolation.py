@@ -52,7 +52,7 @@ def test_a_fault_costs_its_own_audit_alone(hostile, fault, see):
     summary = result["summary"].partition(": ")[2] if result["verdict"] == "ERROR" else result["printed"]
     see(fault.what, fault.verdict, in_short(result["verdict"], summary), workers=workers)
     assert result["verdict"] == fault.verdict, result["summary"]
-    assert fault.said in result["summary"] + result["printed"]
+    assert fault.message in result["summary"] + result["printed"]
 
 
 def test_the_log_is_whole_although_it_was_deleted_and_truncated(hostile, see):
@@ -113,7 +113,7 @@ def test_a_file_that_cannot_be_imported_costs_its_own_audits_alone(unimportable,
     summary = result["summary"].partition(": ")[2] if fault.verdict == "ERROR" else ""
     see(fault.what, fault.verdict, in_short(result["verdict"], summary), workers=workers)
     assert result["verdict"] == fault.verdict, result["summary"]
-    assert fault.said in result["summary"]
+    assert fault.message in result["summary"]
     if fault.verdict == "ERROR":
         assert f"audits/audit_{fault.name}.py" in result["summary"]
     assert found["after"]["verdict"] == "CERTIFIED"

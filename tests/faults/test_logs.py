@@ -108,20 +108,20 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_log_is_resumed(two, workers, damage, see):
     whole = unfinished(two, workers)
-    harm, said = DAMAGE[damage]
+    harm, message = DAMAGE[damage]
     lines = two.log.read_text().splitlines(keepends=True)
     two.log.write_bytes("".join(harm(lines)).encode("utf-8", "surrogateescape"))
     resumed = two.run("-n", workers, "--resume")
     same = untimed(resumed.record) == whole
-    expected = "named by its number, and --resume has the same record" if said else "--resume has the same record"
+    expected = "named by its number, and --resume has the same record" if message else "--resume has the same record"
     see(
         f"in the log: {damage}",
         expected,
-        expected if same and said in resumed.err else resumed.err[:90],
+        expected if same and message in resumed.err else resumed.err[:90],
         workers=workers,
     )
     assert same
-    assert said in resumed.err
+    assert message in resumed.err
 
 
 def test_a_log_of_another_version_is_refused(two, workers, see):

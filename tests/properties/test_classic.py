@@ -56,22 +56,22 @@ def test_what_sparse_vectors_say(data, size, seed):
     """One code a query; after the last allowed positive nothing but -1, and before it no -1."""
     rng = np.random.default_rng(seed)
     for mechanism in SPARSE:
-        said = mechanism(data, size, rng=rng)
-        assert said.dtype == np.int8
-        assert said.shape == (size, len(data))
+        message = mechanism(data, size, rng=rng)
+        assert message.dtype == np.int8
+        assert message.shape == (size, len(data))
         stop = mechanism.stop if mechanism.stops else len(data) + 1
-        before = np.cumsum(said == 1, axis=1) - (said == 1)
-        assert ((said == -1) == (before >= stop)).all()
+        before = np.cumsum(message == 1, axis=1) - (message == 1)
+        assert ((message == -1) == (before >= stop)).all()
 
 
 @given(vectors, seeds)
 def test_numbers_are_released_exactly_where_an_answer_was_above(data, seed):
     rng = np.random.default_rng(seed)
     for mechanism in (SVT3(1.0, 2), NumericSVT(1.0, 2)):
-        said, numbers = np.split(mechanism(data, 20, rng=rng), 2, axis=1)
-        assert (np.isnan(numbers) == (said != 1)).all()
-        assert np.isin(said, (-1, 0, 1)).all()
-        assert np.isfinite(mechanism.log_prob(np.hstack([said, numbers]), data)).all()
+        message, numbers = np.split(mechanism(data, 20, rng=rng), 2, axis=1)
+        assert (np.isnan(numbers) == (message != 1)).all()
+        assert np.isin(message, (-1, 0, 1)).all()
+        assert np.isfinite(mechanism.log_prob(np.hstack([message, numbers]), data)).all()
 
 
 @given(vectors, st.integers(-3, 3), seeds)

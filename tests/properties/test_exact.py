@@ -126,12 +126,12 @@ def test_balls_never_certify_what_is_false_nor_violate_what_is_true(one, other, 
     """The true laws lie in the balls, so whatever is said of the balls must be true of them."""
     (p, p_balls), (q, q_balls) = one, other
     claim = ApproxDP(level, delta)
-    said = verdict(p_balls, q_balls, claim)
+    message = verdict(p_balls, q_balls, claim)
     truth = exact_delta(p, q, level) if delta else exact_epsilon(p, q)
     holds = truth <= (delta or level) + 1e-12
-    if said is Verdict.CERTIFIED:
+    if message is Verdict.CERTIFIED:
         assert holds
-    if said is Verdict.VIOLATED:
+    if message is Verdict.VIOLATED:
         assert not holds or abs(truth - (delta or level)) < 1e-9
 
 
@@ -205,11 +205,11 @@ def test_floats_never_certify_what_is_false_nor_violate_what_is_true(p, q, formu
     except MechanismError:  # the floats of single precision are too far off
         return
     for delta in (0.0, data.draw(st.sampled_from([1e-12, 1e-6, 0.01]))) if level < LARGEST_EXPONENT else (0.0,):
-        said = exact_evidence(Laws(*finite_laws), ApproxDP(level, delta), AnyValues((0, 1))).verdict
+        message = exact_evidence(Laws(*finite_laws), ApproxDP(level, delta), AnyValues((0, 1))).verdict
         holds = exact_delta(p, q, level) <= delta if delta else truth <= level * (1 + 1e-12)
-        if said is Verdict.VIOLATED:
+        if message is Verdict.VIOLATED:
             assert not holds
-        if said is Verdict.CERTIFIED and not dropped:
+        if message is Verdict.CERTIFIED and not dropped:
             assert holds or truth <= level * (1 + 1e-12)
 
 

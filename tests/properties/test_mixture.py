@@ -27,8 +27,8 @@ odds = st.floats(-60.0, 60.0) | st.sampled_from([math.inf, -math.inf, 0.0])
 
 
 def bet(wealth, log_odds, coins, leaders=None, *, law=None, pair=0):
-    said = [Forecasts.of_calls(row[None], np.asarray(coins, np.int8), law) for row in np.atleast_2d(log_odds)]
-    return wealth.bet(said, len(coins), leaders, pair=pair)
+    message = [Forecasts.of_calls(row[None], np.asarray(coins, np.int8), law) for row in np.atleast_2d(log_odds)]
+    return wealth.bet(message, len(coins), leaders, pair=pair)
 
 
 def both(log_odds, epsilon):
@@ -187,10 +187,10 @@ def test_whole_games_in_batches_of_several_calls_gain_nothing(claim, truth):
     """After a first call, two are bet on at once: bets see both outputs, and plans are those of before."""
     possible = gaussian_bits(0.8) if truth is None else outcomes(*truth)
     grid, total, before = claim.level * np.array([0.7, 1.0, 1.3]), 0.0, 0.0
-    law, said = Law(np.array([-3.0, 1.0, math.inf]), np.ones(3)), np.array([[-3.0], [math.inf]])
+    law, message = Law(np.array([-3.0, 1.0, math.inf]), np.ones(3)), np.array([[-3.0], [math.inf]])
     for (p, one, v), (q, other, w) in itertools.product(possible, repeat=2):
         wealth = Wealth(claim, shares=(1, 1), leader=1.0, levels=grid)
-        won = bet(wealth, said, [0], law=law)
+        won = bet(wealth, message, [0], law=law)
         before = np.exp(wealth.log_by_level)
         table = np.random.default_rng([v, w]).normal(size=(2, 2)) * 3  # by what both calls gave
         bet(wealth, table, [one, other], np.argmax(won.max(axis=2), axis=0), law=law)
@@ -237,7 +237,7 @@ def test_levels_below_the_claim_are_true_levels_too(delta, seed):
     st.integers(1, 29),
 )
 def test_splitting_a_batch_of_a_pure_claim_changes_nothing(claim, calls, cut):
-    forecasts, coins = np.array([[said for said, _ in calls]]), [coin for _, coin in calls]
+    forecasts, coins = np.array([[message for message, _ in calls]]), [coin for _, coin in calls]
     whole, parts = Wealth(claim), Wealth(claim)
     bet(whole, forecasts, coins)
     cut = min(cut, len(calls) - 1)
@@ -256,5 +256,5 @@ def test_a_smaller_alpha_never_gives_a_larger_bound(claim, calls, one, other):
     wealth = Wealth(claim, leader=1.0, levels=level_grid(claim, ratio=1.3))
     leaders = np.zeros(len(wealth.anchors), int)
     law = Law(np.array([-3.0, 3.0]), np.ones(2))
-    bet(wealth, [[said for said, _ in calls]], [coin for _, coin in calls], leaders, law=law)
+    bet(wealth, [[message for message, _ in calls]], [coin for _, coin in calls], leaders, law=law)
     assert wealth.lower_bound(min(one, other)) <= wealth.lower_bound(max(one, other)) <= wealth.levels[-1]

@@ -75,8 +75,8 @@ def test_finite_outputs(mechanism, data):
 
 @pytest.mark.parametrize("mechanism", [SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)], ids=lambda m: m.name)
 def test_flags_of_the_numeric_techniques(mechanism):
-    said = mechanism(ANSWERS, RUNS, rng=rng_of(2))[:, : len(ANSWERS)]
-    follows(said, mechanism.flags(ANSWERS), mechanism.name)
+    message = mechanism(ANSWERS, RUNS, rng=rng_of(2))[:, : len(ANSWERS)]
+    follows(message, mechanism.flags(ANSWERS), mechanism.name)
 
 
 @pytest.mark.parametrize("mechanism", [SVT3(0.8, 1, 0.5), NumericSVT(0.8, 1, 0.5)], ids=lambda m: m.name)

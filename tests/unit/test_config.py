@@ -76,7 +76,7 @@ def test_the_file_is_found_upward_but_not_beyond_the_repository(folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[tool.auditdp]\nsede = 1", "unknown key tool.auditdp.sede; did you mean 'seed'?"),
         ("[tool.auditdp.profiles.ci]\nbugdet = 'quick'", "tool.auditdp.profiles.ci.bugdet; did you mean 'budget'?"),
@@ -90,16 +90,16 @@ def test_the_file_is_found_upward_but_not_beyond_the_repository(folder):
         ("[tool.auditdp]\nbaseline = ''", "expected the path of a file"),
     ],
 )
-def test_what_the_file_may_not_say(tmp_path, text, said):
+def test_what_the_file_may_not_say(tmp_path, text, message):
     (tmp_path / "pyproject.toml").write_text(text)
     with pytest.raises(ConfigurationError) as error:
         load(tmp_path, environment={})
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert str(tmp_path / "pyproject.toml") in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "message"),
     [
         ({"AUDITDP_SEED": "one"}, "AUDITDP_SEED=one: expected an integer >= 0"),
         ({"AUDITDP_SEED": "-1"}, "AUDITDP_SEED=-1: expected an integer >= 0"),
@@ -110,10 +110,10 @@ def test_what_the_file_may_not_say(tmp_path, text, said):
         ({"AUDITDP_PROFILE": "cii"}, "AUDITDP_PROFILE=cii: no such profile; did you mean 'ci'?"),
     ],
 )
-def test_what_the_environment_may_not_say(folder, environment, said):
+def test_what_the_environment_may_not_say(folder, environment, message):
     with pytest.raises(ConfigurationError) as error:
         load(folder, environment=environment)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_variables_of_others_and_empty_ones_are_left_alone(folder):

@@ -298,10 +298,10 @@ def _rate(sampling_rate: float | None, records: int | None, batch: int | None) -
         if n > 0:
             rate = Fraction(m, n)
     if not 0 < rate <= 1:
-        said = (
+        problem = (
             f"--sampling-rate {sampling_rate:g}"
             if sampling_rate is not None
             else f"--batch {batch} --records {records}"
         )
-        raise ConfigurationError(f"{said}: expected a rate in (0, 1]")
+        raise ConfigurationError(f"{problem}: expected a rate in (0, 1]")
     return rate

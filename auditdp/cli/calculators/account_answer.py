@@ -70,14 +70,14 @@ class AccountAnswer:
         letter, other = ("ε", "δ") if self.asked == "epsilon" else ("δ", "ε")
         upper, lower = self.upper, self.lower
         if upper is None or _number(upper) == math.inf:
-            said = f"No {letter} is proved at {other} = {number(self.given)}"
+            wording = f"No {letter} is proved at {other} = {number(self.given)}"
         else:
             pair = [bound(upper.value, up=True), number(self.given)]
             known = "exact, by" if upper.soundness is Soundness.EXACT else "upper bound by"
-            said = f"({', '.join(pair if self.asked == 'epsilon' else reversed(pair))})-DP: {known} {upper.name}"
+            wording = f"({', '.join(pair if self.asked == 'epsilon' else reversed(pair))})-DP: {known} {upper.name}"
         if lower is None or not lower.value or (lower is upper and lower.value < math.inf):
-            return said
-        return f"{said}; {letter} not below {bound(lower.value, up=False)} by {lower.name}"
+            return wording
+        return f"{wording}; {letter} not below {bound(lower.value, up=False)} by {lower.name}"
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def _delta(accountant: Accountant, epsilon: float) -> AccountantReply:
 
 def heading(family: str, parameters: Mapping[str, object]) -> str:
     """Return the model in one line."""
-    said = (f"{name} = {value}" for name, value in parameters.items())
-    return f"{family}: {', '.join(said)}"
+    wording = (f"{name} = {value}" for name, value in parameters.items())
+    return f"{family}: {', '.join(wording)}"
 
 
 def as_text(family: str, parameters: Mapping[str, object], answer: AccountAnswer, solved: Solved | None) -> str:
@@ -161,7 +161,7 @@ def as_text(family: str, parameters: Mapping[str, object], answer: AccountAnswer
         lines += ["", "found about accountants, not about the mechanism:"]
         lines += [line for finding in answer.findings for line in _wrapped(f"  {finding}")]
     if absent := [f"  {kind(row.name)} {row.failed}" for row in answer.rows if row.failed]:
-        lines += ["", "no answer:", *(line for said in absent for line in _wrapped(said))]
+        lines += ["", "no answer:", *(line for wording in absent for line in _wrapped(wording))]
     return "\n".join(lines)
 
 

@@ -116,9 +116,9 @@ def _figure(accountants: Sequence[Accountant], curves: dict[str, list[Point]]) -
 
 
 def _page(svg: str, heading: str, sentence: str) -> str:
-    title, said = html.escape(heading), html.escape(sentence)
+    title, caption = html.escape(heading), html.escape(sentence)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
         f'<body style="font-family: sans-serif; max-width: 50em"><h1 style="font-size: 1.2em">{title}</h1>\n'
-        f"<p>{said}</p>\n{svg}</body></html>\n"
+        f"<p>{caption}</p>\n{svg}</body></html>\n"
     )

@@ -32,13 +32,13 @@ class Continuation:
         asked: The options of the run, with those of the run that is continued.
         keep: Whether the log has the run that is continued.
         won: Log wealth that is recorded.
-        said: What the record says of the run that is continued.
+        recorded: What the record says of the run that is continued.
     """
 
     asked: RunOptions
     keep: bool
     won: float
-    said: dict[str, Any]
+    recorded: dict[str, Any]
 
     def of(self, plan: Plan) -> Plan:
         """Return the plan with what is recorded of its one task."""
@@ -47,7 +47,7 @@ class Continuation:
     def stated(self, record: RunRecord, *, kept: Path) -> RunRecord:
         """Return a record that says what it continues, and where that is kept."""
         where = {"log": os.path.relpath(kept)} if self.keep else {}
-        return replace(record, arguments={**record.arguments, "continued": {**self.said, **where}})
+        return replace(record, arguments={**record.arguments, "continued": {**self.recorded, **where}})
 
 
 def continuation(asked: RunOptions) -> Continuation:
@@ -91,7 +91,7 @@ def continuation(asked: RunOptions) -> Continuation:
         ),
         keep=keep,
         won=float(game.log_e_value),
-        said={
+        recorded={
             "run": record.run,
             "started": record.started,
             "revision": record.revision,

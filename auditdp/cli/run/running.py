@@ -78,13 +78,13 @@ def carry_out(asked: RunOptions) -> None:
         say(f"nothing in {asked.log_path} had to be looked at")
         raise typer.Exit(NOTHING)
 
-    def heard(path: Path, text: str) -> None:
+    def on_print(path: Path, text: str) -> None:
         say(f"{path} printed while it was imported:\n{text.rstrip()}")
 
     with interruptible(), ExitStack() as open_:
         cluster = open_.enter_context(_cluster(asked.cluster)) if asked.cluster else None
         with Workers(
-            overrides=overrides, limit=asked.import_limit, memory=asked.memory, count=count, heard=heard
+            overrides=overrides, limit=asked.import_limit, memory=asked.memory, count=count, on_print=on_print
         ) as processes:
             left_out: tuple[str, ...] = ()
             if asked.since:
@@ -196,11 +196,11 @@ class _Run:
         tasks = [task for task in self.own if task.id not in self.results]
         try:
             with ExitStack() as listening:
-                hearing = [listening.enter_context(listener) for listener in listeners]
+                entered = [listening.enter_context(listener) for listener in listeners]
 
                 def emit(event: Event) -> None:
-                    for hear in hearing:
-                        hear(event)
+                    for listener in entered:
+                        listener(event)
 
                 waiting = [task.id for task in tasks]
                 emit(RunStarted(self.start, list(self.results.values()), waiting, executor.count))

@@ -263,7 +263,7 @@ def _evidence(
     inputs = "the input" if len(tally.inputs) == 1 else f"the {len(tally.inputs):,} inputs"
     sure = confidence(alpha)
     details = CountingDetails(runs_per_input=tally.runs, confidence=1 - alpha)
-    said = []
+    parts = []
     if losses is not None:
         delta, epsilon = losses.shown
         scope = _scope(played, adjacency)
@@ -282,17 +282,17 @@ def _evidence(
             f"no set of outputs loses more than ε = {outwards(epsilon, up=True)}, but for a probability of "
             f"δ = {outwards(delta, up=True, digits=2)},"
         )
-        said.append(f"{bound if math.isfinite(epsilon) else 'they give no upper bound on ε'} on {scope}")
+        parts.append(f"{bound if math.isfinite(epsilon) else 'they give no upper bound on ε'} on {scope}")
         if losses.claimed is not None:
-            said.append(f"δ ≤ {outwards(losses.claimed, up=True, digits=2)} at ε = {claim.level:.6g}")
+            parts.append(f"δ ≤ {outwards(losses.claimed, up=True, digits=2)} at ε = {claim.level:.6g}")
     if followed is not None:
         details = replace(details, law_distance=followed.distance, law_distance_is=followed.kind)
         if followed.refuted is None:
             distance = f"{followed.kind} {outwards(followed.distance, up=True, digits=2)}"
             seen = f"the code was seen to follow its law within {distance} on {inputs} played"
             details = replace(details, followed=f"{seen} ({sure})")
-            said.append(seen)
-    statement = f"Counting {tally.runs:,} runs on each of {inputs} played: {'; '.join(said)} ({sure})"
+            parts.append(seen)
+    statement = f"Counting {tally.runs:,} runs on each of {inputs} played: {'; '.join(parts)} ({sure})"
     if followed is not None and followed.refuted is not None:
         statement = f"{followed.refuted} ({sure})"
     return Evidence(

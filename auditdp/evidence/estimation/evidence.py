@@ -105,18 +105,18 @@ def estimation_evidence(
     broken, within = _judge(promise, samples, alpha)
     refuted = dict.fromkeys(s.name for s, is_broken in zip(samples, broken, strict=True) if is_broken)
     worst = max((classes[name] for name in refuted), key=lambda c: _severity(promise, c), default=None)
-    said = str(promise)[0].upper() + str(promise)[1:]
+    promised = str(promise)[0].upper() + str(promise)[1:]
     undeclared = any(s.limits is None for s in samples)
     if worst is not None:
         asymptotic, verdict = undeclared and isinstance(promise, Unbiased), Verdict.VIOLATED
         at = f"{'the asymptotic ' if asymptotic else ''}level {alpha:.4g}"
-        statement = f"{said} is refuted in {len(refuted)} of {len(classes)} classes at {at}"
+        statement = f"{promised} is refuted in {len(refuted)} of {len(classes)} classes at {at}"
     else:
         asymptotic, verdict = undeclared and promise.kurtosis is None, Verdict.EQUIVALENT
         at = f"{'asymptotic ' if asymptotic else ''}{confidence(alpha)}"
-        statement = f"{said} holds in all {len(classes)} classes with {at}"
+        statement = f"{promised} holds in all {len(classes)} classes with {at}"
         if undecided := [s for s, is_within in zip(samples, within, strict=True) if not is_within]:
-            verdict, statement = Verdict.NOT_REFUTED, f"{said} is not refuted, but {_needed(undecided, asymptotic)}"
+            verdict, statement = Verdict.NOT_REFUTED, f"{promised} is not refuted, but {_needed(undecided, asymptotic)}"
     found = Evidence(
         kind="estimation",
         verdict=verdict,

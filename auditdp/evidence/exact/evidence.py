@@ -137,11 +137,13 @@ def exact_evidence(
             counterexample=found.counterexample(adjacency, seed=seed, examples=examples),
             **found.recorded(),
         )
-    said = _reached(found.worst, compared, claim, attained=found.attained)
+    reached = _reached(found.worst, compared, claim, attained=found.attained)
     if found.within and found.bounded and compared.complete:
-        return Evidence(verdict=Verdict.CERTIFIED, statement=f"{said}, certainly within {claim}", **found.recorded())
+        return Evidence(verdict=Verdict.CERTIFIED, statement=f"{reached}, certainly within {claim}", **found.recorded())
     return Evidence(
-        verdict=Verdict.NOT_REFUTED, statement=f"{said}; not certified: {found.undecided_because()}", **found.recorded()
+        verdict=Verdict.NOT_REFUTED,
+        statement=f"{reached}; not certified: {found.undecided_because()}",
+        **found.recorded(),
     )
 
 

@@ -119,9 +119,9 @@ def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], 
     stronger: list[str] = []
     may_vary = chance if result.is_undecided else weaker
     if entry.verdict in STRENGTH and now.verdict in STRENGTH and entry.verdict is not now.verdict:
-        said = f"{entry.verdict} in the baseline, {now.verdict} now"
+        change = f"{entry.verdict} in the baseline, {now.verdict} now"
         fell = chance if (entry.verdict, now.verdict) == (Verdict.EQUIVALENT, Verdict.NOT_REFUTED) else may_vary
-        (fell if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(said)
+        (fell if STRENGTH[now.verdict] < STRENGTH[entry.verdict] else stronger).append(change)
     for kind in sorted({*entry.evidence} - {*now.evidence}):
         by_data = kind in result.asked and kind_of(kind).by_data
         (chance if by_data else weaker).append(f"evidence {kind!r} is no longer gathered")
@@ -131,8 +131,8 @@ def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], 
     # A game that refuted a claim, or was not confirmed, has calls that say how soon, and not how much was looked at.
     decided = {entry.verdict, now.verdict} & {*REFUTATIONS, Verdict.INCONCLUSIVE}
     if not decided and now.calls != entry.calls:
-        said = f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
-        (weaker if now.calls < entry.calls else stronger).append(said)
+        change = f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
+        (weaker if now.calls < entry.calls else stronger).append(change)
     yield from (differs(Kind.WEAKER, text) for text in weaker)
     if entry.claimed.same(now.claimed) and (text := drift(entry, now)):
         yield differs(Kind.DRIFT, text)

@@ -190,8 +190,8 @@ def _numbers(table: Mapping[str, Any], key: str, where: str, expected: int | Non
     except ValueError:
         numbers = ()
     if key in table and len(numbers) != (expected or max(len(numbers), 1)):
-        said = {None: "numbers", 1: "a number", 2: "two numbers"}[expected]
-        raise ConfigurationError(f'{where}: {key} = {table[key]!r}; expected {said} as a text, such as "0.8"')
+        needed = {None: "numbers", 1: "a number", 2: "two numbers"}[expected]
+        raise ConfigurationError(f'{where}: {key} = {table[key]!r}; expected {needed} as a text, such as "0.8"')
     return numbers
 
 

@@ -308,8 +308,8 @@ def hidden_number(output: Any) -> float | None:
     """Return what a float computes with, where its class converts it to another number; else None."""
     if type(output) is float or isinstance(output, np.floating) or not isinstance(output, float):
         return None
-    said, own = float(output), float.__float__(output)
-    return None if said == own or (math.isnan(said) and math.isnan(own)) else own
+    converted, own = float(output), float.__float__(output)
+    return None if converted == own or (math.isnan(converted) and math.isnan(own)) else own
 
 
 def _integer(number: int) -> Iterator[float]:

@@ -61,9 +61,9 @@ def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> 
         (counts[Level.CRASHED], f"! {counts[Level.CRASHED]} crashed"),
         (counts[Level.REGRESSED], f"▼ {counts[Level.REGRESSED]} weaker"),
     ]
-    said = [text for many, text in parts if many]
-    if said:
-        return f"Privacy audits: {', '.join(said)}"
+    counted = [text for many, text in parts if many]
+    if counted:
+        return f"Privacy audits: {', '.join(counted)}"
     if not record.audited:
         return "Privacy audits: nothing was audited"
     return f"Privacy audits: {'nothing is worse' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"

@@ -146,9 +146,9 @@ def repairs_of(record: RunRecord) -> dict[str, list[AuditResult]]:
 
 def first_sentence(result: AuditResult) -> str:
     """Return the claim in a sentence: the first paragraph of what the audit says of itself, or what the claim is."""
-    said = " ".join(result.description.partition("\n\n")[0].split())
-    if said or result.claim is None:
-        return said or result.id.rpartition("::")[2].replace("_", " ")
+    already_shown = " ".join(result.description.partition("\n\n")[0].split())
+    if already_shown or result.claim is None:
+        return already_shown or result.id.rpartition("::")[2].replace("_", " ")
     return f"{result.mechanism or 'The mechanism'} is {result.claim.text}."
 
 
@@ -193,11 +193,11 @@ def evidence_views(result: AuditResult, *, plots: bool = True) -> list[EvidenceV
 
 def _assumptions(evidence: Evidence, result: AuditResult) -> list[str]:
     """What the evidence rests on, without what the claim and the statement say already."""
-    said = f"scope: {evidence.statement}; neighbours: {result.claim.adjacency if result.claim else ''}"
+    already_shown = f"scope: {evidence.statement}; neighbours: {result.claim.adjacency if result.claim else ''}"
     return [
         text
         for text in evidence.assumptions
-        if not (text.startswith(("scope: ", "neighbours: ")) and says(said, text.partition(": ")[2]))
+        if not (text.startswith(("scope: ", "neighbours: ")) and says(already_shown, text.partition(": ")[2]))
     ]
 
 
@@ -211,7 +211,9 @@ def _evidence(evidence: Evidence, result: AuditResult, plots: bool) -> EvidenceV
         title=evidence.known.title,
         subtitle=evidence.known.about,
         statement="" if result.summary.startswith(evidence.statement) else evidence.statement,
-        facts=list(facts(evidence, result.claim, said=f"{evidence.statement}; {numbers.bounds(result)}", pair=pair)),
+        facts=list(
+            facts(evidence, result.claim, already_shown=f"{evidence.statement}; {numbers.bounds(result)}", pair=pair)
+        ),
         assumptions=_assumptions(evidence, result),
         plots=list(_plots(evidence, result.claim)) if shown and plots else [],
         tables=list(tables(evidence)),

@@ -28,9 +28,9 @@ def changes(previous: RunRecord, record: RunRecord) -> list[Change]:
     new = {result.id: result for result in record.results}
     missing = set(record.missing)
     found = [
-        Change(name, _said(old.get(name)), _said(new.get(name)), _finds(new.get(name)))
+        Change(name, _verdict_text(old.get(name)), _verdict_text(new.get(name)), _finds(new.get(name)))
         for name in [*new, *(name for name in old if name not in new)]
-        if name not in missing and _said(old.get(name)) != _said(new.get(name))
+        if name not in missing and _verdict_text(old.get(name)) != _verdict_text(new.get(name))
     ]
     return sorted(found, key=lambda change: not change.finding)
 
@@ -45,7 +45,7 @@ def asked_otherwise(previous: RunRecord, record: RunRecord) -> Sequence[str]:
     return [f"{name} {then} then, {now} now" for name, then, now in asked if then != now]
 
 
-def _said(result: AuditResult | None) -> str:
+def _verdict_text(result: AuditResult | None) -> str:
     if result is None:
         return ""
     surviving = " (a control survived)" if result.surviving_controls else ""

@@ -76,14 +76,14 @@ class Table:
 
 
 def facts(
-    evidence: Evidence, claim: ClaimRecord | None, *, said: str = "", pair: str = ""
+    evidence: Evidence, claim: ClaimRecord | None, *, already_shown: str = "", pair: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Return the numbers of an evidence, as (name, value).
 
     Args:
         evidence: The evidence.
         claim: What is audited.
-        said: What the reader has been told already.
+        already_shown: What the reader has been told already.
         pair: The pair of the audit's counterexample, which stands above.
     """
     shown, letter = evidence.details, numbers.symbol(claim)
@@ -96,7 +96,7 @@ def facts(
     if isinstance(shown, CountingDetails) and shown.delta_upper is not None:
         if evidence.epsilon_upper is not None:
             yield "On the pairs counted", numbers.at_most(evidence.epsilon_upper, shown.delta_upper)
-    elif found != MISSING and not known and not says(said, found):
+    elif found != MISSING and not known and not says(already_shown, found):
         yield "Bounds", found
     if exact.exact_epsilon is not None:
         pure = "pure " if claim is not None and claim.delta else ""
@@ -104,10 +104,10 @@ def facts(
     if isinstance(shown, ExactDetails | SensitivityDetails) and shown.worst_pair not in (None, pair):
         yield "Worst pair", plain(shown.worst_pair)
     scope = plain(shown.scope if isinstance(shown, ExactDetails | SensitivityDetails | CountingDetails) else None)
-    if scope != MISSING and not says(said, scope):
+    if scope != MISSING and not says(already_shown, scope):
         yield "Scope", scope
     many = number(exact.pairs_enumerated)
-    if many != MISSING and not says(f"{said} {scope}", many):
+    if many != MISSING and not says(f"{already_shown} {scope}", many):
         yield "Pairs enumerated", many
     if evidence.log_e_value is not None:
         against = "" if game.threshold is None else f", against {numbers.e_value(game.threshold)} = 1/α"
@@ -117,10 +117,10 @@ def facts(
         ("Calls", evidence.calls or None),
         ("Calls to find pairs", game.search_calls or None),
     ):
-        if calls is not None and not says(said, f"{number(calls)} calls"):
+        if calls is not None and not says(already_shown, f"{number(calls)} calls"):
             yield name, number(calls) + (" calls" if name == "Refuted after" else "")
     smallest = number(game.detectable_epsilon)
-    if smallest != MISSING and not says(said, smallest):
+    if smallest != MISSING and not says(already_shown, smallest):
         alternative = game.detectable_alternative
         seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
         yield "Would have refuted, 9 times in 10", "not known: the calls are few" if smallest == "∞" else seen
@@ -160,11 +160,11 @@ def tables(evidence: Evidence) -> Iterator[Table]:
         yield Table("Upper bounds that hold together", ["δ", "ε at most"], ends)
     if isinstance(shown, AccountingDetails) and shown.accountants:
         columns = ["Accountant", "Is", f"ε at δ = {number(shown.delta)}", "Source", "Finding"]
-        said = [
+        already_shown = [
             [plain(a.name), plain(a.soundness), number(a.epsilon), plain(a.source), plain(a.finding)]
             for a in shown.accountants
         ]
-        yield Table("Accountants", columns, said)
+        yield Table("Accountants", columns, already_shown)
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:

@@ -39,9 +39,9 @@ def differences_text(differences: Sequence[Difference], *, known: int, against: 
 def verdict(differences: Sequence[Difference], *, known: int, against: str) -> str:
     """Return one sentence: how many differences of each kind there are, and of how many audits."""
     counts = Counter(difference.kind for difference in differences)
-    said = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind if counts[kind])
+    counted = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind if counts[kind])
     whole = f"{count(known, 'audit')} in {against}"
     bad = sum(counts[kind] for kind in (*FINDINGS, Kind.CRASHED, *REGRESSIONS))
     if not bad:
-        return f"{whole}: nothing is worse" + (f" ({said})" if said else "")
-    return f"{whole}: {said}"
+        return f"{whole}: nothing is worse" + (f" ({counted})" if counted else "")
+    return f"{whole}: {counted}"

@@ -96,7 +96,7 @@ class Watch:
         self._since = time.monotonic()
         self._progress.update(self._bar, completed=self._total - len(self._waiting))
 
-    def said(self) -> str:
+    def as_line(self) -> str:
         """Return what the line says."""
         done = self._total - len(self._waiting)
         rest = left(
@@ -124,7 +124,7 @@ class _Said(ProgressColumn):
         self._watch = watch
 
     def render(self, task: Task) -> Text:
-        return Text(self._watch.said(), no_wrap=True, overflow="ellipsis")
+        return Text(self._watch.as_line(), no_wrap=True, overflow="ellipsis")
 
 
 def _coarse(seconds: float) -> str:

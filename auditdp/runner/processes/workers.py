@@ -101,7 +101,7 @@ class Workers:
         limit: Seconds that the import of a file may take.
         memory: Bytes that an audit may take; None for no limit.
         count: Processes that work at a time.
-        heard: Called with a file and what it printed while it was imported.
+        on_print: Called with a file and what it printed while it was imported.
         needed: Modules that are imported once, before any file.
     """
 
@@ -112,11 +112,11 @@ class Workers:
         limit: float = COLLECTION_SECONDS,
         memory: int | None = None,
         count: int = 1,
-        heard: Callable[[Path, str], None] = lambda path, text: None,
+        on_print: Callable[[Path, str], None] = lambda path, text: None,
         needed: Sequence[str] = AUDITING,
     ) -> None:
         self._overrides, self._limit, self._memory, self.count = dict(overrides or {}), limit, memory, count
-        self._heard, self._needed = heard, tuple(needed)
+        self._on_print, self._needed = on_print, tuple(needed)
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
         self._alone: list[Child] = []
@@ -154,13 +154,13 @@ class Workers:
             if opened:
                 wait([host.connection for host in opened.values()], TICK)
             for label, host in list(opened.items()):
-                found = self._said(host, label)
+                found = self._collection_of(host, label)
                 if found is None:
                     continue
                 del opened[label]
                 self._collected[host.path] = host.collected = found
                 if found.printed:
-                    self._heard(label, found.printed)
+                    self._on_print(label, found.printed)
                 if found.failure or not found.forkable or len(self._hosts) > KEPT:
                     self._close(host)
         return [self._collected[path] for path in resolved]
@@ -231,7 +231,7 @@ class Workers:
         host = self._open(path)
         while host.collected is None:
             wait([host.connection], TICK)
-            host.collected = self._said(host, path)
+            host.collected = self._collection_of(host, path)
         if host.collected.failure or not host.collected.forkable:
             self._close(host)
 
@@ -263,7 +263,7 @@ class Workers:
         for work in busy:
             yield work, None
 
-    def _said(self, host: _Host, label: Path) -> Collected | None:
+    def _collection_of(self, host: _Host, label: Path) -> Collected | None:
         """Return what a host says it has collected, or that it has died or takes too long; None while it works."""
         try:
             if host.connection.poll():

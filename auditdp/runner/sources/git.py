@@ -64,9 +64,9 @@ def changed_since(revision: str, folder: Path) -> Changed:
 def _asked(folder: Path, revision: str, *arguments: str) -> str:
     done = _git(folder, *arguments)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
+        lines = done.stderr.strip().splitlines()
         raise ConfigurationError(
-            f"--changed-since {revision}: git cannot tell what changed in {folder} ({said[-1] if said else 'it failed'}); "
+            f"--changed-since {revision}: git cannot tell what changed in {folder} ({lines[-1] if lines else 'it failed'}); "
             "run inside a repository, or without this option, which runs all audits"
         )
     return done.stdout

@@ -134,14 +134,14 @@ class RunsOut(Says):
 @pytest.mark.parametrize("kind", [Raises, RunsOut])
 @pytest.mark.parametrize("soundness", [Soundness.UPPER, Soundness.LOWER])
 def test_an_accountant_that_fails_gives_no_answer_and_is_no_finding(kind, soundness):
-    said = {Raises: "raised ValueError: different signs; it", RunsOut: "ran out of memory; it"}[kind]
+    message = {Raises: "raised ValueError: different signs; it", RunsOut: "ran out of memory; it"}[kind]
     odd = kind(soundness, 0.0, "odd")
     for claimed, verdict in ((0.8, Verdict.VIOLATED), (1.0, Verdict.NOT_REFUTED), (1.3, Verdict.CERTIFIED)):
         check = cross_check(ApproxDP(claimed, 1e-5), [lower(0.9), upper(1.2), odd])
         assert check.verdict is verdict
         assert check.findings == []
         (failed,) = check.failures
-        assert failed.startswith(f"odd: {said} gave no answer: use ")
+        assert failed.startswith(f"odd: {message} gave no answer: use ")
     alone = cross_check(CLAIM, [odd])
     assert alone.verdict is Verdict.NOT_REFUTED
     assert "what is proved is nothing" in alone.statement

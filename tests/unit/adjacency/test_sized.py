@@ -52,7 +52,7 @@ def test_n_is_the_size_of_the_smaller_input(pairs, n):
 
 
 @pytest.mark.parametrize(
-    ("pairs", "options", "said"),
+    ("pairs", "options", "message"),
     [
         (Rows(DIGITS, "replace", most=4), {}, "give pairs of one size, such as Rows(..., 'replace', least=n, most=n)"),
         ([([0], [1]), ([0, 0], [0, 1])], {}, "the smaller inputs of the pairs have [1, 2]"),
@@ -61,10 +61,10 @@ def test_n_is_the_size_of_the_smaller_input(pairs, n):
         (None, {}, "a claim for each number of records needs pairs="),
     ],
 )
-def test_where_there_is_no_one_claim_nothing_is_audited(pairs, options, said):
+def test_where_there_is_no_one_claim_nothing_is_audited(pairs, options, message):
     with pytest.raises(CollectionError) as raised:
         Audit(one_of_them, squared, pairs, **options)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_inputs_without_records_and_what_is_no_claim_are_refused():

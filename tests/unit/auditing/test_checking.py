@@ -77,14 +77,14 @@ def test_a_notebook_sees_a_card_with_the_interval(refuted, clean):
     assert "mark violated" in [attributes.get("class") for attributes in page.all("span")]
     assert drawn["aria-label"].startswith("Found ")
     assert [cell.get("class") for cell in page.all("td")] == ["changed", "changed"]
-    said = " ".join("".join(Page(clean._repr_html_()).text).split())
-    assert "did not refute the claim" in said
-    assert "would have refuted ε = " in said
-    assert ", and an output that only one of two neighbours gives, if it comes once in " in said
-    assert "calls. Smaller or rarer leaks may be missed; more calls find more." in said
-    assert "pair of neighbours that the audit lists was played, and no other was looked for" in said
-    assert said.count("NOT REFUTED") == 1
-    assert "NOT_REFUTED" not in said
+    message = " ".join("".join(Page(clean._repr_html_()).text).split())
+    assert "did not refute the claim" in message
+    assert "would have refuted ε = " in message
+    assert ", and an output that only one of two neighbours gives, if it comes once in " in message
+    assert "calls. Smaller or rarer leaks may be missed; more calls find more." in message
+    assert "pair of neighbours that the audit lists was played, and no other was looked for" in message
+    assert message.count("NOT REFUTED") == 1
+    assert "NOT_REFUTED" not in message
 
 
 def test_a_hostile_name_is_text_in_the_card():

@@ -58,8 +58,13 @@ def test_a_reading_that_no_paper_makes_is_no_line_of_the_ledger():
         "ista_appr",
         "sage_record_level",
     }
-    said = ("a reading that the paper does not make", "a reading of ours", "a claim that nobody makes", "derived here")
-    assert all(declared.source.startswith(said) for declared in explorations)
+    message = (
+        "a reading that the paper does not make",
+        "a reading of ours",
+        "a claim that nobody makes",
+        "derived here",
+    )
+    assert all(declared.source.startswith(message) for declared in explorations)
 
 
 def test_every_published_mechanism_of_this_part_is_listed():

@@ -125,8 +125,8 @@ def test_what_lies_between_is_not_decided():
 
 def test_a_case_is_the_same_again_whatever_was_before_it():
     first, again = part.carried_out(1, 14), part.carried_out(1, 14)
-    assert (first.told, first.said) == (again.told, again.said)
-    assert first.said
+    assert (first.told, first.message) == (again.told, again.message)
+    assert first.message
     assert part.carried_out(2, 14).told != first.told
     assert [Case(1, n).alpha for n in (0, 1)] == [NEVER, ALPHA]
 
@@ -148,14 +148,14 @@ def test_no_verdict_of_thirty_cases_is_wrong():
 
 
 def test_rates_are_held_against_alpha():
-    said = {
+    message = {
         "rows": {"game: PureDP": {"cases": 200, "tried": 100, "by chance": 14, "VIOLATED": 14}},
         "cases": 5_000,
         "wrong": [],
     }
-    assert [bar.met for bar in part.view({"cases/0": said}).bars] == [True, False, True]
-    said["rows"]["game: PureDP"]["by chance"] = part.limit(100)
-    assert [bar.met for bar in part.view({"cases/0": said}).bars] == [True, True, True]
+    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [True, False, True]
+    message["rows"]["game: PureDP"]["by chance"] = part.limit(100)
+    assert [bar.met for bar in part.view({"cases/0": message}).bars] == [True, True, True]
 
 
 def test_units_cover_the_cases_once():

@@ -514,13 +514,13 @@ NOTICES = {
 }
 
 
-@pytest.mark.parametrize(("function", "said"), NOTICES.values(), ids=NOTICES)
-def test_what_a_person_should_know_of_the_calls_is_noticed(function, said):
+@pytest.mark.parametrize(("function", "message"), NOTICES.values(), ids=NOTICES)
+def test_what_a_person_should_know_of_the_calls_is_noticed(function, message):
     found = play_game(
         as_mechanism(function), CLAIM, AnyValues((0, 1)), GameOptions(alpha=0.05, calls=306), streams=streams()
     )
     (notice,) = found.details.notices
-    assert said in notice
+    assert message in notice
 
 
 def test_of_an_ordinary_mechanism_nothing_is_noticed():

@@ -139,8 +139,8 @@ def test_how_rare_an_output_may_be_is_a_probability_whatever_the_claim(epsilon, 
 
 def test_a_budget_that_can_refute_nothing_says_infinite():
     # Nine calls of a mechanism without noise do not reach 20 = 1/alpha against epsilon = 1; ten do.
-    said, alternative = detectable_level(PureDP(1.0), calls=9, alpha=0.05, share=1.0, white_box=True)
-    assert said == math.inf
+    message, alternative = detectable_level(PureDP(1.0), calls=9, alpha=0.05, share=1.0, white_box=True)
+    assert message == math.inf
     assert "randomised response" in alternative
     assert detectable_level(PureDP(1.0), calls=10, alpha=0.05, share=1.0, white_box=True)[0] < 64
 

@@ -499,7 +499,7 @@ NAN = [3.0, math.nan, 1, 0]
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: from_counts(5, 4, 0, 4), ["0 <= first <= n_first", "first=5, n_first=4"]),
         (lambda: from_counts(0, 0, 0, 4), ["n_first > 0", "first=0, n_first=0"]),
@@ -537,8 +537,8 @@ NAN = [3.0, math.nan, 1, 0]
         (lambda: from_outputs([[1.0], [1.0, 2.0]], [1.0] * 30), ["first: expected numbers, all rows of one shape"]),
     ],
 )
-def test_what_cannot_be_used_is_refused(call, said):
+def test_what_cannot_be_used_is_refused(call, message):
     with pytest.raises(ConfigurationError) as refusal:
         call()
-    for words in said:
+    for words in message:
         assert words in str(refusal.value)

@@ -132,11 +132,13 @@ def test_accountants_beside_a_mechanism_refute_nothing_that_is_not_said_of_it():
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.epsilon_lower is None
     assert any(
-        "the mechanism is one of them, and maybe a better one" in said for said in result.evidence[0].assumptions
+        "the mechanism is one of them, and maybe a better one" in message for message in result.evidence[0].assumptions
     )
-    said = run_audit(mechanism_audit(about=OptimalComposition(1 / 3, 0.0, 3)), settings)
-    assert said.verdict is Verdict.VIOLATED
-    assert said.counterexample.pair.startswith("the worst of any 3 adaptive mechanisms of (0.333333, 0)-DP, by Optimal")
+    message = run_audit(mechanism_audit(about=OptimalComposition(1 / 3, 0.0, 3)), settings)
+    assert message.verdict is Verdict.VIOLATED
+    assert message.counterexample.pair.startswith(
+        "the worst of any 3 adaptive mechanisms of (0.333333, 0)-DP, by Optimal"
+    )
 
 
 def test_a_formula_is_about_the_worst_of_what_is_described():

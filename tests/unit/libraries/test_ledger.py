@@ -59,10 +59,10 @@ def test_a_lower_bound_is_set_against_the_level_that_was_claimed():
     assert ledger.ratio(result(lower=1.9999)) == "1.99"  # never up
 
 
-@pytest.mark.parametrize(("found", "said"), [(True, "VIOLATED, confirmed"), (False, "VIOLATED, not confirmed")])
-def test_a_violation_says_whether_it_was_found_again(found, said):
+@pytest.mark.parametrize(("found", "message"), [(True, "VIOLATED, confirmed"), (False, "VIOLATED, not confirmed")])
+def test_a_violation_says_whether_it_was_found_again(found, message):
     broken = result(verdict=Verdict.VIOLATED)
-    assert cells(ledger.ledger(record(broken), {broken.id: found}), "Laplace")[3] == said
+    assert cells(ledger.ledger(record(broken), {broken.id: found}), "Laplace")[3] == message
 
 
 def test_a_violation_leads_to_its_page_and_a_clean_run_to_none():

@@ -68,8 +68,8 @@ def test_one_query_against_a_noisy_threshold(threshold):
     """P(Lap(a) + Lap(b) > t) = (a² e^(-t/a) − b² e^(-t/b)) / 2(a² − b²) for t >= 0; here a = 40, b = 20."""
     a, b, t = 40.0, 20.0, threshold - 0.3
     exact = (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (2 * (a * a - b * b))
-    said = SVT1(0.1, 1, threshold).distribution([0.3])
-    assert said.floats[said.outcomes[:, 0] == 1] == pytest.approx([exact], rel=1e-13)
+    expected_text = SVT1(0.1, 1, threshold).distribution([0.3])
+    assert expected_text.floats[expected_text.outcomes[:, 0] == 1] == pytest.approx([exact], rel=1e-13)
 
 
 def test_crossing_probability_is_the_integral_it_stands_for():
@@ -129,10 +129,10 @@ def test_finite_laws_sum_to_one_tightly(mechanism, data):
 
 def test_sparse_vector_lists_every_output_once():
     """With c = 2 of 4 queries: 1 + 4 without a second positive, and C(1,1) + C(2,1) + C(3,1) that stop."""
-    said = SVT1(0.5, 2).distribution(np.arange(4.0)).outcomes
-    assert len(said) == 1 + 4 + 6
-    assert said.tolist()[-1] == [0, 0, 1, 1]
-    assert [1, 1, -1, -1] in said.tolist()
+    expected_text = SVT1(0.5, 2).distribution(np.arange(4.0)).outcomes
+    assert len(expected_text) == 1 + 4 + 6
+    assert expected_text.tolist()[-1] == [0, 0, 1, 1]
+    assert [1, 1, -1, -1] in expected_text.tolist()
     with pytest.raises(MechanismError, match="2048 outcomes"):
         SVT6(0.5).distribution(np.arange(11.0))
 
@@ -150,9 +150,9 @@ def test_epsilon_of_the_benchmark_rows():
 
 def test_svt5_reveals_the_order_of_two_answers():
     law = SVT5(1.0).distribution([2.0, 1.0])
-    said = dict(zip(map(tuple, law.outcomes.tolist()), law.floats, strict=True))
-    assert said[0, 1] == 0
-    assert said[1, 0] == pytest.approx((1 - math.exp(-0.5)) / 2)  # P(0 < Lap(2) <= 1)
+    expected_text = dict(zip(map(tuple, law.outcomes.tolist()), law.floats, strict=True))
+    assert expected_text[0, 1] == 0
+    assert expected_text[1, 0] == pytest.approx((1 - math.exp(-0.5)) / 2)  # P(0 < Lap(2) <= 1)
 
 
 def test_epsilon_of_additive_laplace_noise():
@@ -211,15 +211,15 @@ def test_density_of_a_released_maximum_integrates_to_its_distribution_function(m
 )
 def test_density_of_released_answers_integrates_to_the_law_of_the_flags(mechanism):
     flags = mechanism.flags(ANSWERS)
-    for said, probability in zip(flags.outcomes, flags.floats, strict=True):
-        at = np.flatnonzero(said == 1)
+    for expected_text, probability in zip(flags.outcomes, flags.floats, strict=True):
+        at = np.flatnonzero(expected_text == 1)
         if len(at) > 1:
             continue
 
-        def density(v, said=said, at=at):
+        def density(v, expected_text=expected_text, at=at):
             numbers = np.full(3, np.nan)
             numbers[at] = v
-            return np.exp(mechanism.log_prob(np.r_[said, numbers][None], ANSWERS))[0]
+            return np.exp(mechanism.log_prob(np.r_[expected_text, numbers][None], ANSWERS))[0]
 
         mass = (
             density(0.0) if not len(at) else integrate.quad(density, -150, 150, points=[-0.5, 0.5, 1, 2], limit=500)[0]

@@ -30,8 +30,8 @@ def test_all_writers_of_bounds_agree_on_the_number():
     for value in [value for value in VALUES if value < 1e6]:  # reports take a relative 1e-9 for rounding
         for up in (False, True):
             shown = float(bound(value, up=up).replace(",", "").replace("−", "-"))
-            said = float(outwards(value, up=up))
-            assert shown == pytest.approx(said, rel=2e-9)
+            message = float(outwards(value, up=up))
+            assert shown == pytest.approx(message, rel=2e-9)
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         ({"auditdp_budget": "quik"}, "--auditdp-budget quik: unknown budget 'quik'; did you mean 'quick'"),
         ({"auditdp_report": ["html"]}, "expected format=PATH"),
@@ -209,12 +209,12 @@ OPTIONS = {
         ({"auditdp_profile": "ci"}, "no such profile"),
     ],
 )
-def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, said):
+def test_options_that_cannot_be_used_are_refused(tmp_path, monkeypatch, option, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.html").write_text("<p>mine</p>")
     with pytest.raises(pytest.UsageError) as error:
         AuditSession(SimpleNamespace(getoption=(OPTIONS | option).__getitem__))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_they_are_refused_at_the_start(session):

@@ -49,7 +49,7 @@ def test_a_budget_is_a_text(text, calls, least, find, written):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "standart",
@@ -68,10 +68,10 @@ def test_a_budget_is_a_text(text, calls, least, find, written):
         ("level:inf", "a factor above 1"),
     ],
 )
-def test_a_text_that_is_no_budget_says_what_was_expected(text, said):
+def test_a_text_that_is_no_budget_says_what_was_expected(text, message):
     with pytest.raises(ConfigurationError) as raised:
         Budget.read(text)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def stated(fault, claim, calls, **test):
@@ -114,7 +114,7 @@ def test_smaller_faults_less_alpha_and_less_of_the_wealth_need_more_calls():
 
 
 @pytest.mark.parametrize(
-    ("claim", "text", "said"),
+    ("claim", "text", "message"),
     [
         (
             ApproxDP(1.0, 1e-5),
@@ -130,10 +130,10 @@ def test_smaller_faults_less_alpha_and_less_of_the_wealth_need_more_calls():
         (AccountedDP([(0.0, 0.4), (1.0, 0.1)], quoted=0.1), "level:2", "1e+15 calls do not find"),
     ],
 )
-def test_a_fault_whose_calls_are_not_known_is_refused(claim, text, said):
+def test_a_fault_whose_calls_are_not_known_is_refused(claim, text, message):
     with pytest.raises(ConfigurationError) as raised:
         calls_to_find(Fault.read(text), claim, alpha=0.05, share=0.5, white_box=True)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def played(find, *, pairs, mechanism=None):

@@ -208,7 +208,7 @@ DRAWS = "the code does not draw from the law that it states"
 
 
 @pytest.mark.parametrize(
-    ("certificate", "said"),
+    ("certificate", "expected_text"),
     [
         (LAW, f"the stated law is certified, so {DRAWS}"),
         (
@@ -226,12 +226,12 @@ DRAWS = "the code does not draw from the law that it states"
         ),
     ],
 )
-def test_a_certificate_that_the_game_contradicts_rests_on_something_that_is_not_so(certificate, said):
-    assert conclude([certificate, PLAYED], []) == (Verdict.VIOLATED, f"The bets reached 1/α; {said}")
+def test_a_certificate_that_the_game_contradicts_rests_on_something_that_is_not_so(certificate, expected_text):
+    assert conclude([certificate, PLAYED], []) == (Verdict.VIOLATED, f"The bets reached 1/α; {expected_text}")
 
 
 @pytest.mark.parametrize(
-    ("law", "said"),
+    ("law", "expected_text"),
     [
         (LAW, "at most 1: it does not draw from that law"),
         (
@@ -241,9 +241,9 @@ def test_a_certificate_that_the_game_contradicts_rests_on_something_that_is_not_
         ),
     ],
 )
-def test_a_loss_beyond_the_law_says_what_may_be_wrong(law, said):
+def test_a_loss_beyond_the_law_says_what_may_be_wrong(law, expected_text):
     more = replace(CLEAN, epsilon_lower=1.2)
-    assert beyond_its_law([law, more]).endswith(said)
+    assert beyond_its_law([law, more]).endswith(expected_text)
     assert conclude([law, more], [])[0] is Verdict.INCONCLUSIVE
     assert beyond_its_law([law, CLEAN]) is None
 

@@ -29,9 +29,11 @@ def test_no_way_of_guessing_on_the_extreme_pair_is_right_more_often_than_allowed
     laws, best = extreme_pair(epsilon, delta), {}
     for guess in itertools.product(("first", "second", "pass"), repeat=4):
         right = sum(
-            (p if said == "first" else q) / 2 for (p, q), said in zip(laws, guess, strict=True) if said != "pass"
+            (p if message == "first" else q) / 2
+            for (p, q), message in zip(laws, guess, strict=True)
+            if message != "pass"
         )
-        rate = sum((p + q) / 2 for (p, q), said in zip(laws, guess, strict=True) if said != "pass")
+        rate = sum((p + q) / 2 for (p, q), message in zip(laws, guess, strict=True) if message != "pass")
         if rate:
             assert right / rate <= allowed([(epsilon, delta)], rate) + 1e-12
             best[round(rate, 9)] = max(best.get(round(rate, 9), 0.0), right / rate)
@@ -131,9 +133,9 @@ def test_gaussian_findings_have_guesses_or_the_bound():
 
 def test_what_is_not_violated_or_not_about_privacy_has_no_sentence(record):
     for result in record.results:
-        said = guessing(result)
-        assert not said or result.verdict is Verdict.VIOLATED
-        assert not said or result.claim is not None
+        message = guessing(result)
+        assert not message or result.verdict is Verdict.VIOLATED
+        assert not message or result.claim is not None
 
 
 def test_where_a_guess_is_nearly_always_right_what_counts_is_how_seldom_it_is_wrong():

@@ -186,7 +186,7 @@ def test_tasks_hold_what_was_declared_and_what_was_asked(folder):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"budget": "standart"}, "did you mean 'standard'"),
         ({"alpha": 0.0}, "alpha strictly between 0 and 1, got 0.0"),
@@ -199,8 +199,8 @@ def test_tasks_hold_what_was_declared_and_what_was_asked(folder):
         ({"overrides": {"node": "3"}}, "did you mean 'nodes'"),
     ],
 )
-def test_settings_that_cannot_be_used(folder, settings, said):
-    with pytest.raises(ConfigurationError, match=said):
+def test_settings_that_cannot_be_used(folder, settings, message):
+    with pytest.raises(ConfigurationError, match=message):
         make_plan(["audits/audit_a.py"], **{"root_seed": 1, **settings})
 
 

@@ -154,14 +154,14 @@ def test_a_cell_of_the_overview_has_a_whole_text_or_a_link_to_the_card(listed):
 
 def test_what_an_output_shows_over_all_outputs_is_said_and_not_all_of_its_explanation(listed):
     record, violated, *_ = listed
-    said = (
+    message = (
         "This output has probability 1 on the first input and 0 on the second. Over all outputs ε = ∞ and δ(0.25) = 1"
     )
     evidence = [replace(e, epsilon_lower=None, epsilon_upper=None) for e in violated.evidence]
     changed = replace(
         violated,
         evidence=evidence,
-        counterexample=Counterexample("[0] | [1]", said, "[7]"),
+        counterexample=Counterexample("[0] | [1]", message, "[7]"),
         published=Published("row"),
     )
     (entry,) = entries(replace(record, results=[changed]), paper(statement("a", audits=(violated.id,), instead="x")))

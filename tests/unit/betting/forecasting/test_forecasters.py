@@ -119,9 +119,9 @@ def test_the_score_is_all_that_the_scored_forecaster_sees():
     scored.learn(memory, stalled=True)
     new = np.zeros((1, 50))
     new[0, 30:33] = 1.0  # another vector with the sum 3
-    said = scored.forecast(Batch(new, zeros[:1], rng()))
+    message = scored.forecast(Batch(new, zeros[:1], rng()))
     fine = [estimator.name for estimator in ESTIMATORS].index("cells")
-    counted = sorted(zip(said[0].log_odds[fine], said[0].ones, said[0].zeros, strict=True))
+    counted = sorted(zip(message[0].log_odds[fine], message[0].ones, message[0].zeros, strict=True))
     assert counted == [(pytest.approx(-math.log(17)), 0, 1), (pytest.approx(math.log(17)), 1, 0)]  # ln(8.5/0.5)
 
 
@@ -238,9 +238,9 @@ class Says:
     ("value", "taken"), [(math.nan, 0.0), (math.inf, math.inf), (-math.inf, -math.inf), (0.3, 0.3)]
 )
 def test_what_is_not_a_number_counts_as_abstaining(value, taken):
-    (said,) = Single(Says(value)).forecast(Batch(np.zeros(2), np.zeros(1), rng()))
-    assert said.log_odds.tolist() == [[taken] * 3]
-    assert (sum(said.ones), sum(said.zeros)) == (2, 1)
+    (message,) = Single(Says(value)).forecast(Batch(np.zeros(2), np.zeros(1), rng()))
+    assert message.log_odds.tolist() == [[taken] * 3]
+    assert (sum(message.ones), sum(message.zeros)) == (2, 1)
 
 
 def test_one_forecaster_learns_from_all_that_is_kept_unless_it_knows_the_law():
@@ -287,6 +287,6 @@ def test_what_comes_outweighs_a_law_that_is_stated_and_wrong():
     player = Single(LikelihoodRatio().bind(LeakyResponse(1.0, 0.05), Pair(1, 0)))
     outputs = np.zeros(2_000, np.int8)
     for _ in range(2):
-        said = player.forecast(Batch(outputs, outputs[:0], np.random.default_rng(0)))
-    law = said[0].law(0)
+        message = player.forecast(Batch(outputs, outputs[:0], np.random.default_rng(0)))
+    law = message[0].law(0)
     assert law.weights[law.log_odds < -0.9].sum() > 0.75 * law.weights.sum()

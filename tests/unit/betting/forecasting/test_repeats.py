@@ -27,9 +27,9 @@ def played(player, ones, zeros):
     """Forecasts of a batch, from which the player then learns."""
     width = max(len(player.names) - 1, 1)
     ones, zeros = (np.asarray(side, dtype=np.float64).reshape(-1, width) for side in (ones, zeros))
-    said = player.forecast(Batch(ones, zeros, np.random.default_rng(0)))
+    message = player.forecast(Batch(ones, zeros, np.random.default_rng(0)))
     player.learn(Memory(), stalled=True)
-    return said
+    return message
 
 
 def test_a_value_of_one_coin_is_expected_under_that_coin_again():
@@ -49,8 +49,8 @@ def test_every_call_is_counted():
     rng, player = np.random.default_rng(1), opened(3)
     for size in (5, 30, 20):
         ones, zeros = (rng.integers(0, 1_000, (size + k, 3)) for k in (0, 3))
-        for said in played(player, ones, zeros):
-            assert (said.ones.sum(), said.zeros.sum()) == (size, size + 3)
+        for message in played(player, ones, zeros):
+            assert (message.ones.sum(), message.zeros.sum()) == (size, size + 3)
         assert len(player.names) == len(player.shares) == 4
     assert sum(player.shares) == pytest.approx(SHARE)
 
@@ -59,16 +59,16 @@ def test_signs_of_zero_and_names_of_what_is_missing_are_values_of_their_own():
     player = opened()
     names = np.array([0x7FF8 << 48 | 1, 0x7FF8 << 48 | 2], np.uint64).view(np.float64)
     played(player, [0.0, names[0]], [])
-    (said,) = played(player, [0.0, -0.0, names[0], names[1]], [])
-    assert said.ones.tolist() == [2, 0, 2]
+    (message,) = played(player, [0.0, -0.0, names[0], names[1]], [])
+    assert message.ones.tolist() == [2, 0, 2]
 
 
 def test_numbers_that_repeat_often_are_left():
     player, rng = opened(2), np.random.default_rng(1)
     for _ in range(2):
         rows = np.column_stack([rng.integers(0, 9, FEW), rng.normal(size=FEW)])
-        said = played(player, rows, rows[:0])
-    assert [len(f.ones) for f in said] == [0, 3, 3]
+        message = played(player, rows, rows[:0])
+    assert [len(f.ones) for f in message] == [0, 3, 3]
 
 
 def service(p, scale=1.0):

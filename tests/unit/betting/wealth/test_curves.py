@@ -73,16 +73,16 @@ def test_what_is_settled_is_the_product_of_the_factors_of_the_plan(claim):
             for level, price in zip(post.levels, post.prices, strict=True):
                 pair = DominatingPair.of(claim.at(float(levels[level])).statements())
                 assert price == pytest.approx(post.region.price(pair), abs=1e-12)
-                for said, coin in zip(odds[post.leader], coins, strict=True):
-                    led[level] += post.region.choose(np.array([said]))[coin, 0] - price
+                for message, coin in zip(odds[post.leader], coins, strict=True):
+                    led[level] += post.region.choose(np.array([message]))[coin, 0] - price
         assert found.leaders == pytest.approx(led, abs=1e-9)
         assert (not plan.posts) == (seed == 0)
         won = np.zeros_like(found.at_anchors)
         for place, ways in zip(plan.places, plan.ways, strict=True):
             for way, (region, price) in enumerate(ways):
                 for k in range(2):
-                    for said, coin in zip(odds[k], coins, strict=True):
-                        nearer = bets.rounded(np.array(said))
+                    for message, coin in zip(odds[k], coins, strict=True):
+                        nearer = bets.rounded(np.array(message))
                         won[k, place, way] += region.choose(np.array([nearer]))[coin, 0] - price
         assert found.at_anchors == pytest.approx(won, abs=1e-9)
         claimed = int(np.searchsorted(wealth.anchors, wealth.position))
@@ -211,8 +211,8 @@ def test_extreme_claims_and_forecasts_leave_the_wealth_a_number(claim, size):
     for side in (1, 1, -1):
         coins = random.integers(0, 2, 20).astype(np.int8)
         odds = side * np.where(coins == 1, size, -size)
-        said = [Forecasts.of_calls(odds, coins, law), Forecasts.of_calls(np.zeros(20), coins)]
-        wealth.bet(said, 20, np.zeros(len(wealth.anchors), int))
+        message = [Forecasts.of_calls(odds, coins, law), Forecasts.of_calls(np.zeros(20), coins)]
+        wealth.bet(message, 20, np.zeros(len(wealth.anchors), int))
     assert not np.isnan(wealth.log_by_level).any()
     assert not np.isnan(wealth.log_by_forecaster).any()
 

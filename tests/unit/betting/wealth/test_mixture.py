@@ -60,12 +60,12 @@ class Slow:
 
     def bet(self, log_odds, coins, leads=None):
         started = [self.calls >= start for start in STARTS]
-        for said, coin in zip(log_odds.T, coins, strict=True):
-            for k, one in enumerate(said):
+        for message, coin in zip(log_odds.T, coins, strict=True):
+            for k, one in enumerate(message):
                 self.own[k] *= soft(one, coin, self.claim.level)
             for position, level in enumerate(self.levels):
                 if leads is not None:
-                    self.led[started, position] *= soft(said[leads(position)], coin, level)
+                    self.led[started, position] *= soft(message[leads(position)], coin, level)
         self.calls += len(coins)
         self.highest = np.maximum(self.highest, self.now())
 
@@ -104,8 +104,8 @@ def expected(claim):
 
 
 def bet(wealth, log_odds, coins, leaders=None):
-    said = [Forecasts.of_calls(odds[None], coins, expected(wealth.claim)) for odds in np.atleast_2d(log_odds)]
-    return wealth.bet(said, len(coins), leaders)
+    message = [Forecasts.of_calls(odds[None], coins, expected(wealth.claim)) for odds in np.atleast_2d(log_odds)]
+    return wealth.bet(message, len(coins), leaders)
 
 
 def first_leads(wealth):
@@ -162,7 +162,7 @@ def test_what_leaders_are_chosen_from_is_what_one_would_have_won_at_the_anchors(
     assert won.shape == (2, len(wealth.anchors), 1)
     for k in range(2):
         by_anchor = [
-            sum(math.log(soft(said, coin, levels[i])) for said, coin in zip(odds[k], coins, strict=True))
+            sum(math.log(soft(message, coin, levels[i])) for message, coin in zip(odds[k], coins, strict=True))
             for i in anchors_of(levels, claim)
         ]
         assert won[k, :, 0] == pytest.approx(by_anchor, abs=1e-8)

@@ -131,10 +131,10 @@ def test_a_spread_of_too_few_calls_decides_nothing():
     assert "a declared range" in found.statement
 
 
-@pytest.mark.parametrize(("said", "true"), [(0.1 + 0.2, 0.3), (3 * 1.1, 3.3), (1e6 * (0.1 + 0.2), 3e5)])
-def test_the_last_bit_of_a_noiseless_estimate_is_no_bias(said, true):
+@pytest.mark.parametrize(("message", "true"), [(0.1 + 0.2, 0.3), (3 * 1.1, 3.3), (1e6 * (0.1 + 0.2), 3e5)])
+def test_the_last_bit_of_a_noiseless_estimate_is_no_bias(message, true):
     promise = Unbiased(lambda data: true, margin=0.1 * true, range=(0.0, 2 * true))
-    found = evidence(lambda data, size, *, rng: np.full(size, said), promise, {"only": [0]})
+    found = evidence(lambda data, size, *, rng: np.full(size, message), promise, {"only": [0]})
     assert found.verdict is Verdict.EQUIVALENT
 
 

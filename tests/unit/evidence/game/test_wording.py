@@ -59,10 +59,10 @@ def test_what_every_forecaster_looks_at_is_said_without_its_name(mechanism):
         game = Game(mechanism, PureDP(1.0), [Pair(1, 0)], forecasters, streams)
         assert len(game.names) > 10 or forecasters[0].name == "bit patterns"
         for name in game.names:
-            said = looked_at(name)
-            assert " in cells" not in said
-            assert "forecaster" not in said, name
-            assert not said.startswith("["), name
+            message = looked_at(name)
+            assert " in cells" not in message
+            assert "forecaster" not in message, name
+            assert not message.startswith("["), name
 
 
 def test_what_is_looked_at_leads_to_the_users_own_keys():
@@ -103,11 +103,11 @@ def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(
         r"one by one, confirmed it",
         found.statement,
     )
-    said = found.counterexample.explanation
+    message = found.counterexample.explanation
     assert re.fullmatch(
         r"On [\d,]+ fresh calls, bets on which of the two inputs was used multiplied their stake by ([\d,]+|10\^\d+); where "
         r"the claim is true, bets win so much in at most 1 of \1 games\. The bets that won most looked at [^()]+",
-        said,
+        message,
     )
 
 

@@ -219,8 +219,8 @@ def test_long_values_are_told_apart_by_their_entries():
     edge[2, 7] = edge[7, 2] = 1
     for convert in (np.asarray, sparse.csr_matrix, sparse.coo_array):
         found = look(Query(convert), Neighbours([(edge, zeros)]))
-        said = "(they differ in 2 of 400 entries: 1 and 0 at [2, 7]; 1 and 0 at [7, 2]); the l1 norm of the difference is 2"
-        assert said in found.counterexample.explanation
+        text = "(they differ in 2 of 400 entries: 1 and 0 at [2, 7]; 1 and 0 at [7, 2]); the l1 norm of the difference is 2"
+        assert text in found.counterexample.explanation
 
 
 # Randomness inside the query.

@@ -67,7 +67,7 @@ GOOD = write_baseline([HOLDS, FOUND])
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("version = 2", "version = 3", ["version 3", "reads versions 1 and 2", "auditdp baseline update"]),
         ("version = 2", "", ["version None"]),
@@ -101,13 +101,13 @@ GOOD = write_baseline([HOLDS, FOUND])
         (GOOD, "not toml [", ["repair it"]),
     ],
 )
-def test_a_file_that_is_edited_wrongly_is_refused_with_the_place(tmp_path, before, after, said):
+def test_a_file_that_is_edited_wrongly_is_refused_with_the_place(tmp_path, before, after, message):
     assert before in GOOD
     path = stored(tmp_path, GOOD.replace(before, after, 1))
     with pytest.raises(ConfigurationError) as error:
         read_baseline(path)
     assert str(path) in str(error.value)
-    for words in said:
+    for words in message:
         assert words in str(error.value)
 
 

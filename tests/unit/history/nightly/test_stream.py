@@ -107,7 +107,7 @@ GOOD = json.loads(Stream(0.05, 7, 1, {ID: Account("a", -1.0, 1)}).to_json())
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("<<<<<<< HEAD\n{}", "of a merge, keep the side with the larger night"),
         ("[]", "version None"),
@@ -119,12 +119,12 @@ GOOD = json.loads(Stream(0.05, 7, 1, {ID: Account("a", -1.0, 1)}).to_json())
         (json.dumps(GOOD | {"accounts": {ID: {"sources": "a"}}}), "log_capital: Field required"),
     ],
 )
-def test_a_file_that_is_none_is_refused(tmp_path, text, said):
+def test_a_file_that_is_none_is_refused(tmp_path, text, message):
     path = tmp_path / "stream.json"
     path.write_text(text)
     with pytest.raises(ConfigurationError) as error:
         read_stream(path)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert str(path) in str(error.value)
 
 

@@ -204,8 +204,8 @@ def test_exact_numbers_are_judged_exactly():
 def test_a_float_of_zero_is_not_the_number_zero_and_a_zero_that_is_one_may_be_stated():
     """Neither law may be known to give an output of 0.0; an int is exact, and so is an output that neither lists."""
     coins = [0.75, 0.25], [0.25, 0.75]
-    for zero, said in ((0.0, Verdict.NOT_REFUTED), (0, Verdict.CERTIFIED), (Fraction(0), Verdict.CERTIFIED)):
-        assert verdict([listed([*coin, zero]) for coin in coins], PureDP(1.1)) is said
+    for zero, message in ((0.0, Verdict.NOT_REFUTED), (0, Verdict.CERTIFIED), (Fraction(0), Verdict.CERTIFIED)):
+        assert verdict([listed([*coin, zero]) for coin in coins], PureDP(1.1)) is message
     assert verdict([listed(coin) for coin in coins], PureDP(1.1)) is Verdict.CERTIFIED
     found = exact_evidence(Stated(*[listed([*coin, 0.0]) for coin in coins]), PureDP(1.1), BIT)
     assert "too near 0 to bound a ratio (Fractions or balls would)" in found.statement
@@ -387,10 +387,10 @@ def test_counting_does_not_refute_a_law_by_an_output_whose_float_is_zero():
             return listed([0.5, 0.5, self.zero])
 
     settings = Settings(alpha=1e-6, calls=40_000, root_seed=0, key="rare")
-    for zero, said in ((0, True), (0.0, False)):
+    for zero, message in ((0, True), (0.0, False)):
         result = run_audit(Audit(Rare(zero), PureDP(1.0), BIT), settings)
         statement = next(e.statement for e in result.evidence if e.kind == "counting")
-        assert ("The code does not draw from the law" in statement) is said
+        assert ("The code does not draw from the law" in statement) is message
 
 
 def test_fractions_that_lack_less_than_a_ball_can_show_are_no_law():

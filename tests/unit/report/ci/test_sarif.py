@@ -37,9 +37,9 @@ def test_only_findings_are_results(record):
     names = [result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] for result in run["results"]]
     assert len(names) == sum(result.is_finding for result in record.results)
     assert not run["invocations"][0]["executionSuccessful"]
-    said = [note["message"]["text"] for note in run["invocations"][0]["toolExecutionNotifications"]]
-    assert sum("dp_sgd" in text for text in said) == 1  # which crashed
-    assert sum("lpgnn_ensemble" in text for text in said) == 1  # which was skipped
+    expected_text = [note["message"]["text"] for note in run["invocations"][0]["toolExecutionNotifications"]]
+    assert sum("dp_sgd" in text for text in expected_text) == 1  # which crashed
+    assert sum("lpgnn_ensemble" in text for text in expected_text) == 1  # which was skipped
 
 
 def test_a_finding_points_at_the_mechanism_and_names_the_audit(record, audit):

@@ -159,7 +159,7 @@ def test_a_statement_is_not_said_again_beside_it(audit):
         details={"detectable_epsilon": 1.083, "went_on": "after 600"},
     )
     claim = audit("warner").claim
-    assert dict(facts(evidence, claim, said=evidence.statement)) == {"Went on": "after 600"}
+    assert dict(facts(evidence, claim, message=evidence.statement)) == {"Went on": "after 600"}
     assert dict(facts(evidence, claim)) == {
         "Went on": "after 600",
         "Calls": "1,200",
@@ -272,9 +272,9 @@ def test_declared_violations_are_grouped_by_paper_and_say_what_they_are(text):
     ]
     assert "<summary>Xu et al. 2024 " in section
     assert f"<summary>{NO_PAPER} " in section
-    said = " ".join(re.sub("<[^>]+>", "", section).split())
-    assert "GraphPub with noisy degrees, as published. 4-DP, found ε = ∞; counterexample" in said
-    assert "audits/audit_edges.py" not in said
+    message = " ".join(re.sub("<[^>]+>", "", section).split())
+    assert "GraphPub with noisy degrees, as published. 4-DP, found ε = ∞; counterexample" in message
+    assert "audits/audit_edges.py" not in message
 
 
 def test_a_report_says_when_by_whom_and_of_what(record):

@@ -191,7 +191,7 @@ def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "status", "said"),
+    ("verdicts", "status", "message"),
     [
         (["SKIPPED"], "complete", "Nothing was audited, so this is not a clean run. 1 audit was skipped; nothing is"),
         (["SKIPPED", "ERROR"], "complete", "this is not a clean run. 1 audit was skipped and 1 audit ended with"),
@@ -205,10 +205,10 @@ def test_a_declared_miscalibration_reads_as_success_and_is_counted_as_what_it_is
         ([], "interrupted", "Nothing was audited, so this is not a clean run."),
     ],
 )
-def test_only_what_was_audited_makes_a_clean_run(record, audit, verdicts, status, said):
+def test_only_what_was_audited_makes_a_clean_run(record, audit, verdicts, status, message):
     results = [replace(audit("warner_rr"), verdict=Verdict(verdict)) for verdict in verdicts]
     text = " ".join(terminal.summary(replace(record, results=results, status=status, alpha_ledger=[])).split())
-    assert said in text
+    assert message in text
     assert ("A clean run means" in text) == (verdicts == ["CERTIFIED", "SKIPPED", "SKIPPED"])
 
 

@@ -205,8 +205,10 @@ def test_the_data_folder_is_seen_by_its_task_alone(tasks, tmp_path):
     assert run_task(tasks("reads")[0]).verdict is Verdict.SKIPPED
 
 
-@pytest.mark.parametrize(("name", "said"), [("cancelled", "CancelledError: by somebody"), ("interrupts", "Interrupt")])
-def test_what_is_no_exception_is_an_error_too(tasks, name, said):
+@pytest.mark.parametrize(
+    ("name", "message"), [("cancelled", "CancelledError: by somebody"), ("interrupts", "Interrupt")]
+)
+def test_what_is_no_exception_is_an_error_too(tasks, name, message):
     result = run_task(tasks(name)[0])
     assert result.verdict is Verdict.ERROR
-    assert said in result.summary
+    assert message in result.summary

@@ -149,7 +149,7 @@ def selected(root, *files):
 def test_a_change_concerns_the_audits_that_are_made_of_it(root, files, names, reason):
     reasons, found = selected(root, *files)
     assert list(reasons) == names
-    assert all(reason in said for said in reasons.values())
+    assert all(reason in message for message in reasons.values())
     assert len(found.left_out) == 3 - len(names)
 
 
