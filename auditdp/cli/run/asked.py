@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from auditdp.cli.again import data_of
+from auditdp.cli.again import data_of, paths_of
 from auditdp.cli.common import DEFAULT_LOG
 from auditdp.config import Configuration
 from auditdp.errors import ConfigurationError
@@ -71,7 +71,7 @@ class Asked:
         )  # of which there is a share for each
         return replace(
             self,
-            paths=self.paths or tuple(recorded.get("paths", ())),
+            paths=self.paths or paths_of(last),
             keyword=self.keyword or recorded.get("keyword", ""),
             parameters=self.parameters or tuple(recorded.get("options", ())),
             seed=last.root_seed if self.seed is None else self.seed,
