@@ -73,6 +73,22 @@ def data_of(record: RunRecord, data: str) -> str:
     return recorded
 
 
+def paths_of(record: RunRecord) -> tuple[str, ...]:
+    """Return the paths and ids of a recorded run, where they lie below the working folder or the settings name them.
+
+    Raises:
+        ConfigurationError: If one does not.
+    """
+    here, named = Path.cwd().resolve(), settings().paths
+    for path in (found := tuple(record.arguments.get("paths", ()))):
+        if path not in named and not Path(path.partition("::")[0]).resolve().is_relative_to(here):
+            raise ConfigurationError(
+                f"the run had audits in {path}, which is not below {here}, and a record must not choose what is imported; "
+                "name it again if it is meant"
+            )
+    return found
+
+
 def refuse_what_is_elsewhere(identifier: str) -> None:
     """Raise unless the file of an id is one that collection finds below the working folder.
 

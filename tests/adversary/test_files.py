@@ -384,6 +384,17 @@ def test_a_record_does_not_choose_whose_data_is_read(tmp_path, monkeypatch):
         Asked(resume=True).resumed(replace(here, arguments={"data": "/usr"}))
 
 
+@pytest.mark.parametrize("path", ["/etc", "../audits", "../a.py::b"])
+def test_a_record_does_not_choose_what_a_resumed_run_imports(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    theirs = replace(run(result()), arguments={"paths": [path]})
+    with pytest.raises(ConfigurationError, match="a record must not choose what is imported"):
+        Asked(resume=True).resumed(theirs)
+    assert Asked(resume=True, paths=(path,)).resumed(theirs).paths == (path,)
+    ours = replace(theirs, arguments={"paths": ["audits", "audits/a.py::b"]})
+    assert Asked(resume=True).resumed(ours).paths == ("audits", "audits/a.py::b")
+
+
 @pytest.fixture
 def received(tmp_path, monkeypatch):
     """A folder from somebody else in the working folder, with a run; and what lies outside of both."""

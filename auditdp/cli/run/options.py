@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from auditdp.cli.again import data_of
+from auditdp.cli.again import data_of, paths_of
 from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, budget_option
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import LONGEST
@@ -135,7 +135,7 @@ class RunOptions:
         shares = math.fsum(entry.alpha for entry in last.alpha_ledger)
         return replace(
             self,
-            paths=self.paths or list(recorded.get("paths", ())),
+            paths=self.paths or list(paths_of(last)),
             keyword=self.keyword or recorded.get("keyword", ""),
             parameters=self.parameters or list(recorded.get("options", ())),
             seed=last.root_seed if self.seed is None else self.seed,
