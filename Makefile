@@ -37,7 +37,7 @@ mutate: .venv/ready  ## would the audits notice if their mechanisms were broken?
 		--report html=reports/mutation.html --report json=reports/mutation.json
 
 test: .venv/ready  ## run the test suite
-	$(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) -q
+	PYTHONDONTWRITEBYTECODE= $(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 statistics: .venv/ready  ## the statistical tests with all their repetitions
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m statistical --full
