@@ -1,0 +1,282 @@
+"""What a trace says of a pair of inputs: likelihood ratio, what moved, what it loses, and what got round the noise."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from auditdp.claims.statements import Claim
+from auditdp.tracing import sentences
+from auditdp.tracing.composing import Composed
+from auditdp.tracing.draws import Release
+from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance
+from auditdp.tracing.families import Loss
+from auditdp.tracing.losses import Moved, compared
+from auditdp.tracing.outputs import where_differ
+from auditdp.tracing.run import Traced
+from auditdp.tracing.sites import NOWHERE, Site
+from auditdp.tracing.trace import Trace
+
+Extent = Literal["full", "part", "none"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a trace says of a pair: a proposal, no verdict.
+
+    Attributes:
+        kind: 'loss' above the claim, noise that depends on the data ('scale'), is used twice ('reuse'), is whole on what is not
+            ('whole') or on no number ('number'), 'seed' from the data, outputs that got 'round' the noise, 'flow' that parted,
+            or what is 'opaque'.
+        site: The line; an unknown one where it is about the output.
+        sentence: What it is.
+        is_read_off: Whether the trace understood all that it rests on. Else it is where to look.
+    """
+
+    kind: str
+    site: Site
+    sentence: str
+    is_read_off: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class PairTrace:
+    """A recorded run and its replay on a neighbour.
+
+    Everything it says is seen on this pair and these runs, and certified for none.
+
+    Attributes:
+        first: The recorded run.
+        second: The replay.
+        moved: The releases that both have, in order.
+        claim: The claim that it is compared with; None where there is none.
+        differ: Where the outputs differ; None where they are the same.
+        outcomes: The law of what chance decides, where it was asked for.
+        repeats: Whether a replay on the same input gave the same output; None where it was not asked.
+    """
+
+    first: Traced
+    second: Traced
+    moved: Sequence[Moved]
+    claim: Claim | None = None
+    differ: str | None = None
+    outcomes: Outcomes | None = None
+    repeats: bool | None = None
+
+    @property
+    def log_ratio(self) -> float:
+        """ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
+        return math.nan if self._parted else math.fsum(pair.log_ratio for pair in self.moved)
+
+    @cached_property
+    def losses(self) -> tuple[Loss | None, ...]:
+        """What each release loses; those decided by chance as one, the last, where the law of the output is known."""
+        outcomes = self.outcomes
+        if outcomes is None or not outcomes.complete:
+            return tuple(pair.loss for pair in self.moved)
+        noisy = [pair.loss for pair in self.moved if not is_by_chance(pair.first)]
+        return (*noisy, Loss(outcomes.epsilon, outcomes.delta if outcomes.delta > 1e-12 else 0.0))
+
+    @cached_property
+    def composed(self) -> Composed:
+        """The releases together."""
+        return Composed.of(self.losses)
+
+    @property
+    def level(self) -> float:
+        """The smallest level of a claim of this kind that the releases of the pair satisfy.
+
+        Raises:
+            ValueError: If there is no claim.
+        """
+        if self.claim is None:
+            raise ValueError("level: expected a claim, whose kind says what a level is; give compare(..., claim=PureDP(1.0))")
+        return self.composed.level(self.claim)
+
+    @cached_property
+    def satisfies(self) -> bool | None:
+        """Whether the releases keep the claim on this pair; None without a claim."""
+        if self.claim is None:
+            return None
+        if self.outcomes is not None and self.outcomes.complete and not any(pair.loss and any(pair.loss) for pair in self._noisy):
+            return all(self.outcomes.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12 for e, d in self.claim.statements())
+        return self.composed.satisfies(self.claim)
+
+    @property
+    def share(self) -> float:
+        """A number that grows with the loss, 1 at the claim; infinite where something got round the noise: for a search."""
+        if self.claim is None:
+            return self.composed.statements + math.sqrt(self.composed.squared_mu)
+        return math.inf if self.differ and not self._by_chance else self.composed.share(self.claim)
+
+    @property
+    def opaque(self) -> list[tuple[Site, str]]:
+        """What the trace does not understand."""
+        found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque]))
+        return found + ([(NOWHERE, "the same draws give another output: it depends on something else")] if self.repeats is False else [])
+
+    @property
+    def extent(self) -> Extent:
+        """Whether the code is traced in full, in part, or not at all."""
+        if self.first.untraceable or self.second.untraceable:
+            return "none"
+        known = [pair for pair in self.moved if pair.first.is_known]
+        return "full" if not self.opaque and self.first.draws else "part" if known else "none"
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What is to be said of the pair, most telling first."""
+        found = [*self._of_noise(), *self._of_loss(), *self._of_outputs()]
+        found += [
+            Finding("seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence)
+            for site, sentence in dict.fromkeys(self.second.parted)
+        ]
+        found += [Finding("opaque", site, f"line {site.line}: {why}" if site.line else why, False) for site, why in self.opaque]
+        return sorted(found, key=lambda finding: not finding.is_read_off)
+
+    @property
+    def proposes(self) -> bool:
+        """Whether the trace proposes that the claim fails on this pair, for a reason that it understands."""
+        return any(finding.is_read_off for finding in self.findings)
+
+    def by_line(self) -> dict[Site, list[Moved]]:
+        """Return the releases by their line."""
+        lines: dict[Site, list[Moved]] = defaultdict(list)
+        for pair in self.moved:
+            lines[pair.first.site].append(pair)
+        return dict(lines)
+
+    def __str__(self) -> str:
+        """Return every finding as a line, and the releases as a table of sentences."""
+        scope = f"on this pair and run: {'at most ' + format(self.level, '.6g') if self.claim is not None else 'no claim'}"
+        lines = [sentences.of_line(pairs, self.claim) for pairs in self.by_line().values()]
+        return "\n".join([*(finding.sentence for finding in self.findings), *lines, scope])
+
+    @property
+    def _noisy(self) -> list[Moved]:
+        return [pair for pair in self.moved if not is_by_chance(pair.first)]
+
+    @property
+    def _by_chance(self) -> bool:
+        return any(is_by_chance(pair.first) for pair in self.moved)
+
+    @property
+    def _parted(self) -> bool:
+        return bool(self.second.parted)
+
+    def _of_noise(self) -> list[Finding]:
+        found = []
+        for site, pairs in self.by_line().items():
+            for why in sorted({pair.why for pair in pairs if pair.why and pair.loss is not None and any(pair.loss)}):
+                sentence = sentences.of_line([pair for pair in pairs if pair.why == why], self.claim)
+                found.append(Finding(why, site, sentence))
+        return found
+
+    def _of_loss(self) -> list[Finding]:
+        """Return the lines that lose most, where all releases together lose more than the claim."""
+        if self.satisfies is not False:
+            return []
+        claim, outcomes = self.claim, self.outcomes
+        assert claim is not None  # as ``satisfies`` has it
+        if outcomes is not None and outcomes.complete and not Composed.of([pair.loss for pair in self._noisy]).parts:
+            lossy = [pair for pair in self.moved if is_by_chance(pair.first)]
+            site = lossy[0].first.site if lossy else NOWHERE
+            if outcomes.delta > 1e-12 and outcomes.only is not None:
+                return []  # said of the outputs
+            return [Finding("loss", site, f"line {site.line}: what chance decides there loses {outcomes.epsilon:.6g}; the claim is {claim}")]
+        if outcomes is not None and outcomes.complete:
+            without = Composed.of([*(pair.loss for pair in self._noisy), Loss(outcomes.epsilon)])
+            if without.satisfies(claim):
+                return []  # what is beyond is said of the outputs
+        lines = {site: pairs for site, pairs in self.by_line().items() if any(pair.loss and any(pair.loss) for pair in pairs)}
+        order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
+        if not order:
+            return []
+        said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
+        unexplored = outcomes is not None and not outcomes.complete and any(is_by_chance(p.first) for _, ps in order for p in ps)
+        return [Finding("loss", order[0][0], said, not unexplored)]
+
+    def _of_outputs(self) -> list[Finding]:
+        """Return what got round the noise."""
+        outcomes, allowed = self.outcomes, self._allowed_delta
+        if outcomes is not None:
+            if outcomes.complete and outcomes.delta > max(allowed, 1e-12) and outcomes.only is not None:
+                return [self._round(f"with probability {outcomes.delta:.3g} the output is one that the other input never gives")]
+            if outcomes.complete or outcomes.matched:
+                return []
+        if self.differ is None or self.repeats is False:
+            return []
+        return [self._round(f"outputs differ although all noisy values are equal: {self.differ}", tried=outcomes)]
+
+    def _round(self, sentence: str, tried: Outcomes | None = None) -> Finding:
+        if self.differ is not None and self.differ not in sentence:
+            sentence += f": {self.differ}"
+        understood = not self.opaque and (tried is None or tried.complete)
+        if not understood:
+            sentence += "; part of the draws is not understood" if self.opaque else f"; {tried.runs if tried else 0} outcomes were tried"
+        return Finding("round", NOWHERE, sentence, understood)
+
+    @property
+    def _allowed_delta(self) -> float:
+        delta = getattr(self.claim, "delta", 0.0)
+        return float(delta) if delta else 0.0
+
+
+def compare(
+    trace: Trace,
+    data: Any,
+    neighbour: Any,
+    rng: np.random.Generator,
+    *,
+    claim: Claim | None = None,
+    outcomes: int = MOST_RUNS,
+) -> PairTrace:
+    """Record a run on an input, replay it on a neighbour, and return what that says of the pair.
+
+    Args:
+        trace: Of the function; entered by the caller where many pairs follow.
+        data: The input.
+        neighbour: The other one.
+        rng: The generator of the recorded run.
+        claim: What the function is to satisfy.
+        outcomes: Runs on each input for other outcomes of events and choices; 0 looks at the recorded ones alone, in two runs.
+    """
+    with trace:
+        recorded = trace.record(data, rng)
+        return replayed(trace, recorded, neighbour, claim=claim, outcomes=outcomes)
+
+
+def replayed(
+    trace: Trace, recorded: Traced, neighbour: Any, *, claim: Claim | None = None, outcomes: int = MOST_RUNS
+) -> PairTrace:
+    """Replay a recorded run on a neighbour: ``compare`` where the run is there already, for a search from one input."""
+    with trace:
+        second = trace.replay(neighbour, recorded)
+        differ = where_differ(recorded.output, second.output)
+        repeats = None
+        if differ is not None and outcomes:
+            repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
+        moved = _together(recorded, second)
+        found = None
+        if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
+            found = explored(trace, recorded, neighbour, outcomes)
+    return PairTrace(recorded, second, moved, claim, differ, found, repeats)
+
+
+def _together(first: Traced, second: Traced) -> list[Moved]:
+    """Return the releases that two runs share: those of one line and family, in order."""
+    waiting: dict[Any, list[Release]] = defaultdict(list)
+    for release in reversed(second.releases):
+        waiting[release.site, release.law.family].append(release)
+    found: list[Moved] = []
+    for release in first.releases:
+        others = waiting[release.site, release.law.family]
+        if others:
+            found.append(compared(release, others.pop(), found))
+    return found

@@ -1,0 +1,52 @@
+"""Where in the caller's code something happens: the innermost line that is neither numpy's, nor a library's, nor ours."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from auditdp.errors import ELSEWHERE
+
+HERE = str(Path(__file__).parent)
+
+
+class Site(NamedTuple):
+    """A line.
+
+    Attributes:
+        file: Its file.
+        line: Its number.
+        function: The function that it is in.
+    """
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}" if self.line else "an unknown line"
+
+
+NOWHERE = Site("", 0, "")
+
+
+@lru_cache(maxsize=4096)
+def _is_callers(code: CodeType) -> bool:
+    return not code.co_filename.startswith((*ELSEWHERE, "<frozen", "<__array_function__"))
+
+
+def here() -> Site:
+    """Return the caller's line; where libraries alone are on the stack, the innermost line outside this room."""
+    frame: FrameType | None = sys._getframe(1)
+    fallback = None
+    while frame is not None:
+        code = frame.f_code
+        if _is_callers(code):
+            return Site(code.co_filename, frame.f_lineno, code.co_name)
+        if fallback is None and not code.co_filename.startswith(HERE):
+            fallback = frame
+        frame = frame.f_back
+    return Site(fallback.f_code.co_filename, fallback.f_lineno, fallback.f_code.co_name) if fallback else NOWHERE

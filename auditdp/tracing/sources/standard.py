@@ -1,0 +1,116 @@
+"""``random`` and ``secrets`` of the standard library."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.draws import ALONE, CHOICE, Term
+from auditdp.tracing.families import Law
+from auditdp.tracing.noise import Noise, _number
+from auditdp.tracing.patches import Patches
+from auditdp.tracing.run import Run
+from auditdp.tracing.sites import here
+
+Active = Callable[[], Run | None]
+Samplers = dict[str, Callable[..., tuple[Law, Any]]]
+SAMPLERS: Samplers = {
+    "random": lambda: (Law("uniform"), 0.0),
+    "uniform": lambda a, b: (Law("uniform", b - a), a),
+    "gauss": lambda mu=0.0, sigma=1.0: (Law("Gaussian", sigma), mu),
+    "normalvariate": lambda mu=0.0, sigma=1.0: (Law("Gaussian", sigma), mu),
+    "expovariate": lambda lambd=1.0: (Law("exponential", 1 / lambd), 0.0),
+    "randint": lambda a, b: (Law("integer", 1.0, b - a + 1), a),
+    "randbelow": lambda n: (Law("integer", 1.0, n), 0.0),
+    "randrange": lambda start, stop=None, step=1: (
+        (Law("integer", 1.0, start), 0.0)
+        if stop is None
+        else (Law("integer", float(step), -(-(stop - start) // step)), start)
+    ),
+    "getrandbits": lambda k: (Law("integer", 1.0, 2.0**k if k < 1000 else np.inf), 0.0),
+    "randbits": lambda k: (Law("integer", 1.0, 2.0**k if k < 1000 else np.inf), 0.0),
+}
+"""By the name of the sampler: from its arguments the law of the draw, and the location."""
+OTHERS = ("triangular", "lognormvariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate", "vonmisesvariate")
+ITEMS = ("choice", "choices", "sample", "shuffle")
+
+
+def watch(patches: Patches, active: Active) -> None:
+    """Replace the functions of both modules, and the methods of their generators."""
+    for name in (*SAMPLERS, *OTHERS, *ITEMS, "binomialvariate"):
+        for owner in (random, secrets):
+            if callable(function := vars(owner).get(name)):
+                patches.attribute(owner, name, _watched(name, function, active, of=None))
+        for owner in (random.Random, random.SystemRandom):
+            # Methods that a class inherits in C are given it for the time of a run.
+            if name in vars(owner) or (owner is random.Random and name in ("random", "getrandbits")):
+                patches.attribute(owner, name, _watched(name, getattr(owner, name), active, of=owner))
+
+
+def _watched(name: str, function: Callable[..., Any], active: Active, of: type | None) -> Callable[..., Any]:
+    def draw(*arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        if run is None or run.inside:
+            return function(*arguments, **keywords)
+        before, given = (arguments[:1], arguments[1:]) if of is not None else ((), arguments)
+
+        def perform(*those: Any, **others: Any) -> Any:
+            run.inside = True
+            try:
+                return function(*before, *those, **others)
+            finally:
+                run.inside = False
+
+        given = tuple(value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in given)
+        return drawn(run, name, perform, given, keywords)
+
+    return draw
+
+
+def drawn(run: Run, name: str, perform: Callable[..., Any], given: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """Draw by a function of the standard library."""
+    if name in ITEMS:
+        return _items(run, name, perform, *given, **keywords)
+    site = here()
+    law, location = SAMPLERS[name](*given, **keywords) if name in SAMPLERS else (Law(name), 0.0)
+    law, location = Law(law.family, _number(law.scale), law.parameter), _number(location)
+    draw = run.draw(name, lambda: perform(*given, **keywords), law, site, location=location, shape=())
+    noise = Noise(run, draw.value, (Term(draw, 0),), location if location else None)
+    settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once
+    return noise.settle("") if settled else noise
+
+
+def _items(run: Run, name: str, perform: Callable[..., Any], items: Any, *rest: Any, **keywords: Any) -> Any:
+    """Choose items by their places, so that a replay chooses from its own."""
+    site, count = here(), len(items)
+    places = range(count)
+    if name == "choices":
+        given = dict(zip(("weights",), rest, strict=False)) | keywords
+        weights, sums = given.get("weights"), given.get("cum_weights")
+        chosen = run.draw(name, lambda: perform(places, *rest, **keywords), Law("choice"), site)
+        if weights is None and sums is None:
+            place = run.release(ALONE, Law("choice of items", 1.0, count), None, np.array(chosen.value, int), site)
+        else:
+            table = np.asarray(weights if weights is not None else np.diff(np.asarray(sums), prepend=0), float)
+            place = run.release(CHOICE, Law("choice"), table / table.sum(), np.array(chosen.value, int), site)
+        return [items[min(k, count - 1)] for k in place.tolist()]
+    if name == "shuffle":
+
+        def order() -> Any:
+            made = list(places)
+            perform(made)
+            return np.array(made, int)
+
+        shuffled = run.draw(name, order, Law("permutation", 1.0, count), site, shape=(count,))
+        place = run.release(ALONE, Law("permutation", 1.0, count), None, shuffled.value, site)
+        items[:] = [items[k] for k in place.tolist()]
+        return None
+    sample = name == "sample"
+    chosen = run.draw(name, lambda: np.array(perform(places, *rest, **keywords)), Law("choice of items", 1.0, count), site)
+    place = run.release(ALONE, Law("choice of items", 1.0, count), None, chosen.value, site)
+    found = [items[min(k, count - 1)] for k in np.atleast_1d(place).tolist()]
+    return found if sample else found[0]

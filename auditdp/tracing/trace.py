@@ -1,0 +1,194 @@
+"""Record a run and replay it: the same draws, every release forced to what was recorded."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.calls.leaves import Raised
+from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
+from auditdp.tracing import conversions, sources
+from auditdp.tracing.caller import Caller
+from auditdp.tracing.generators import WatchedGenerator, WatchedState
+from auditdp.tracing.outputs import plain
+from auditdp.tracing.patches import Patches
+from auditdp.tracing.run import Run, Traced
+
+_lock = threading.RLock()
+"""Sources are process-wide: one trace is watched at a time."""
+
+
+class Trace:
+    """Watches one function; used as a context manager where many runs follow, since that installs what watches once.
+
+    Args:
+        function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of size 1 is watched; ``f(data)`` where it
+            draws from elsewhere.
+
+    Raises:
+        MechanismError: If it is not callable.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.name = name_of(function)
+        self._call = _caller_of(function)
+        self._caller: Caller | None = None
+        self._patches = Patches()
+        self._depth = 0
+        self._run: Run | None = None
+        self._inputs = Inputs()
+
+    def __enter__(self) -> Trace:
+        _lock.acquire()
+        try:
+            if self._depth == 0:
+                self._install()
+            self._depth += 1
+        except BaseException:
+            self._patches.undo()
+            _lock.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                self._patches.undo()
+        finally:
+            _lock.release()
+
+    def _install(self) -> None:
+        if self._caller is None:
+            self._caller = Caller.of(self.function)
+        for name, function in conversions.FUNCTIONS.items():
+            self._patches.attribute(__import__("builtins"), name, function)
+        sources.watch(self._patches, self._active)
+        self._caller.watch(self._patches, self._active)
+
+    def _active(self) -> Run | None:
+        run = self._run
+        return run if run is not None and run.thread == threading.get_ident() else None
+
+    def record(self, data: Any, rng: np.random.Generator, *, forced: Mapping[int, Any] | None = None) -> Traced:
+        """Run the function on an input and keep every release.
+
+        Args:
+            data: The input.
+            rng: Its generator; it is left where a plain run leaves it.
+            forced: Results of events and choices by the number of the release, in place of what was drawn.
+
+        Returns:
+            The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
+        """
+        state = copy.deepcopy(rng.bit_generator.state)
+        run = Run(data, forced=forced)
+        traced = self._watched(run, data, rng)
+        traced.state = (type(rng.bit_generator), state)
+        if isinstance(traced.output, Raised) and not forced:
+            self._check(traced, data)
+        return traced
+
+    def replay(self, neighbour: Any, recorded: Traced, *, forced: Mapping[int, Any] | None = None) -> Traced:
+        """Run the function on another input with the recorded draws, every release forced to its recorded result.
+
+        Args:
+            neighbour: The input.
+            recorded: What ``record`` returned.
+            forced: As in ``record``.
+        """
+        return self._watched(Run(neighbour, recorded, forced), neighbour, _generator(recorded))
+
+    def _watched(self, run: Run, data: Any, rng: np.random.Generator) -> Traced:
+        with self, self._inputs.lent(self.name, data) as (lent,):
+            before, self._run = self._run, run
+            try:
+                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, self._active)))
+            except Exception as error:
+                run.traced.output = Raised.of(error)
+            finally:
+                self._run = before
+        return run.finish()
+
+    def _check(self, traced: Traced, data: Any) -> None:
+        """Run the function plainly where the watched run raised: only what both raise is an output."""
+        try:
+            with self._inputs.lent(self.name, data) as (lent,):
+                output = self._call(lent, _generator(traced))
+        except Exception as error:
+            output = Raised.of(error)
+        if not isinstance(output, Raised) or output != traced.output:
+            traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"
+            traced.output = output
+
+
+def _generator(recorded: Traced) -> np.random.Generator:
+    """Return a generator in the state in which a recorded run began."""
+    kind, state = recorded.state
+    made = kind(0)
+    made.state = state
+    return np.random.Generator(made)
+
+
+def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
+    """Return how a function is called for one output: ``call(data, rng)``."""
+    single = function.function if isinstance(function, PerCall) else function
+    try:
+        parameters = inspect.signature(single).parameters
+    except (TypeError, ValueError):
+        parameters = None  # type: ignore[assignment]
+    if parameters is not None and "rng" not in parameters:
+        positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if takes_size(single):
+            return lambda data, rng: single(data, size=1)
+        if len(positional) == 1 or all(p.default is not p.empty for p in positional[1:]):
+            return lambda data, rng: single(_swapped(data, rng))
+    mechanism = as_mechanism(function)
+    if isinstance(mechanism, PerCall):
+        return lambda data, rng: single(data, rng=rng)
+    return lambda data, rng: mechanism(data, 1, rng=rng)
+
+
+def _swapped(data: Any, rng: Any) -> Any:
+    """Return an input in which a generator, where it holds one, is watched."""
+    active = rng._active
+    if type(data) is np.random.Generator:
+        return WatchedGenerator(data, active)
+    if type(data) is np.random.RandomState:
+        return WatchedState(data, active)
+    if type(data) in (list, tuple):
+        return type(data)(_swapped(item, rng) for item in data)
+    if type(data) is dict:
+        return {key: _swapped(item, rng) for key, item in data.items()}
+    return data
+
+
+@contextmanager
+def watching(functions: Sequence[Any]) -> Iterator[list[Trace]]:
+    """Watch several functions at once, for runs of each in turn."""
+    traces = [Trace(function) for function in functions]
+    for trace in traces:
+        trace.__enter__()
+    try:
+        yield traces
+    finally:
+        for trace in reversed(traces):
+            trace.__exit__()
+
+
+def record(function: Any, data: Any, rng: np.random.Generator) -> Traced:
+    """Run a function on an input and keep every release; see ``Trace.record``."""
+    return Trace(function).record(data, rng)
+
+
+def replay(function: Any, neighbour: Any, recorded: Traced) -> Traced:
+    """Run a function on another input with the recorded draws and results; see ``Trace.replay``."""
+    return Trace(function).replay(neighbour, recorded)
