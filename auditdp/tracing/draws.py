@@ -128,7 +128,8 @@ class Release:
         groups: Where one draw is shared by several entries, the number of the draw's entry for each; else None.
         factor: What the draws are multiplied by, where there is one draw.
         earlier: Releases that the same draws went into before.
-        why: Why noise alone was taken for public randomness.
+        why: Why noise alone was taken for public randomness, where the trace does not understand it.
+        names: What the places of a choice stand for; None where they stand for themselves.
     """
 
     number: int
@@ -141,6 +142,7 @@ class Release:
     factor: Any = 1.0
     earlier: tuple[int, ...] = ()
     why: str = ""
+    names: tuple[Any, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -149,5 +151,6 @@ class Release:
 
     @property
     def is_known(self) -> bool:
-        """Whether the trace knows the law."""
-        return self.kind in (COIN, CHOICE, MAXIMUM) or self.law.known is not None
+        """Whether the trace knows the law, or the draw is one that the code treats as public, such as an order of rows."""
+        public = self.kind == ALONE and not self.why
+        return public or self.kind in (COIN, CHOICE, MAXIMUM) or self.law.known is not None

@@ -28,6 +28,8 @@ MOST_RUNS = 64
 """Runs on each input, at most."""
 MOST_OUTCOMES = 16
 """Outcomes of one choice that are tried, at most."""
+MOST_PERMUTED = 3
+"""Items of which every order is tried, at most."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,12 @@ def is_by_chance(release: Release) -> bool:
     """Return whether a release has few outcomes, each of which can be forced."""
     if release.kind in (COIN, CHOICE, MAXIMUM):
         return True
-    few = release.kind == ALONE and release.law.family in ("integer", "choice of items")
-    return few and np.ndim(release.result) == 0 and float(release.law.parameter) <= MOST_OUTCOMES
+    if release.kind != ALONE or release.law.family not in ("integer", "choice of items", "permutation"):
+        return False
+    count = float(np.max(release.law.parameter))
+    if release.law.family == "permutation":
+        return count <= MOST_PERMUTED
+    return count ** math.prod(release.shape) <= MOST_OUTCOMES
 
 
 def explored(trace: Trace, recorded: Traced, neighbour: Any, most: int = MOST_RUNS) -> Outcomes:
@@ -141,7 +147,10 @@ def _push(waiting: deque[dict[int, Any]], decided: list[Release], forced: Mappin
 
 def _others(release: Release) -> tuple[Iterator[Any], bool]:
     """Return the other outcomes of a release that have a probability, and whether these are all."""
-    size = int(np.prod(release.shape))
+    size = math.prod(release.shape)
+    if release.law.family == "permutation":
+        orders = map(np.array, itertools.permutations(range(size)))
+        return (order for order in orders if not np.array_equal(order, release.result)), True
     if release.kind == COIN:
         p = np.broadcast_to(np.asarray(release.location, float), release.shape)
         if not release.shape:
@@ -166,7 +175,7 @@ def _others(release: Release) -> tuple[Iterator[Any], bool]:
 
 def _single(release: Release, count: int) -> Iterator[Any]:
     """Yield results that differ in one entry."""
-    for place in range(int(np.prod(release.shape))):
+    for place in range(math.prod(release.shape)):
         for value in range(count):
             made = np.array(release.result)
             if made.flat[place] != value:

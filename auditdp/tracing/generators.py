@@ -38,6 +38,8 @@ SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
 """For each sampler its family, and the names of its arguments with their defaults."""
 OTHERS = {"binomial": ("n", "p"), "poisson": ("lam",), "negative_binomial": ("n", "p"), "standard_t": ("df",), "gamma": ("shape", "scale")}
 """Samplers whose law is a parameter of the release, and that are not followed further."""
+LARGEST = 2**24
+"""Integers of a wider range are seeds and names, not noise."""
 PERMUTING = ("permutation", "permuted", "shuffle")
 
 
@@ -73,6 +75,8 @@ def watched_draw(run: Run, method: str, perform: Perform, arguments: Sequence[An
     value = draw.value
     index: Any = 0 if np.ndim(value) == 0 else np.arange(value.size).reshape(value.shape)
     noise = Noise(run, value, (Term(draw, index),), location if np.any(location) else None)
+    if family == "integer" and np.any(law.parameter > LARGEST):
+        return noise.settle("")
     settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once
     return noise.settle("") if settled else noise
 
@@ -122,11 +126,13 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
     rest = {key: value for key, value in given.items() if key in ("axis", "shuffle")}
     site, shape = here(), () if size is None else _shape(size)
     if chances is None:
-        draw = run.draw("choice", lambda: perform(count, size, replace, **rest), Law("choice of items", 1.0, count), site, shape=shape, origin=origin)
-        place = run.release(ALONE, Law("choice of items", 1.0, count), None, draw.value, site)
+        law = Law("choice of items" if replace or not shape else "sample of items", 1.0, count)
+        draw = run.draw("choice", lambda: perform(count, size, replace, **rest), law, site, shape=shape, origin=origin)
+        place = run.release(ALONE, law, None, draw.value, site)
     else:
         draw = run.draw("choice", lambda: perform(count, size, replace, chances), Law("choice"), site, shape=shape, origin=origin)
-        place = run.release(CHOICE, Law("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),))
+        named = None if np.ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
+        place = run.release(CHOICE, Law("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),), names=named)
     place = np.minimum(place, count - 1) if isinstance(place, np.ndarray) else min(place, count - 1)
     if np.ndim(items) == 0:
         return place

@@ -160,6 +160,8 @@ def _of_tables(first: Release, second: Release) -> Moved:
         if p == q:
             return Moved(first, second, 0.0, NOTHING, 0.0)
     tables = tuple(_tables(release) for release in (first, second))
+    if first.names != second.names and first.names is not None and second.names is not None:
+        tables = _by_name(first, second)
     if tables[0].shape != tables[1].shape:
         return Moved(first, second, math.inf, UNBOUNDED, math.nan)
     p, q = tables
@@ -172,9 +174,26 @@ def _of_tables(first: Release, second: Release) -> Moved:
     delta = float(-np.expm1(times * np.log1p(-np.minimum(only, 1.0)).sum())) if only.max() < 1 else 1.0
     results = np.atleast_1d(np.asarray(first.result, int)).ravel()
     rows = ratios.reshape(-1, ratios.shape[-1])
-    ratio = float(sum(rows[k if len(rows) > 1 else 0][int(r)] for k, r in enumerate(results)))
+    ratio = math.fsum(float(rows[k if len(rows) > 1 else 0][r]) for k, r in enumerate(results))
     epsilon = float(largest.sum()) * times
     return Moved(first, second, math.inf if delta else epsilon, Loss(epsilon, delta), ratio)
+
+
+def _by_name(first: Release, second: Release) -> tuple[Any, Any]:
+    """Return the probabilities of every name that either table has, the recorded one's in their places."""
+    assert first.names is not None
+    assert second.names is not None
+    places: dict[Any, int] = {}
+    for name in (*first.names, *second.names):
+        places.setdefault(name, len(places))
+    tables = []
+    for release in (first, second):
+        table = np.zeros(len(places) + len(first.names))
+        assert release.names is not None
+        for name, p in zip(release.names, np.ravel(release.location), strict=True):
+            table[places[name]] += p
+        tables.append(np.atleast_2d(table))
+    return tables[0], tables[1]
 
 
 def _tables(release: Release) -> Any:
@@ -191,8 +210,14 @@ def _tables(release: Release) -> Any:
 
 def chance(release: Release) -> float:
     """Return the probability of the outcome of an event, a choice or a draw of few integers."""
+    if release.kind == COIN and not release.shape:
+        p = float(release.location)
+        return p if release.result else 1 - p
     if release.kind in (COIN, CHOICE, MAXIMUM):
         rows = _tables(release)
         results = np.atleast_1d(np.asarray(release.result, int)).ravel()
-        return float(np.prod([rows[k if len(rows) > 1 else 0][int(r)] for k, r in enumerate(results)]))
-    return 1 / float(release.law.parameter) if release.kind == ALONE and np.ndim(release.result) == 0 else 1.0
+        count = rows.shape[-1]
+        return math.prod(float(rows[k if len(rows) > 1 else 0][r]) if r < count else 0.0 for k, r in enumerate(results))
+    if release.law.family == "permutation":
+        return 1 / math.factorial(int(release.law.parameter))
+    return float(release.law.parameter) ** -math.prod(release.shape)

@@ -58,6 +58,7 @@ class Noise:
             site = self.terms[0].draw.site
             kind = ALONE if self.offset is None else NOISY
             law, groups = law_and_groups(self.terms, np.shape(self.value))
+            why = "" if law.family == "integer" else why  # a choice among as many
             self._settled = (
                 self.run.release(
                     kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why if kind == ALONE else ""

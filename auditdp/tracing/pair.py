@@ -14,14 +14,15 @@ import numpy as np
 from auditdp.claims.statements import Claim
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import Composed
-from auditdp.tracing.draws import Release
+from auditdp.tracing.draws import ALONE, Release
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance
-from auditdp.tracing.families import Loss
+from auditdp.tracing.families import Loss, same
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.run import Traced
 from auditdp.tracing.sites import NOWHERE, Site
 from auditdp.tracing.trace import Trace
+from auditdp.tracing.unmatched import Shown, shown
 
 Extent = Literal["full", "part", "none"]
 
@@ -58,6 +59,7 @@ class PairTrace:
         claim: The claim that it is compared with; None where there is none.
         differ: Where the outputs differ; None where they are the same.
         outcomes: The law of what chance decides, where it was asked for.
+        shown: How often the output shows noisy numbers that one input alone has, where that was asked and is known.
         repeats: Whether a replay on the same input gave the same output; None where it was not asked.
     """
 
@@ -67,6 +69,7 @@ class PairTrace:
     claim: Claim | None = None
     differ: str | None = None
     outcomes: Outcomes | None = None
+    shown: Sequence[Shown] = ()
     repeats: bool | None = None
 
     @property
@@ -167,6 +170,13 @@ class PairTrace:
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
+    def _reordered(self) -> bool:
+        """Whether an order or a sample of rows is of another length on the other input: how they correspond is not known."""
+        return any(
+            pair.first.kind == ALONE and not same(pair.first.law.parameter, pair.second.law.parameter) for pair in self.moved
+        )
+
+    @property
     def _parted(self) -> bool:
         return bool(self.second.parted)
 
@@ -199,12 +209,21 @@ class PairTrace:
         if not order:
             return []
         said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
-        unexplored = outcomes is not None and not outcomes.complete and any(is_by_chance(p.first) for _, ps in order for p in ps)
-        return [Finding("loss", order[0][0], said, not unexplored)]
+        missing = any(pair.loss and pair.loss.delta > 0 for _, pairs in order for pair in pairs)
+        unexplored = outcomes is not None and not outcomes.complete and not missing
+        unexplored = unexplored and any(is_by_chance(pair.first) for _, pairs in order for pair in pairs)
+        return [Finding("loss", order[0][0], said, not unexplored and not self._reordered)]
 
     def _of_outputs(self) -> list[Finding]:
         """Return what got round the noise."""
         outcomes, allowed = self.outcomes, self._allowed_delta
+        if self.shown:
+            chance = math.fsum(one.chance for one in self.shown)
+            if chance <= allowed * (1 + 1e-6):
+                return []
+            site = max(self.shown, key=lambda one: one.chance).release.site
+            doing = f"line {site.line} releases a value that the other input does not have, and the output shows that with probability {chance:.3g}"
+            return [Finding("round", site, f"{doing}; the claim's δ is {allowed:.3g}" if allowed else doing, not self.opaque)]
         if outcomes is not None:
             if outcomes.complete and outcomes.delta > max(allowed, 1e-12) and outcomes.only is not None:
                 return [self._round(f"with probability {outcomes.delta:.3g} the output is one that the other input never gives")]
@@ -217,8 +236,11 @@ class PairTrace:
     def _round(self, sentence: str, tried: Outcomes | None = None) -> Finding:
         if self.differ is not None and self.differ not in sentence:
             sentence += f": {self.differ}"
-        understood = not self.opaque and (tried is None or tried.complete)
-        if not understood:
+        public = any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in self.moved)
+        understood = not self.opaque and (tried is None or tried.complete) and not public
+        if public and not self.opaque:
+            sentence += "; other orders or samples were not tried"
+        elif not understood:
             sentence += "; part of the draws is not understood" if self.opaque else f"; {tried.runs if tried else 0} outcomes were tried"
         return Finding("round", NOWHERE, sentence, understood)
 
@@ -266,7 +288,10 @@ def replayed(
         found = None
         if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
             found = explored(trace, recorded, neighbour, outcomes)
-    return PairTrace(recorded, second, moved, claim, differ, found, repeats)
+        tails: Sequence[Shown] = ()
+        if outcomes and found is None and claim is not None and getattr(claim, "delta", None) != 0.0 and second.parted:
+            tails = shown(trace, recorded, second) or ()
+    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats)
 
 
 def _together(first: Traced, second: Traced) -> list[Moved]:

@@ -147,6 +147,7 @@ class Run:
         *,
         groups: Any = None,
         why: str = "",
+        names: tuple[Any, ...] | None = None,
     ) -> Any:
         """Note a release and return its result: what was computed on a record, what the record has on a replay."""
         traced = self.traced
@@ -157,16 +158,16 @@ class Run:
             term.draw.use(term.index, number)
         factor = terms[0].factor if len(terms) == 1 else 1.0
         expected = self._expected_release((site, law.family), kind, plain)
-        result = plain if expected is None else forced_result(plain, expected)
+        result = plain if expected is None else forced_result(plain, _renamed(expected, names))
         if number in self.forced:
             result = _like(plain, self.forced[number])
         kept = result.copy() if isinstance(result, np.ndarray) else result
         traced.releases.append(
-            Release(number, kind, law, location, kept, site, groups, factor, tuple(dict.fromkeys(earlier)), why)
+            Release(number, kind, law, location, kept, site, groups, factor, tuple(dict.fromkeys(earlier)), why, names)
         )
         return result
 
-    def _expected_release(self, key: tuple[Site, str], kind: str, plain: Any) -> Any:
+    def _expected_release(self, key: tuple[Site, str], kind: str, plain: Any) -> Release | None:
         if self.record is None:
             return None
         waiting = self._releases.get(key)
@@ -178,7 +179,7 @@ class Run:
             self._part(
                 key[0], f"{kind} ({key[1]}) has shape {np.shape(found.result)} on one input and {np.shape(plain)} on the other"
             )
-        return found.result
+        return found
 
     def _part(self, site: Site, sentence: str) -> None:
         self.traced.parted.append((site, sentence))
@@ -209,6 +210,15 @@ def _moved(draw: Draw, law: Law, location: Any) -> Any:
         ratio = 1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
         moved = location + (draw.value - draw.location) * ratio
     return moved if isinstance(draw.value, np.ndarray) else type(draw.value)(moved)
+
+
+def _renamed(recorded: Release, names: tuple[Any, ...] | None) -> Any:
+    """Return a recorded result; of a choice among other items, the places of the same ones where they are there."""
+    if names is None or recorded.names is None or names == recorded.names:
+        return recorded.result
+    place = {name: k for k, name in reversed(list(enumerate(names)))}
+    moved = [place.get(recorded.names[k], 0) for k in np.ravel(recorded.result).tolist()]
+    return np.array(moved).reshape(np.shape(recorded.result))[()]
 
 
 def forced_result(plain: Any, recorded: Any) -> Any:

@@ -105,7 +105,9 @@ class Trace:
             recorded: What ``record`` returned.
             forced: As in ``record``.
         """
-        return self._watched(Run(neighbour, recorded, forced), neighbour, _generator(recorded))
+        run = Run(neighbour, recorded, forced)
+        run.traced.state = recorded.state
+        return self._watched(run, neighbour, _generator(recorded))
 
     def _watched(self, run: Run, data: Any, rng: np.random.Generator) -> Traced:
         with self, self._inputs.lent(self.name, data) as (lent,):

@@ -11,6 +11,7 @@ import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, Term
 from auditdp.tracing.families import Law
+from auditdp.tracing.generators import LARGEST
 from auditdp.tracing.noise import Noise, _number
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Run
@@ -80,6 +81,8 @@ def drawn(run: Run, name: str, perform: Callable[..., Any], given: Sequence[Any]
     law, location = Law(law.family, _number(law.scale), law.parameter), _number(location)
     draw = run.draw(name, lambda: perform(*given, **keywords), law, site, location=location, shape=())
     noise = Noise(run, draw.value, (Term(draw, 0),), location if location else None)
+    if law.family == "integer" and law.parameter > LARGEST:
+        return noise.settle("")
     settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once
     return noise.settle("") if settled else noise
 
@@ -91,12 +94,12 @@ def _items(run: Run, name: str, perform: Callable[..., Any], items: Any, *rest: 
     if name == "choices":
         given = dict(zip(("weights",), rest, strict=False)) | keywords
         weights, sums = given.get("weights"), given.get("cum_weights")
-        chosen = run.draw(name, lambda: perform(places, *rest, **keywords), Law("choice"), site)
+        chosen = run.draw(name, lambda: np.array(perform(places, *rest, **keywords)), Law("choice"), site)
         if weights is None and sums is None:
-            place = run.release(ALONE, Law("choice of items", 1.0, count), None, np.array(chosen.value, int), site)
+            place = run.release(ALONE, Law("choice of items", 1.0, count), None, chosen.value, site)
         else:
             table = np.asarray(weights if weights is not None else np.diff(np.asarray(sums), prepend=0), float)
-            place = run.release(CHOICE, Law("choice"), table / table.sum(), np.array(chosen.value, int), site)
+            place = run.release(CHOICE, Law("choice"), table / table.sum(), chosen.value, site, names=tuple(map(repr, items)))
         return [items[min(k, count - 1)] for k in place.tolist()]
     if name == "shuffle":
 
@@ -110,7 +113,8 @@ def _items(run: Run, name: str, perform: Callable[..., Any], items: Any, *rest: 
         items[:] = [items[k] for k in place.tolist()]
         return None
     sample = name == "sample"
-    chosen = run.draw(name, lambda: np.array(perform(places, *rest, **keywords)), Law("choice of items", 1.0, count), site)
-    place = run.release(ALONE, Law("choice of items", 1.0, count), None, chosen.value, site)
+    law = Law("sample of items" if sample else "choice of items", 1.0, count)
+    chosen = run.draw(name, lambda: np.array(perform(places, *rest, **keywords))[()], law, site)
+    place = run.release(ALONE, law, None, chosen.value, site)
     found = [items[min(k, count - 1)] for k in np.atleast_1d(place).tolist()]
     return found if sample else found[0]

@@ -1,0 +1,119 @@
+"""A noisy value that one input alone has: how often does the output show it?
+
+A count that is released only where it reaches a threshold, for a key that only one input has, is private by the tail of its
+noise: with the value forced below the threshold both outputs are the same, above it they differ. The probability of the
+results at which they differ is the δ that it costs, exact for whole noise in the range that is tried, and up to the bisection
+for other noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.draws import NOISY, Release
+from auditdp.tracing.outputs import where_differ
+from auditdp.tracing.run import Traced
+from auditdp.tracing.trace import Trace
+
+REACH = 40
+"""Scales of the noise to either side that are looked at."""
+BISECTIONS = 30
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A release that one input alone has.
+
+    Attributes:
+        release: The release.
+        chance: The probability of results at which the outputs differ.
+    """
+
+    release: Release
+    chance: float
+
+
+def unmatched(first: Traced, second: Traced) -> list[tuple[Traced, Release]]:
+    """Return the noisy numbers that one run has beyond the other at the same line, with the run that has them."""
+    counts = [Counter((release.site, release.law.family) for release in run.releases) for run in (first, second)]
+    found = []
+    for run, mine, theirs in ((first, *counts), (second, *counts[::-1])):
+        extra = mine - theirs
+        for release in reversed(run.releases):
+            key = release.site, release.law.family
+            if extra[key] > 0:
+                extra[key] -= 1
+                found.append((run, release))
+    return found
+
+
+def shown(trace: Trace, first: Traced, second: Traced) -> list[Shown] | None:
+    """Return how often the output shows each noisy number that one input alone has.
+
+    Args:
+        trace: Of the function.
+        first: A recorded run.
+        second: Its replay.
+
+    Returns:
+        One for each; None where one of them is no number with known noise, or shows at every result.
+    """
+    found = []
+    for run, release in unmatched(first, second):
+        known = release.law.known
+        if release.kind != NOISY or release.shape or known is None or known.log_density is None:
+            return None
+        if not known.is_whole and known.distribution is None:
+            return None
+        other = second if run is first else first
+
+        def differs(result: float, run: Traced = run, number: int = release.number, other: Traced = other) -> bool:
+            forced = trace.replay(run.data, run, forced={number: result})
+            return where_differ(forced.output, trace.replay(other.data, forced).output) is not None
+
+        found.append(Shown(release, _whole(release, differs) if known.is_whole else _continuous(release, differs)))
+    return found
+
+
+def _whole(release: Release, differs: Callable[[float], bool]) -> float:
+    """Return the sum of the probabilities of the whole numbers around the value at which outputs differ."""
+    start = int(np.rint(float(release.location or 0)))
+    logs = {k: release.law.log_likelihood(start, start + k) for k in range(-REACH, REACH + 1)}
+    likely = {k: math.exp(log) for k, log in logs.items() if log > -28}
+    return math.fsum(chance for k, chance in likely.items() if differs(start + k))
+
+
+def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
+    """Return the probability of the intervals in which outputs differ, their ends found by bisection."""
+    law, start = release.law, float(release.location or 0.0)
+    scale, known = abs(float(law.scale)), release.law.known
+    assert known is not None
+    distribution: Any = known.distribution
+    points = [start + scale * t for t in (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)]
+    states = [differs(point) for point in points]
+    ends, total = [], 0.0
+    for (a, before), (b, after) in zip(
+        zip(points, states, strict=True), zip(points[1:], states[1:], strict=True), strict=False
+    ):
+        if before != after:
+            ends.append(_end(a, b, before, differs))
+    edges = [-math.inf, *ends, math.inf]
+    state = states[0]
+    for low, high in zip(edges, edges[1:], strict=False):
+        if state:
+            total += float(distribution((high - start) / scale, law.parameter) - distribution((low - start) / scale, law.parameter))
+        state = not state
+    return total
+
+
+def _end(a: float, b: float, before: bool, differs: Callable[[float], bool]) -> float:
+    for _ in range(BISECTIONS):
+        middle = (a + b) / 2
+        a, b = (middle, b) if differs(middle) == before else (a, middle)
+    return (a + b) / 2
