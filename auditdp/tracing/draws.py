@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from auditdp.tracing.plain import ndim, shape_of
 from numpy.typing import NDArray
 
 from auditdp.tracing.families import Law, same
@@ -91,7 +92,7 @@ def law_of(terms: tuple[Term, ...]) -> Law:
     families = {law.family for law in laws}
     scales = [_times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)]
     if families == {"Gaussian"}:
-        if all(np.ndim(scale) == 0 for scale in scales):
+        if all(ndim(scale) == 0 for scale in scales):
             return Law("Gaussian", math.hypot(*map(float, scales)))
         return Law("Gaussian", np.sqrt(sum(np.square(scale) for scale in scales)))
     if len(terms) == 2 and len(families) == 1 and same(_times(-1.0, scales[0]), scales[1]):
@@ -147,7 +148,7 @@ class Release:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the result."""
-        return np.shape(self.result)
+        return shape_of(self.result)
 
     @property
     def is_known(self) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from auditdp.tracing.plain import all_of, any_of, ndim
 
 WHOLE = 1e-9
 """How far from a whole number rounding may leave a difference of numbers that is one."""
@@ -62,7 +63,7 @@ class Family:
 
 
 def _sum_of(moves: Any) -> float:
-    return abs(float(moves)) if np.ndim(moves) == 0 else float(np.abs(moves).sum())
+    return abs(float(moves)) if ndim(moves) == 0 else float(np.abs(moves).sum())
 
 
 def _linear(moves: Any, parameter: Any) -> Loss:
@@ -72,12 +73,12 @@ def _linear(moves: Any, parameter: Any) -> Loss:
 
 def _gaussian(moves: Any, parameter: Any) -> Loss:
     del parameter
-    return Loss(squared_mu=float(moves) ** 2 if np.ndim(moves) == 0 else float(np.square(moves).sum()))
+    return Loss(squared_mu=float(moves) ** 2 if ndim(moves) == 0 else float(np.square(moves).sum()))
 
 
 def _shown(moves: Any, parameter: Any) -> Loss:
     del parameter
-    return UNBOUNDED if np.any(moves) else NOTHING
+    return UNBOUNDED if any_of(moves) else NOTHING
 
 
 def _uniform(moves: Any, parameter: Any) -> Loss:
@@ -89,7 +90,7 @@ def _uniform(moves: Any, parameter: Any) -> Loss:
 
 def _geometric_moves(moves: Any, parameter: Any) -> Loss:
     off = np.abs(moves - np.rint(moves))
-    if np.any(off > WHOLE):
+    if any_of(off > WHOLE):
         return UNBOUNDED
     return Loss(float(np.sum(np.abs(np.rint(moves)) * -np.log1p(-np.asarray(parameter, float)))))
 
@@ -138,7 +139,7 @@ def _log_rounded(z: Any, scale: Any) -> Any:
 
 
 def _rounded_moves(moves: Any, scale: Any) -> Loss:
-    whole = np.all(np.abs(moves - np.rint(moves)) <= WHOLE)
+    whole = all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
     return Loss(float(np.sum(np.abs(np.rint(moves)) / scale))) if whole else UNBOUNDED
 
 
@@ -237,7 +238,7 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     try:
-        return bool(a == b) if np.ndim(a) == 0 and np.ndim(b) == 0 else bool(np.array_equal(*np.broadcast_arrays(a, b)))
+        return bool(a == b) if ndim(a) == 0 and ndim(b) == 0 else bool(np.array_equal(*np.broadcast_arrays(a, b)))
     except (TypeError, ValueError):
         return False
 
@@ -264,12 +265,12 @@ def location_loss(law: Law, other: Law, moved: Any) -> Loss | None:
     """
     known = law.known
     if known is None:
-        return NOTHING if law.family == other.family and same(law.parameter, other.parameter) and not np.any(moved) else None
+        return NOTHING if law.family == other.family and same(law.parameter, other.parameter) and not any_of(moved) else None
     if law.family != other.family or not same(law.scale, other.scale) or not same(law.parameter, other.parameter):
         return UNBOUNDED
-    if not np.any(moved):
+    if not any_of(moved):
         return NOTHING
-    if not np.all(np.isfinite(moved)):
+    if not all_of(np.isfinite(moved)):
         return UNBOUNDED
     with np.errstate(all="ignore"):
         return known.loss(moved / law.scale, law.parameter)

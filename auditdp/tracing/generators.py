@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from auditdp.tracing.plain import any_of, ndim, shape_of
 
 from auditdp.tracing.draws import ALONE, CHOICE, Term
 from auditdp.tracing.families import Law
@@ -73,9 +74,9 @@ def watched_draw(run: Run, method: str, perform: Perform, arguments: Sequence[An
     shape = _shape(size, location, law.scale, law.parameter)
     draw = run.draw(method, draw_it, law, site, location=location, shape=shape, origin=origin)
     value = draw.value
-    index: Any = 0 if np.ndim(value) == 0 else np.arange(value.size).reshape(value.shape)
-    noise = Noise(run, value, (Term(draw, index),), location if np.any(location) else None)
-    if family == "integer" and np.any(law.parameter > LARGEST):
+    index: Any = 0 if ndim(value) == 0 else np.arange(value.size).reshape(value.shape)
+    noise = Noise(run, value, (Term(draw, index),), location if any_of(location) else None)
+    if family == "integer" and any_of(law.parameter > LARGEST):
         return noise.settle("")
     settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once
     return noise.settle("") if settled else noise
@@ -101,7 +102,7 @@ def _law(family: str, method: str, names: Sequence[str], defaults: Sequence[floa
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     if size is not None and size != ():
         return tuple(size) if isinstance(size, tuple | list | np.ndarray) else (int(size),)
-    shapes = {np.shape(parameter) for parameter in parameters}
+    shapes = {shape_of(parameter) for parameter in parameters}
     return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
 
@@ -114,7 +115,7 @@ def _other(run: Run, method: str, perform: Perform, arguments: Sequence[Any], ke
     draw = run.draw(method, perform, Law(method, 1.0, parameter), site)
     if not isinstance(draw.value, int | float | np.generic | np.ndarray):
         return run.release(ALONE, draw.law, None, draw.value, site, why="is drawn")
-    index: Any = 0 if np.ndim(draw.value) == 0 else np.arange(draw.value.size).reshape(draw.value.shape)
+    index: Any = 0 if ndim(draw.value) == 0 else np.arange(draw.value.size).reshape(draw.value.shape)
     return Noise(run, draw.value, (Term(draw, index),))
 
 
@@ -122,7 +123,7 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
     """Choose from a table of probabilities, or some of the items at random."""
     given = dict(zip(("a", "size", "replace", "p"), arguments, strict=False)) | keywords
     items, size, chances, replace = given["a"], given.get("size"), given.get("p"), given.get("replace", True)
-    count = int(items) if np.ndim(items) == 0 else len(items)
+    count = int(items) if ndim(items) == 0 else len(items)
     rest = {key: value for key, value in given.items() if key in ("axis", "shuffle")}
     site, shape = here(), () if size is None else _shape(size)
     if chances is None:
@@ -131,10 +132,10 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
         place = run.release(ALONE, law, None, draw.value, site)
     else:
         draw = run.draw("choice", lambda: perform(count, size, replace, chances), Law("choice"), site, shape=shape, origin=origin)
-        named = None if np.ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
+        named = None if ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
         place = run.release(CHOICE, Law("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),), names=named)
     place = np.minimum(place, count - 1) if isinstance(place, np.ndarray) else min(place, count - 1)
-    if np.ndim(items) == 0:
+    if ndim(items) == 0:
         return place
     found = np.asarray(items)
     return found[place] if not rest.get("axis") else np.take(found, place, axis=rest["axis"])
@@ -144,7 +145,7 @@ def _permuted(run: Run, method: str, perform: Perform, arguments: Sequence[Any],
     """Permute by places, so that a replay puts its own items in the recorded order."""
     items = arguments[0] if arguments else keywords.get("x")
     axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else 0)
-    count = int(items) if np.ndim(items) == 0 and not hasattr(items, "__len__") else len(items)  # type: ignore[arg-type]
+    count = int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)  # type: ignore[arg-type]
     site = here()
     if axis or (method == "permuted"):
         return perform(*arguments, **keywords)
@@ -163,7 +164,7 @@ def _permuted(run: Run, method: str, perform: Perform, arguments: Sequence[Any],
     if method == "shuffle":
         items[:] = [items[k] for k in order] if not isinstance(items, np.ndarray) else items[order]
         return None
-    if np.ndim(items) == 0 and not hasattr(items, "__len__"):
+    if ndim(items) == 0 and not hasattr(items, "__len__"):
         return order
     return np.asarray(items)[order]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.families import NOTHING, UNBOUNDED, Law, Loss, location_loss, moves, same
@@ -53,19 +54,19 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         first, second = _common(first, second)
     moved = moves(0.0 if first.location is None else first.location, 0.0 if second.location is None else second.location)
     law, other = first.law, second.law
-    if np.ndim(moved) == 0 and moved == 0.0 and law.known is not None and same(law.scale, other.scale):
+    if ndim(moved) == 0 and moved == 0.0 and law.known is not None and same(law.scale, other.scale):
         if law.family == other.family and same(law.parameter, other.parameter) and not first.earlier:
             return Moved(first, second, 0.0, NOTHING, 0.0)
-    if np.ndim(moved) and np.shape(moved) != first.shape and first.shape:
-        moved = np.broadcast_to(moved, np.broadcast_shapes(np.shape(moved), first.shape))
+    if ndim(moved) and shape_of(moved) != first.shape and first.shape:
+        moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
     if first.earlier:
         return _reused(first, second, moved, pairs)
     why, scale = "", law
-    if first.groups is not None and np.shape(moved) == np.shape(first.groups):
+    if first.groups is not None and shape_of(moved) == shape_of(first.groups):
         moved, alike = _of_groups(first.groups, moved, law)
         if not alike:
             return Moved(first, second, _distance(moved, law), UNBOUNDED, math.inf, "reuse")
-        scale = other = Law(law.family, np.ravel(np.broadcast_to(law.scale, np.shape(first.groups)))[0], law.parameter)
+        scale = other = Law(law.family, np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))[0], law.parameter)
         other = second.law if not same(second.law.scale, law.scale) else scale
     if law.known is not None and not same(law.scale, second.law.scale):
         why = "scale"
@@ -73,7 +74,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         why = "scale"
     loss = location_loss(scale, other, moved)
     if loss is UNBOUNDED and not why:
-        finite = bool(np.all(np.isfinite(moved)))
+        finite = bool(all_of(np.isfinite(moved)))
         whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
         why = "number" if not finite else "whole" if whole else ""
     return Moved(first, second, _distance(moved, law), loss, _log_ratio(first, second), why)
@@ -89,7 +90,7 @@ def _common(first: Release, second: Release) -> tuple[Release, Release]:
         shape = release.shape
 
         def entries(value: Any) -> Any:
-            return value if value is None or np.ndim(value) == 0 else np.broadcast_to(value, shape)[common]
+            return value if value is None or ndim(value) == 0 else np.broadcast_to(value, shape)[common]
 
         law = Law(release.law.family, entries(release.law.scale), entries(release.law.parameter))
         location, groups = entries(release.location), entries(release.groups)
@@ -105,7 +106,7 @@ def _of_groups(groups: Any, moved: Any, law: Law) -> tuple[Any, bool]:
     for group in np.unique(flat):
         of_group = places[flat == group]
         kept.append(of_group[0])
-        alike = alike and bool(np.all(np.abs(of_group - of_group[0]) <= TOLERANCE * np.max(np.abs(law.scale))))
+        alike = alike and bool(all_of(np.abs(of_group - of_group[0]) <= TOLERANCE * np.max(np.abs(law.scale))))
     return (np.array(kept), True) if alike else (moved, False)
 
 
@@ -113,7 +114,7 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
     """Return the loss of a release whose draws went into another one: their difference has no noise."""
     by_number = {pair.first.number: pair for pair in pairs}
     earlier = [by_number[number] for number in first.earlier if number in by_number]
-    none_moved = not np.any(moved)
+    none_moved = not any_of(moved)
     for pair in earlier:
         before = pair.first
         if before.kind in (COIN, CHOICE, MAXIMUM):
@@ -121,12 +122,12 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
         else:
             start = 0.0 if before.location is None else before.location
             end = 0.0 if pair.second.location is None else pair.second.location
-            shift = moves(start, end) / before.factor if np.ndim(before.factor) == 0 else moves(start, end)
-        mine = moved / first.factor if np.ndim(first.factor) == 0 else moved
-        if none_moved and not np.any(shift):
+            shift = moves(start, end) / before.factor if ndim(before.factor) == 0 else moves(start, end)
+        mine = moved / first.factor if ndim(first.factor) == 0 else moved
+        if none_moved and not any_of(shift):
             continue
         try:
-            together = bool(np.all(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
+            together = bool(all_of(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
         except ValueError:  # of other shapes
             together = False
         if not together:
@@ -136,7 +137,7 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
 
 
 def _distance(moved: Any, law: Law) -> float:
-    if np.ndim(moved) == 0:
+    if ndim(moved) == 0:
         return abs(float(moved))
     norm = law.known.norm if law.known is not None else "L1"
     return float(np.linalg.norm(np.ravel(moved), 2 if norm == "L2" else 1))
@@ -155,7 +156,7 @@ def _log_ratio(first: Release, second: Release) -> float:
 
 def _of_tables(first: Release, second: Release) -> Moved:
     """Return the loss of an event, a choice or a maximum: the largest over its outcomes, not that of the one that came."""
-    if first.kind == COIN and np.ndim(first.location) == 0 and np.ndim(second.location) == 0:
+    if first.kind == COIN and ndim(first.location) == 0 and ndim(second.location) == 0:
         p, q = float(first.location), float(second.location)
         if p == q:
             return Moved(first, second, 0.0, NOTHING, 0.0)

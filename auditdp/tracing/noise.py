@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from auditdp.tracing.plain import all_of, ndim, shape_of
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, NOISY, WHOLE, Draw, Term
 from auditdp.tracing.families import FAMILIES, Law, same
@@ -57,7 +58,7 @@ class Noise:
         if self._settled is None:
             site = self.terms[0].draw.site
             kind = ALONE if self.offset is None else NOISY
-            law, groups = law_and_groups(self.terms, np.shape(self.value))
+            law, groups = law_and_groups(self.terms, shape_of(self.value))
             why = "" if law.family == "integer" else why  # a choice among as many
             self._settled = (
                 self.run.release(
@@ -67,7 +68,7 @@ class Noise:
         return self._settled[0]
 
     def _released(self, plain: Any, offset: Any) -> Any:
-        law, groups = law_and_groups(self.terms, np.shape(plain))
+        law, groups = law_and_groups(self.terms, shape_of(plain))
         return self.run.release(NOISY, law, offset, plain, here(), self.terms, groups=groups)
 
     # -- sums and multiples -------------------------------------------------------------------------------------------
@@ -101,10 +102,10 @@ class Noise:
 
     def _made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
         """Return a new form, or the release that it is where a value was added to noise of a whole family."""
-        made = Noise(self.run, plain, _joined(terms, np.shape(plain)), offset)
+        made = Noise(self.run, plain, _joined(terms, shape_of(plain)), offset)
         if offset is None:
             return made
-        law, _ = law_and_groups(made.terms, np.shape(plain))
+        law, _ = law_and_groups(made.terms, shape_of(plain))
         known = FAMILIES.get(law.family)
         if known is None and all(term.draw.law.family in LAZY for term in terms) and not any(t.draw.compared(t.index) for t in terms):
             return made
@@ -119,11 +120,11 @@ class Noise:
             return compute(theirs, mine) if reflected else compute(mine, theirs)
         plain = compute(other, self.value) if reflected else compute(self.value, other)
         with np.errstate(all="ignore"):
-            factor = 1 / _number(other) if divide and np.all(other) else _number(other)
-            if divide and not np.all(other):
+            factor = 1 / _number(other) if divide and all_of(other) else _number(other)
+            if divide and not all_of(other):
                 return compute(self.settle("is divided by zero"), other)
             offset = None if self.offset is None else self.offset * factor
-            return Noise(self.run, plain, _joined(_scaled(self.terms, factor), np.shape(plain)), offset)
+            return Noise(self.run, plain, _joined(_scaled(self.terms, factor), shape_of(plain)), offset)
 
     def __add__(self, other: Any) -> Any:
         return self._sum(other, 1.0, False)
@@ -174,7 +175,7 @@ class Noise:
         happened = self.run.release(COIN, Law("coin"), probability, compute(self.value, other), here(), ())
         if term.draw.used:  # noise that went into a release is compared as well
             self.run.traced.releases[-1].earlier = tuple(term.draw.earlier(term.index))
-        is_below = happened if small == bool(np.all(_number(term.factor) * term.draw.law.scale > 0)) else np.logical_not(happened)
+        is_below = happened if small == bool(all_of(_number(term.factor) * term.draw.law.scale > 0)) else np.logical_not(happened)
         low, high = limits
         term.draw.limits[term.index if isinstance(term.index, int) else WHOLE] = (
             np.where(is_below, low, np.maximum(low, below))[()],
@@ -200,8 +201,8 @@ class Noise:
             scale = _number(term.factor) * draw.law.scale
             offset = 0.0 if self.offset is None else self.offset
             point = (_number(other) - offset) / scale
-            positive = bool(np.all(scale > 0))
-            if not positive and not np.all(scale < 0):
+            positive = bool(all_of(scale > 0))
+            if not positive and not all_of(scale < 0):
                 return None
             if family.is_whole:  # P(U < z) is P(U <= z − 1) for whole z
                 takes_equal = strict == positive
@@ -220,7 +221,7 @@ class Noise:
         """
         laws = [law_and_groups(noise.terms, ())[0] for noise in (self, other)]
         alike = laws[0].family == laws[1].family == "Gumbel" and same(laws[0].scale, laws[1].scale)
-        if not alike or np.ndim(self.value) or np.ndim(other.value) or self._settled or other._settled:
+        if not alike or ndim(self.value) or ndim(other.value) or self._settled or other._settled:
             return None
         scale = float(laws[0].scale)
         if scale <= 0 or any(noise.weight == -math.inf for noise in (self, other)):
@@ -264,13 +265,13 @@ class Noise:
 
     def searched(self, table: Any, side: str) -> Any:
         """Return the place in a table of sums of a uniform draw, as a choice; None where it is none."""
-        if self._settled is not None or len(self.terms) != 1 or np.ndim(self.value) > 1 or np.ndim(table) != 1:
+        if self._settled is not None or len(self.terms) != 1 or ndim(self.value) > 1 or ndim(table) != 1:
             return None
         draw = self.terms[0].draw
         if draw.law.family not in ("uniform", "integer") or draw.limits or draw.used:
             return None
         scale = float(_number(self.terms[0].factor) * draw.law.scale)
-        if not scale > 0 or np.ndim(self.offset):
+        if not scale > 0 or ndim(self.offset):
             return None
         points = (np.asarray(table, float) - float(self.offset or 0.0)) / scale
         if draw.law.family == "integer":
@@ -281,7 +282,7 @@ class Noise:
 
     def argmax(self, *arguments: Any, **keywords: Any) -> Any:
         """Return the place of the largest entry: a release of its name alone, where scores have Gumbel noise."""
-        law, groups = law_and_groups(self.terms, np.shape(self.value))
+        law, groups = law_and_groups(self.terms, shape_of(self.value))
         scale = np.asarray(law.scale, float)
         if (
             self._settled is not None
@@ -290,11 +291,11 @@ class Noise:
             or keywords
             or groups is not None
             or not scale.size
-            or not np.all(scale == scale.flat[0])
+            or not all_of(scale == scale.flat[0])
             or not scale.flat[0] > 0
         ):
             return np.argmax(self.settle("is used by its order"), *arguments, **keywords)
-        location = np.broadcast_to(0.0 if self.offset is None else self.offset, np.shape(self.value)).ravel()
+        location = np.broadcast_to(0.0 if self.offset is None else self.offset, shape_of(self.value)).ravel()
         made = Law("Gumbel", float(scale.flat[0]))
         return self.run.release(MAXIMUM, made, location.copy(), np.argmax(self.value), here(), self.terms)
 
@@ -303,11 +304,11 @@ class Noise:
     def _shaped(self, change: Callable[[Any], Any]) -> Any:
         if self._settled is not None:
             return change(self._settled[0])
-        shape, terms = np.shape(self.value), []
+        shape, terms = shape_of(self.value), []
         for term in self.terms:
             index = change(np.broadcast_to(term.index, shape))
-            index = int(index) if np.ndim(index) == 0 else index
-            factor = term.factor if np.ndim(term.factor) == 0 else change(np.broadcast_to(term.factor, shape))
+            index = int(index) if ndim(index) == 0 else index
+            factor = term.factor if ndim(term.factor) == 0 else change(np.broadcast_to(term.factor, shape))
             terms.append(Term(_with_law(term.draw, change, shape), index, factor))
         offset = self.offset if self.offset is None or not shape else change(np.broadcast_to(self.offset, shape))
         return Noise(self.run, change(self.value), tuple(terms), offset)
@@ -359,15 +360,15 @@ class Noise:
 
     def tolist(self) -> Any:
         """Return its entries as a list."""
-        if self._settled is None and np.ndim(self.value) == 1:
+        if self._settled is None and ndim(self.value) == 1:
             return [entry.item() for entry in self]
         return self.settle("is used otherwise").tolist()
 
     def sum(self, *arguments: Any, **keywords: Any) -> Any:
         """Return the sum of the entries."""
-        if self._settled is None and not arguments and not keywords and np.ndim(self.value) == 1 and len(self.value) <= 64:
+        if self._settled is None and not arguments and not keywords and ndim(self.value) == 1 and len(self.value) <= 64:
             terms = tuple(term for k in range(len(self.value)) for term in self[k].terms)
-            offset = None if self.offset is None else np.broadcast_to(self.offset, np.shape(self.value)).sum()
+            offset = None if self.offset is None else np.broadcast_to(self.offset, shape_of(self.value)).sum()
             return Noise(self.run, self.value.sum(), terms, offset)
         return self.settle("is summed").sum(*arguments, **keywords)
 
@@ -376,7 +377,7 @@ class Noise:
     def as_number(self, kind: type) -> Any:
         """Return it as an ``int`` or a ``float`` that is still noise, where that changes no number of it."""
         if self._settled is None and np.size(self.value) == 1 and (kind is float or self._is_whole()):
-            scalar = self if np.ndim(self.value) == 0 else self._shaped(lambda array: np.reshape(array, ()))
+            scalar = self if ndim(self.value) == 0 else self._shaped(lambda array: np.reshape(array, ()))
             return Noise(self.run, kind(self.value), scalar.terms, scalar.offset)
         return kind(self.settle("is rounded"))
 
@@ -384,10 +385,10 @@ class Noise:
         """Whether noise is whole by its family, and what was added and multiplied is."""
         whole = all(
             term.draw.law.family in ("geometric", "integer", "binomial", "rounded Laplace")
-            and np.all(np.asarray(term.factor) == np.rint(term.factor))
+            and all_of(np.asarray(term.factor) == np.rint(term.factor))
             for term in self.terms
         )
-        return whole and (self.offset is None or bool(np.all(self.offset == np.rint(self.offset))))
+        return whole and (self.offset is None or bool(all_of(self.offset == np.rint(self.offset))))
 
     def rounded(self, plain: Any) -> Any:
         """Return it rounded to whole numbers: whole noise as it is, Laplace noise as that of another family."""
@@ -551,9 +552,9 @@ def _joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]
 def _with_law(draw: Draw, change: Callable[[Any], Any], shape: tuple[int, ...]) -> Draw:
     """Return a draw whose scale, where it is an array, follows a change of shape."""
     law = draw.law
-    if np.ndim(law.scale) == 0 and np.ndim(law.parameter) == 0:
+    if ndim(law.scale) == 0 and ndim(law.parameter) == 0:
         return draw
     scale, parameter = (
-        part if np.ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)
+        part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)
     )
     return Draw(draw.number, draw.method, Law(law.family, scale, parameter), draw.value, draw.site, draw.location, draw.used)

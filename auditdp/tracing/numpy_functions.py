@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from auditdp.tracing.plain import all_of, ndim
 
 from auditdp.tracing.draws import Term
 from auditdp.tracing.families import Law
@@ -73,8 +74,8 @@ def _logarithm(noise: Any) -> Noise | None:
         return None
     term = noise.terms[0]
     draw = term.draw
-    is_standard = draw.law.family == "uniform" and np.ndim(draw.law.scale) == 0 and draw.law.scale == 1.0
-    if not is_standard or draw.used or draw.limits or not np.all(np.asarray(term.factor) == 1.0):
+    is_standard = draw.law.family == "uniform" and ndim(draw.law.scale) == 0 and draw.law.scale == 1.0
+    if not is_standard or draw.used or draw.limits or not all_of(np.asarray(term.factor) == 1.0):
         return None
     made = type(draw)(draw.number, draw.method, Law("exponential", -1.0), draw.value, draw.site, draw.location, draw.used)
     return Noise(noise.run, np.log(noise.value), (Term(made, term.index),))

@@ -130,7 +130,7 @@ class PairTrace:
         if self.first.untraceable or self.second.untraceable:
             return "none"
         known = [pair for pair in self.moved if pair.first.is_known]
-        return "full" if not self.opaque and self.first.draws else "part" if known else "none"
+        return "full" if not self.opaque and (self.first.draws or self.second.draws) else "part" if known else "none"
 
     @cached_property
     def findings(self) -> list[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from auditdp.tracing.plain import ndim, shape_of
 
 from auditdp.tracing.draws import ALONE, Draw, Release, Term, law_of
 from auditdp.tracing.families import Law, same
@@ -113,7 +114,7 @@ class Run:
             value = expected.value
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
-        if earlier is not None and earlier.law.family == law.family and np.shape(earlier.value) == np.shape(value):
+        if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
             same_draw = Draw(len(traced.draws), method, law, value, site, location, used=earlier.used)
             traced.draws.append(same_draw)
             return same_draw
@@ -131,8 +132,8 @@ class Run:
             self._part(key[0], f"{key[1]} is drawn more often")
             return None
         found = waiting.pop()
-        if shape is not None and np.shape(found.value) != shape:
-            self._part(key[0], f"{key[1]} draws numbers of shape {np.shape(found.value)} on one input and {shape} on the other")
+        if shape is not None and shape_of(found.value) != shape:
+            self._part(key[0], f"{key[1]} draws numbers of shape {shape_of(found.value)} on one input and {shape} on the other")
             return None
         return found
 
@@ -175,9 +176,9 @@ class Run:
             self._part(key[0], f"{kind} ({key[1]}) is released more often")
             return None
         found = waiting.pop()
-        if np.shape(found.result) != np.shape(plain):
+        if shape_of(found.result) != shape_of(plain):
             self._part(
-                key[0], f"{kind} ({key[1]}) has shape {np.shape(found.result)} on one input and {np.shape(plain)} on the other"
+                key[0], f"{kind} ({key[1]}) has shape {shape_of(found.result)} on one input and {shape_of(plain)} on the other"
             )
         return found
 
@@ -218,7 +219,7 @@ def _renamed(recorded: Release, names: tuple[Any, ...] | None) -> Any:
         return recorded.result
     place = {name: k for k, name in reversed(list(enumerate(names)))}
     moved = [place.get(recorded.names[k], 0) for k in np.ravel(recorded.result).tolist()]
-    return np.array(moved).reshape(np.shape(recorded.result))[()]
+    return np.array(moved).reshape(shape_of(recorded.result))[()]
 
 
 def forced_result(plain: Any, recorded: Any) -> Any:
@@ -230,14 +231,14 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         made = plain.copy()
         target = made.real if made.dtype.kind == "c" else made
         source = np.real(recorded)
-        if np.shape(source) == target.shape:
+        if shape_of(source) == target.shape:
             with np.errstate(all="ignore"):
                 target[...] = source
-        elif target.ndim and np.ndim(source) == target.ndim:
-            common = tuple(slice(0, min(a, b)) for a, b in zip(target.shape, np.shape(source), strict=True))
+        elif target.ndim and ndim(source) == target.ndim:
+            common = tuple(slice(0, min(a, b)) for a, b in zip(target.shape, shape_of(source), strict=True))
             target[common] = source[common]
         return made
-    return plain if np.ndim(recorded) else _like(plain, recorded)
+    return plain if ndim(recorded) else _like(plain, recorded)
 
 
 def _like(plain: Any, recorded: Any) -> Any:
@@ -261,7 +262,7 @@ def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Law
     index = terms[0].index
     if isinstance(index, int):
         return law, (np.zeros(shape, np.int64) if np.prod(shape) > 1 else None)
-    if np.shape(index) != shape:
+    if shape_of(index) != shape:
         index = np.broadcast_to(index, shape)
         return law, index
     return law, None
