@@ -18,6 +18,10 @@ WHOLE = -1
 """Stands for all entries of a draw."""
 
 
+COMPARED = " noise that was compared with a number before"
+"""What follows the name of a family whose noise is conditioned by a comparison."""
+
+
 @dataclass(slots=True, eq=False)
 class Draw:
     """One call of a sampler.
@@ -83,12 +87,15 @@ def law_of(terms: tuple[Term, ...]) -> Law:
     One term has the family of its draw. The difference of two geometric draws of one p is two-sided geometric, that of two
     exponential ones of one scale Laplace, that of two Gumbel ones logistic; sums of Gaussian draws are Gaussian.
     """
+    if len(terms) == 1:
+        term, law = terms[0], terms[0].draw.law
+        if term.draw.limits and term.draw.compared(term.index):
+            return Law(f"{law.family}{COMPARED}")
+        same_scale = isinstance(term.factor, float) and term.factor == 1.0
+        return law if same_scale else Law(law.family, _times(term.factor, law.scale), law.parameter)
     laws = [term.draw.law for term in terms]
     if any(term.draw.compared(term.index) for term in terms):
-        return Law(f"{laws[0].family} (compared with a number before)")
-    if len(terms) == 1:
-        law = laws[0]
-        return Law(law.family, _times(terms[0].factor, law.scale), law.parameter)
+        return Law(f"{laws[0].family}{COMPARED}")
     families = {law.family for law in laws}
     scales = [_times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)]
     if families == {"Gaussian"}:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from auditdp.tracing.plain import any_of, ndim, shape_of
 
-from auditdp.tracing.draws import ALONE, CHOICE, Term
+from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import Law
 from auditdp.tracing.noise import Noise, _number
 from auditdp.tracing.run import Run
@@ -19,6 +19,7 @@ Perform = Callable[..., Any]
 SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
     "laplace": ("Laplace", ("loc", "scale", "size"), (0.0, 1.0)),
     "normal": ("Gaussian", ("loc", "scale", "size"), (0.0, 1.0)),
+    "multivariate_normal": ("Gaussian", ("mean", "cov", "size"), ()),
     "gumbel": ("Gumbel", ("loc", "scale", "size"), (0.0, 1.0)),
     "logistic": ("logistic", ("loc", "scale", "size"), (0.0, 1.0)),
     "uniform": ("uniform", ("low", "high", "size"), (0.0, 1.0)),
@@ -62,6 +63,10 @@ def watched_draw(run: Run, method: str, perform: Perform, arguments: Sequence[An
     if method in PERMUTING:
         return _permuted(run, method, perform, arguments, keywords, origin)
     draw_it = functools.partial(perform, *arguments, **keywords)
+    if method == "binomial":
+        given = dict(zip(("n", "p", "size"), arguments, strict=False)) | keywords
+        if ndim(given["n"]) == 0 and given["n"] == 1:
+            return _events(run, draw_it, given, origin)
     if method not in SAMPLERS or keywords.get("out") is not None:
         return _other(run, method, draw_it, arguments, keywords)
     family, names, defaults = SAMPLERS[method]
@@ -71,7 +76,9 @@ def watched_draw(run: Run, method: str, perform: Perform, arguments: Sequence[An
         return _other(run, method, draw_it, arguments, keywords)
     site = here()
     size = tuple(arguments) if method in ("rand", "randn") else given.get("size")
-    shape = _shape(size, location, law.scale, law.parameter)
+    shape = _shape(size, location, law.scale, 0.0 if law.parameter is None else law.parameter)
+    if method == "multivariate_normal" and size is not None:
+        shape = (*shape, len(location))
     draw = run.draw(method, draw_it, law, site, location=location, shape=shape, origin=origin)
     value = draw.value
     index: Any = 0 if ndim(value) == 0 else np.arange(value.size).reshape(value.shape)
@@ -87,6 +94,11 @@ def _law(family: str, method: str, names: Sequence[str], defaults: Sequence[floa
     if given.get("dtype") not in (None, np.float64, float, "float64", int, np.int64, "int64"):
         return None, 0.0  # fewer bits: another law
     values = dict(zip(names, defaults, strict=False)) | {k: v for k, v in given.items() if v is not None}
+    if method == "multivariate_normal":
+        covariance = np.asarray(values["cov"], float)
+        if np.any(covariance != np.diag(np.diag(covariance))):
+            return None, 0.0
+        return Law(family, np.sqrt(np.diag(covariance))), np.asarray(values["mean"], float)
     if family == "geometric":
         return Law(family, 1.0, _number(values["p"])), 0.0
     if family == "integer":
@@ -117,6 +129,15 @@ def _other(run: Run, method: str, perform: Perform, arguments: Sequence[Any], ke
         return run.release(ALONE, draw.law, None, draw.value, site, why="is drawn")
     index: Any = 0 if ndim(draw.value) == 0 else np.arange(draw.value.size).reshape(draw.value.shape)
     return Noise(run, draw.value, (Term(draw, index),))
+
+
+def _events(run: Run, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
+    """Draw events, numbers 0 and 1, of given probabilities."""
+    site, chances = here(), np.asarray(given["p"], float)
+    draw = run.draw("binomial", perform, Law("coin"), site, shape=_shape(given.get("size"), chances), origin=origin)
+    result = draw.value
+    location = float(chances) if ndim(result) == 0 else np.broadcast_to(chances, shape_of(result))
+    return run.release(COIN, Law("coin"), location, result, site, (Term(draw, 0),))
 
 
 def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any) -> Any:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import all_of, ndim, shape_of
+from auditdp.tracing.plain import size_of, all_of, ndim, shape_of
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, NOISY, WHOLE, Draw, Term
 from auditdp.tracing.families import FAMILIES, Law, same
 from auditdp.tracing.run import Run, law_and_groups
-from auditdp.tracing.sites import here
+from auditdp.tracing.sites import Site, called_by_builtin, here
 
 COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
     "less": (operator.lt, True, True),
@@ -29,6 +29,8 @@ COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
 }
 """By the name of numpy's function: the operator, whether small noise makes it true, and whether equality counts as large."""
 ROUNDINGS = ("rint", "round", "around", "round_")
+SEEN = ("is in the output", "is printed")
+"""Uses that show a number as it is."""
 LAZY = ("geometric", "exponential", "Gumbel", "uniform", "integer")
 
 
@@ -40,14 +42,18 @@ class Noise:
         value: The number or array that it is.
         terms: The draws.
         offset: What was added to them; None where nothing was.
+        site: Where it was added; None where nothing was, or by the sampler itself.
         weight: Of noise before a maximum: ln Σ e^score over all that it was seen to exceed, itself included.
     """
 
     __array_priority__ = 1e9
-    __slots__ = ("_settled", "offset", "run", "terms", "value", "weight")
+    __pandas_priority__ = 1_000_000
+    __slots__ = ("_settled", "offset", "run", "site", "terms", "value", "weight")
 
-    def __init__(self, run: Run, value: Any, terms: tuple[Term, ...], offset: Any = None) -> None:
-        self.run, self.value, self.terms, self.offset = run, value, terms, offset
+    def __init__(
+        self, run: Run, value: Any, terms: tuple[Term, ...], offset: Any = None, site: Site | None = None
+    ) -> None:
+        self.run, self.value, self.terms, self.offset, self.site = run, value, terms, offset, site
         self.weight: float | None = None
         self._settled: Any = None
 
@@ -56,20 +62,15 @@ class Noise:
     def settle(self, why: str) -> Any:
         """Return the ordinary number or array, and note the release: of the value that was added, or of noise alone."""
         if self._settled is None:
-            site = self.terms[0].draw.site
+            site = self.site or self.terms[0].draw.site
             kind = ALONE if self.offset is None else NOISY
             law, groups = law_and_groups(self.terms, shape_of(self.value))
-            why = "" if law.family == "integer" else why  # a choice among as many
+            if law.family == "integer" or why in SEEN or (kind == NOISY and law.family not in LAZY):
+                why = ""  # a choice among as many, what is shown as it is, or a value with noise, which is what is released
             self._settled = (
-                self.run.release(
-                    kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why if kind == ALONE else ""
-                ),
+                self.run.release(kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why),
             )
         return self._settled[0]
-
-    def _released(self, plain: Any, offset: Any) -> Any:
-        law, groups = law_and_groups(self.terms, shape_of(plain))
-        return self.run.release(NOISY, law, offset, plain, here(), self.terms, groups=groups)
 
     # -- sums and multiples -------------------------------------------------------------------------------------------
 
@@ -90,6 +91,8 @@ class Noise:
         if not _is_numeric(other):
             settled = self.settle("is combined with what is no number")
             return compute(other, settled) if reflected else compute(settled, other)
+        if reflected and sign > 0 and type(other) is int and other == 0 and called_by_builtin():
+            return self  # sum() begins with it
         plain = compute(other, self.value) if reflected else compute(self.value, other)
         terms = _scaled(self.terms, sign) if reflected else self.terms
         value = _number(other)
@@ -105,15 +108,18 @@ class Noise:
         made = Noise(self.run, plain, _joined(terms, shape_of(plain)), offset)
         if offset is None:
             return made
-        law, _ = law_and_groups(made.terms, shape_of(plain))
+        made.site = self.site or here()
+        law, groups = law_and_groups(made.terms, shape_of(plain))
         known = FAMILIES.get(law.family)
         if known is None and all(term.draw.law.family in LAZY for term in terms) and not any(t.draw.compared(t.index) for t in terms):
             return made
         if known is not None and not known.is_released_at_once:
             return made
-        return made._released(plain, offset)
+        return self.run.release(NOISY, law, offset, plain, made.site, made.terms, groups=groups)
 
     def _times(self, other: Any, compute: Callable[[Any, Any], Any], reflected: bool, divide: bool) -> Any:
+        if isinstance(other, Noise) and not divide and (made := _signed(self, other)) is not None:
+            return made
         if self._settled is not None or isinstance(other, Noise) or not _is_numeric(other) or (divide and reflected):
             mine = self.settle("is multiplied with noise, or is divided by" if _is_numeric(other) else "repeats something")
             theirs = other.settle("is multiplied with noise") if isinstance(other, Noise) else other
@@ -124,7 +130,7 @@ class Noise:
             if divide and not all_of(other):
                 return compute(self.settle("is divided by zero"), other)
             offset = None if self.offset is None else self.offset * factor
-            return Noise(self.run, plain, _joined(_scaled(self.terms, factor), shape_of(plain)), offset)
+            return Noise(self.run, plain, _joined(_scaled(self.terms, factor), shape_of(plain)), offset, self.site)
 
     def __add__(self, other: Any) -> Any:
         return self._sum(other, 1.0, False)
@@ -153,7 +159,7 @@ class Noise:
     def __neg__(self) -> Any:
         if self._settled is not None:
             return -self._settled[0]
-        return Noise(self.run, -self.value, _scaled(self.terms, -1.0), None if self.offset is None else -self.offset)
+        return Noise(self.run, -self.value, _scaled(self.terms, -1.0), None if self.offset is None else -self.offset, self.site)
 
     def __pos__(self) -> Any:
         return self
@@ -176,6 +182,7 @@ class Noise:
         if term.draw.used:  # noise that went into a release is compared as well
             self.run.traced.releases[-1].earlier = tuple(term.draw.earlier(term.index))
         is_below = happened if small == bool(all_of(_number(term.factor) * term.draw.law.scale > 0)) else np.logical_not(happened)
+        is_below = is_below.numpy() if hasattr(is_below, "detach") else is_below
         low, high = limits
         term.draw.limits[term.index if isinstance(term.index, int) else WHOLE] = (
             np.where(is_below, low, np.maximum(low, below))[()],
@@ -194,8 +201,8 @@ class Noise:
         key = term.index if isinstance(term.index, int) else WHOLE
         if key not in draw.limits and draw.compared(term.index):
             return None
-        whole = isinstance(term.index, int) or np.size(term.index) == np.size(draw.value)
-        if not whole or np.size(other) > max(np.size(self.value), 1):
+        whole = isinstance(term.index, int) or size_of(term.index) == size_of(draw.value)
+        if not whole or size_of(other) > max(size_of(self.value), 1):
             return None
         with np.errstate(all="ignore"):
             scale = _number(term.factor) * draw.law.scale
@@ -311,7 +318,7 @@ class Noise:
             factor = term.factor if ndim(term.factor) == 0 else change(np.broadcast_to(term.factor, shape))
             terms.append(Term(_with_law(term.draw, change, shape), index, factor))
         offset = self.offset if self.offset is None or not shape else change(np.broadcast_to(self.offset, shape))
-        return Noise(self.run, change(self.value), tuple(terms), offset)
+        return Noise(self.run, change(self.value), tuple(terms), offset, self.site)
 
     def __getitem__(self, key: Any) -> Any:
         key = key.settle("is an index") if isinstance(key, Noise) else key
@@ -352,7 +359,7 @@ class Noise:
 
     def item(self, *arguments: Any) -> Any:
         """Return the only entry."""
-        if self._settled is None and np.size(self.value) == 1 and not arguments:
+        if self._settled is None and size_of(self.value) == 1 and not arguments:
             found = self._shaped(lambda array: np.reshape(array, ()))
             found.value = self.value.item() if hasattr(self.value, "item") else self.value
             return found
@@ -376,9 +383,9 @@ class Noise:
 
     def as_number(self, kind: type) -> Any:
         """Return it as an ``int`` or a ``float`` that is still noise, where that changes no number of it."""
-        if self._settled is None and np.size(self.value) == 1 and (kind is float or self._is_whole()):
+        if self._settled is None and size_of(self.value) == 1 and (kind is float or self._is_whole()):
             scalar = self if ndim(self.value) == 0 else self._shaped(lambda array: np.reshape(array, ()))
-            return Noise(self.run, kind(self.value), scalar.terms, scalar.offset)
+            return Noise(self.run, kind(self.value), scalar.terms, scalar.offset, self.site)
         return kind(self.settle("is rounded"))
 
     def _is_whole(self) -> bool:
@@ -395,7 +402,7 @@ class Noise:
         if self._settled is not None:
             return None
         if self._is_whole():
-            return Noise(self.run, plain, self.terms, self.offset)
+            return Noise(self.run, plain, self.terms, self.offset, self.site)
         term, law = self.terms[0], law_and_groups(self.terms, ())[0]
         if law.family == "Laplace" and len(self.terms) == 1 and self.offset is None and not term.draw.used:
             draw = term.draw
@@ -417,7 +424,7 @@ class Noise:
         target = np.dtype(dtype)
         if self._settled is None and not arguments and not keywords:
             if (target == np.float64) or (target.kind == "i" and target.itemsize == 8 and self._is_whole()):
-                return Noise(self.run, self.value.astype(target), self.terms, self.offset)
+                return Noise(self.run, self.value.astype(target), self.terms, self.offset, self.site)
         return self.settle("is converted").astype(dtype, *arguments, **keywords)
 
     def __float__(self) -> float:
@@ -445,7 +452,7 @@ class Noise:
         return format(self.settle("is printed"), form)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "settle":
+        if name.startswith("_"):  # of what others look for in types of their own
             raise AttributeError(name)
         if name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
             return getattr(self.value, name)
@@ -464,6 +471,12 @@ class Noise:
         from auditdp.tracing.numpy_functions import ufunc
 
         return ufunc(function, method, inputs, keywords)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        from auditdp.tracing.torch_functions import torch_function
+
+        return torch_function(function, arguments, keywords or {})
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
         from auditdp.tracing.numpy_functions import array_function
@@ -486,8 +499,32 @@ for _name in ("floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", 
     _function = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
     setattr(Noise, f"__{_name}__", _ending(_name, _function))
     setattr(Noise, f"__r{_name}__", _ending(_name, _function, reflected=True))
+def _folded(noise: Noise) -> Any:
+    """Return |noise|: of a uniform draw around 0 a uniform one of half the width."""
+    term, draw = noise.terms[0], noise.terms[0].draw
+    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
+    if noise._settled is None and law.family == "uniform" and len(noise.terms) == 1 and noise.offset is not None and not draw.used:
+        width = np.abs(law.scale)
+        if same(2 * noise.offset, -law.scale):
+            made = Draw(draw.number, draw.method, Law("uniform", width / 2), draw.value, draw.site, 0.0, draw.used)
+            return Noise(noise.run, abs(noise.value), (Term(made, term.index),))
+    return abs(noise.settle("is used by abs"))
+
+
+def sign_of(noise: Noise) -> Noise | None:
+    """Return the sign of a uniform draw around 0, which may make an exponential one Laplace noise; None of other noise."""
+    term, draw = noise.terms[0], noise.terms[0].draw
+    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
+    if noise._settled is not None or law.family != "uniform" or noise.offset is None or draw.used:
+        return None
+    if not same(2 * noise.offset, -law.scale):
+        return None
+    made = Draw(draw.number, draw.method, Law("sign"), draw.value, draw.site, 0.0, draw.used)
+    return Noise(noise.run, np.sign(noise.value), (Term(made, term.index),))
+
+
+Noise.__abs__ = _folded  # type: ignore[attr-defined]
 for _name, _function in {
-    "abs": abs,
     "invert": operator.invert,
     "floor": math.floor,
     "ceil": math.ceil,
@@ -495,6 +532,20 @@ for _name, _function in {
     "complex": complex,
 }.items():
     setattr(Noise, f"__{_name}__", _ending(_name, _function))
+
+
+def _signed(first: Noise, second: Noise) -> Noise | None:
+    """Return an exponential draw times the sign of the uniform one that it was made of: Laplace noise; None of others."""
+    laws = [noise.terms[0].draw.law.family for noise in (first, second)]
+    if sorted(laws) != ["exponential", "sign"] or len(first.terms) + len(second.terms) > 2:
+        return None
+    size, sign = (first, second) if laws[0] == "exponential" else (second, first)
+    term, draw = size.terms[0], size.terms[0].draw
+    if draw.used is not sign.terms[0].draw.used or size.offset is not None or first._settled or second._settled:
+        return None
+    scale = np.abs(term.factor * sign.terms[0].factor * draw.law.scale)
+    made = Draw(draw.number, draw.method, Law("Laplace", scale), draw.value, draw.site, 0.0, draw.used)
+    return Noise(first.run, first.value * second.value, (Term(made, term.index),))
 
 
 def _itself(value: Any) -> Any:
@@ -514,6 +565,8 @@ def _number(value: Any) -> Any:
         return np.asarray(value, float)
     if hasattr(value, "to_numpy"):
         return value.to_numpy()
+    if hasattr(value, "detach"):
+        return value.detach().cpu().double().numpy()[()]
     return float(value)
 
 
@@ -525,7 +578,7 @@ def _is_numeric(value: Any) -> bool:
         return value.dtype.kind in "biufc"
     if isinstance(value, list | tuple):
         return False
-    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame")
+    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame") or hasattr(value, "detach")
 
 
 def _scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:

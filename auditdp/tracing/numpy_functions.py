@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import all_of, ndim
+from auditdp.tracing.plain import ndim, all_of, ndim
 
-from auditdp.tracing.draws import Term
-from auditdp.tracing.families import Law
-from auditdp.tracing.noise import COMPARISONS, ROUNDINGS, Noise
+from auditdp.tracing.draws import Draw, Term
+from auditdp.tracing.families import Law, same
+from auditdp.tracing.noise import COMPARISONS, ROUNDINGS, Noise, sign_of
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -34,7 +34,11 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
         return _into(out, _compared(name, *inputs))
     if plain_call and name == "rint" and out is None:
         return inputs[0].rounded(np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
-    if plain_call and name == "log" and out is None and (found := _logarithm(inputs[0])) is not None:
+    if plain_call and name == "log" and out is None and (found := logarithm(inputs[0], np.log)) is not None:
+        return found
+    if plain_call and name == "absolute" and out is None:
+        return abs(inputs[0])
+    if plain_call and name == "sign" and out is None and (found := sign_of(inputs[0])) is not None:
         return found
     return getattr(function, method)(*plain(inputs, f"is used by {name}"), **_plain_keywords(keywords, name))
 
@@ -68,17 +72,23 @@ def _into(out: Any, result: Any) -> Any:
     return target
 
 
-def _logarithm(noise: Any) -> Noise | None:
-    """Return the logarithm of a uniform draw, an exponential one with a minus sign; None of anything else."""
-    if not isinstance(noise, Noise) or len(noise.terms) != 1 or noise.offset is not None:
+def logarithm(noise: Any, log: Callable[[Any], Any]) -> Noise | None:
+    """Return the logarithm of a uniform draw, an exponential one with a minus sign; None of anything else.
+
+    Args:
+        noise: Any argument.
+        log: Computes the logarithm of its value.
+    """
+    if not isinstance(noise, Noise) or len(noise.terms) != 1:
         return None
-    term = noise.terms[0]
-    draw = term.draw
-    is_standard = draw.law.family == "uniform" and ndim(draw.law.scale) == 0 and draw.law.scale == 1.0
-    if not is_standard or draw.used or draw.limits or not all_of(np.asarray(term.factor) == 1.0):
+    term, draw = noise.terms[0], noise.terms[0].draw
+    if draw.law.family != "uniform" or draw.used or draw.limits or noise._settled is not None:
         return None
-    made = type(draw)(draw.number, draw.method, Law("exponential", -1.0), draw.value, draw.site, draw.location, draw.used)
-    return Noise(noise.run, np.log(noise.value), (Term(made, term.index),))
+    width, start = term.factor * draw.law.scale, 0.0 if noise.offset is None else noise.offset
+    if not (same(width, 1.0) and same(start, 0.0)) and not (same(width, -1.0) and same(start, 1.0)):
+        return None
+    made = Draw(draw.number, draw.method, Law("exponential", -1.0), draw.value, draw.site, 0.0, draw.used)
+    return Noise(noise.run, log(noise.value), (Term(made, term.index),))
 
 
 def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -96,6 +106,38 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         if found is not None:
             return found
     return function(*plain(arguments, f"is used by {name}"), **_plain_keywords(keywords, name))
+
+
+class Stacked(Draw):
+    """Entries of several draws as one draw, where code puts them into an array."""
+
+    __slots__ = ("parts",)
+
+    def earlier(self, index: Any) -> list[int]:
+        """Return the releases that some entries went into already."""
+        return sorted({number for k in np.ravel(index).tolist() for number in self.parts[k][0].earlier(self.parts[k][1])})
+
+    def use(self, index: Any, release: int) -> None:
+        """Note that some entries go into a release."""
+        for k in np.ravel(index).tolist():
+            self.parts[k][0].use(self.parts[k][1], release)
+
+
+def stacked(items: Sequence[Any], array: Callable[..., Any]) -> Noise | None:
+    """Return an array of noise whose entries are of one family; None where it is none."""
+    if not all(type(item) is Noise and len(item.terms) == 1 and item._settled is None for item in items):
+        return None
+    terms = [item.terms[0] for item in items]
+    families = {term.draw.law.family for term in terms}
+    plain_ones = all(ndim(i.value) == 0 and i.offset is None and not t.draw.limits for i, t in zip(items, terms, strict=True))
+    if len(families) > 1 or not plain_ones or any(term.draw.law.parameter is not None for term in terms):
+        return None
+    value = array([item.value for item in items])
+    scales = np.array([term.factor * term.draw.law.scale for term in terms])
+    scale = float(scales[0]) if (scales == scales[0]).all() else scales
+    draw = Stacked(terms[0].draw.number, terms[0].draw.method, Law(families.pop(), scale), value, terms[0].draw.site)
+    draw.parts = [(term.draw, term.index) for term in terms]
+    return Noise(items[0].run, value, (Term(draw, np.arange(len(items))),))
 
 
 def plain(values: Sequence[Any], why: str) -> list[Any]:

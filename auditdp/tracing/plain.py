@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,11 @@ def ndim(value: Any) -> int:
 def shape_of(value: Any) -> tuple[int, ...]:
     """Return the shape of a value."""
     return () if type(value) in PLAIN else np.shape(value)
+
+
+def size_of(value: Any) -> int:
+    """Return how many entries a value has."""
+    return 1 if type(value) in PLAIN else math.prod(np.shape(value))
 
 
 def any_of(value: Any) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import ndim, shape_of
+from auditdp.tracing.plain import PLAIN, ndim, shape_of
 
-from auditdp.tracing.draws import ALONE, Draw, Release, Term, law_of
+from auditdp.tracing.draws import Draw, Release, Term, law_of
 from auditdp.tracing.families import Law, same
 from auditdp.tracing.sites import Site
 
@@ -48,7 +48,7 @@ class Traced:
         """What the trace does not understand: line and reason, each once."""
         found = [(Site("", 0, ""), self.untraceable)] if self.untraceable else []
         for release in self.releases:
-            if release.kind == ALONE and release.why:
+            if release.why:
                 found.append((release.site, f"{_noise(release.law)} {release.why}"))
             elif not release.is_known:
                 found.append((release.site, f"the law of {_noise(release.law)} is not known"))
@@ -162,7 +162,7 @@ class Run:
         result = plain if expected is None else forced_result(plain, _renamed(expected, names))
         if number in self.forced:
             result = _like(plain, self.forced[number])
-        kept = result.copy() if isinstance(result, np.ndarray) else result
+        kept = result if type(result) in PLAIN else _array_of(result)
         traced.releases.append(
             Release(number, kind, law, location, kept, site, groups, factor, tuple(dict.fromkeys(earlier)), why, names)
         )
@@ -209,7 +209,9 @@ def _moved(draw: Draw, law: Law, location: Any) -> Any:
     """Return a recorded draw with another scale and location."""
     with np.errstate(all="ignore"):
         ratio = 1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
-        moved = location + (draw.value - draw.location) * ratio
+        moved = location + (_array_of(draw.value) - draw.location) * ratio
+    if hasattr(draw.value, "detach"):
+        return draw.value.new_tensor(moved)
     return moved if isinstance(draw.value, np.ndarray) else type(draw.value)(moved)
 
 
@@ -227,6 +229,12 @@ def forced_result(plain: Any, recorded: Any) -> Any:
 
     Only the real part of a complex number has noise.
     """
+    if hasattr(plain, "iloc"):
+        values = forced_result(plain.to_numpy(), recorded)
+        named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
+        return type(plain)(values, index=plain.index, **named)
+    if hasattr(plain, "detach"):
+        return plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
     if isinstance(plain, np.ndarray):
         made = plain.copy()
         target = made.real if made.dtype.kind == "c" else made
@@ -239,6 +247,15 @@ def forced_result(plain: Any, recorded: Any) -> Any:
             target[common] = source[common]
         return made
     return plain if ndim(recorded) else _like(plain, recorded)
+
+
+def _array_of(result: Any) -> Any:
+    """Return a copy of a result as an array; plain numbers as they are."""
+    if isinstance(result, np.ndarray):
+        return result.copy()
+    if hasattr(result, "iloc"):
+        return result.to_numpy().copy()
+    return result.detach().cpu().numpy().copy() if hasattr(result, "detach") else result
 
 
 def _like(plain: Any, recorded: Any) -> Any:

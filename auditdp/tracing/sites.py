@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -36,6 +37,14 @@ NOWHERE = Site("", 0, "")
 @lru_cache(maxsize=4096)
 def _is_callers(code: CodeType) -> bool:
     return not code.co_filename.startswith((*ELSEWHERE, "<frozen", "<__array_function__"))
+
+
+def called_by_builtin() -> bool:
+    """Return whether the caller's code is in a call of a function in C, such as ``sum``, and not at an operator of its own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    return frame is not None and not dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("BINARY")
 
 
 def here() -> Site:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -89,7 +88,7 @@ class Trace:
         Returns:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
-        state = copy.deepcopy(rng.bit_generator.state)
+        state = rng.bit_generator.state
         run = Run(data, forced=forced)
         traced = self._watched(run, data, rng)
         traced.state = (type(rng.bit_generator), state)

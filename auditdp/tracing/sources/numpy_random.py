@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from auditdp.tracing.generators import UNWATCHED, WatchedGenerator, WatchedState, watched_draw
 from auditdp.tracing.noise import Noise
+from auditdp.tracing.numpy_functions import stacked
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Run
 from auditdp.tracing.sites import here
@@ -29,6 +31,8 @@ def watch(patches: Patches, active: Active) -> None:
     patches.attribute(module, "RandomState", _class(np.random.RandomState, WatchedState, active))
     patches.attribute(module, "Generator", _class(np.random.Generator, WatchedGenerator, active))
     patches.attribute(module, "seed", _seed(module.seed, active))
+    for name in ("array", "asarray"):
+        patches.attribute(np, name, _array(getattr(np, name), active))
 
 
 def _function(name: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
@@ -37,6 +41,22 @@ def _function(name: str, function: Callable[..., Any], active: Active) -> Callab
         return function(*arguments, **keywords) if run is None else watched_draw(run, name, function, arguments, keywords)
 
     return draw
+
+
+def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
+    """Return what makes an array of noise of a list of noise."""
+
+    @functools.wraps(array)
+    def make(*arguments: Any, **keywords: Any) -> Any:
+        first = arguments[0] if arguments else None
+        if type(first) is list and first and type(first[0]) is Noise and active() is not None and not keywords:
+            if len(arguments) == 1 and (found := stacked(first, array)) is not None:
+                return found
+        if type(first) is Noise and len(arguments) == 1 and not keywords and first._settled is None and first.ndim:
+            return first
+        return array(*arguments, **keywords)
+
+    return make
 
 
 def seeded(run: Run, seed: Any) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from auditdp.tracing.draws import ALONE, CHOICE, Term
 from auditdp.tracing.families import Law
 from auditdp.tracing.generators import LARGEST
 from auditdp.tracing.noise import Noise, _number
+from auditdp.tracing.numpy_functions import logarithm
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Run
 from auditdp.tracing.sites import here
@@ -42,6 +44,7 @@ ITEMS = ("choice", "choices", "sample", "shuffle")
 
 def watch(patches: Patches, active: Active) -> None:
     """Replace the functions of both modules, and the methods of their generators."""
+    patches.attribute(math, "log", _log(math.log))
     for name in (*SAMPLERS, *OTHERS, *ITEMS, "binomialvariate"):
         for owner in (random, secrets):
             if callable(function := vars(owner).get(name)):
@@ -50,6 +53,15 @@ def watch(patches: Patches, active: Active) -> None:
             # Methods that a class inherits in C are given it for the time of a run.
             if name in vars(owner) or (owner is random.Random and name in ("random", "getrandbits")):
                 patches.attribute(owner, name, _watched(name, getattr(owner, name), active, of=owner))
+
+
+def _log(log: Callable[..., float]) -> Callable[..., Any]:
+    def logarithm_of(*arguments: Any) -> Any:
+        if len(arguments) == 1 and type(arguments[0]) is Noise and (found := logarithm(arguments[0], log)) is not None:
+            return found
+        return log(*arguments)
+
+    return logarithm_of
 
 
 def _watched(name: str, function: Callable[..., Any], active: Active, of: type | None) -> Callable[..., Any]:
