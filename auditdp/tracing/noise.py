@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import size_of, all_of, ndim, shape_of
+from auditdp.tracing.plain import all_of, any_of, ndim, shape_of, size_of
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, NOISY, WHOLE, Draw, Term
 from auditdp.tracing.families import FAMILIES, Law, same
@@ -106,6 +106,8 @@ class Noise:
     def _made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
         """Return a new form, or the release that it is where a value was added to noise of a whole family."""
         made = Noise(self.run, plain, _joined(terms, shape_of(plain)), offset)
+        if not made.terms:  # all noise has cancelled
+            return plain
         if offset is None:
             return made
         made.site = self.site or here()
@@ -206,6 +208,8 @@ class Noise:
             return None
         with np.errstate(all="ignore"):
             scale = _number(term.factor) * draw.law.scale
+            if not all_of(scale):
+                return None
             offset = 0.0 if self.offset is None else self.offset
             point = (_number(other) - offset) / scale
             positive = bool(all_of(scale > 0))
@@ -310,7 +314,8 @@ class Noise:
 
     def _shaped(self, change: Callable[[Any], Any]) -> Any:
         if self._settled is not None:
-            return change(self._settled[0])
+            settled = self._settled[0]
+            return change(settled if hasattr(settled, "reshape") else np.asarray(settled))
         shape, terms = shape_of(self.value), []
         for term in self.terms:
             index = change(np.broadcast_to(term.index, shape))
@@ -318,7 +323,8 @@ class Noise:
             factor = term.factor if ndim(term.factor) == 0 else change(np.broadcast_to(term.factor, shape))
             terms.append(Term(_with_law(term.draw, change, shape), index, factor))
         offset = self.offset if self.offset is None or not shape else change(np.broadcast_to(self.offset, shape))
-        return Noise(self.run, change(self.value), tuple(terms), offset, self.site)
+        value = self.value if hasattr(self.value, "reshape") else np.asarray(self.value)
+        return Noise(self.run, change(value), tuple(terms), offset, self.site)
 
     def __getitem__(self, key: Any) -> Any:
         key = key.settle("is an index") if isinstance(key, Noise) else key
@@ -360,7 +366,7 @@ class Noise:
     def item(self, *arguments: Any) -> Any:
         """Return the only entry."""
         if self._settled is None and size_of(self.value) == 1 and not arguments:
-            found = self._shaped(lambda array: np.reshape(array, ()))
+            found = self._shaped(lambda array: array.reshape(()))
             found.value = self.value.item() if hasattr(self.value, "item") else self.value
             return found
         return self.settle("is used otherwise").item(*arguments)
@@ -599,13 +605,13 @@ def _joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]
                 break
         else:
             found.append(Term(term.draw, term.index, term.factor))
-    return tuple(found)
+    return tuple(term for term in found if any_of(term.factor))
 
 
 def _with_law(draw: Draw, change: Callable[[Any], Any], shape: tuple[int, ...]) -> Draw:
     """Return a draw whose scale, where it is an array, follows a change of shape."""
     law = draw.law
-    if ndim(law.scale) == 0 and ndim(law.parameter) == 0:
+    if law.known is None or (ndim(law.scale) == 0 and ndim(law.parameter) == 0):
         return draw
     scale, parameter = (
         part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)

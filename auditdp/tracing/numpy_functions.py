@@ -96,10 +96,13 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     name = function.__name__
     first = arguments[0] if arguments else None
     if isinstance(first, Noise):
-        if name in ("reshape", "ravel", "transpose", "squeeze", "sum", "argmax", "copy"):
+        is_array = isinstance(first.value, np.ndarray)
+        if name in ("reshape", "ravel", "transpose", "squeeze") or (is_array and name in ("sum", "argmax")):
             return getattr(first, name)(*arguments[1:], **keywords)
-        if name in ROUNDINGS and len(arguments) == 1 and not keywords:
-            return first.round()
+        if name in ROUNDINGS and len(arguments) == 1 and not keywords and first._settled is None:
+            found = first.rounded(np.round(first.value))
+            if found is not None:
+                return found
     if name == "searchsorted" and len(arguments) > 1 and isinstance(arguments[1], Noise) and "sorter" not in keywords:
         side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")
         found = arguments[1].searched(plain((first,), "is a table")[0], side)

@@ -52,7 +52,7 @@ def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
         if type(first) is list and first and type(first[0]) is Noise and active() is not None and not keywords:
             if len(arguments) == 1 and (found := stacked(first, array)) is not None:
                 return found
-        if type(first) is Noise and len(arguments) == 1 and not keywords and first._settled is None and first.ndim:
+        if type(first) is Noise and len(arguments) == 1 and not keywords and isinstance(first.value, np.ndarray) and first._settled is None:
             return first
         return array(*arguments, **keywords)
 
