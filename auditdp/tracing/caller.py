@@ -76,7 +76,9 @@ class Caller:
             return
         seen.add(id(space))
         self.spaces.append(space)
-        yield from (value for value in list(space.values()) if isinstance(value, FunctionType | type | functools.partial))
+        yield from (
+            value for value in list(space.values()) if isinstance(value, FunctionType | type | functools.partial)
+        )
 
     def watch(self, patches: Patches, active: Active) -> None:
         """Install the codes, and put watched sources into the places of plain ones."""

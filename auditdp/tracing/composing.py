@@ -100,7 +100,9 @@ class Composed:
         if isinstance(claim, GaussianDP):
             if self.delta:
                 return math.inf
-            return math.hypot(math.sqrt(self.squared_mu), *(_mu_of(part.epsilon) for part in self.parts if part.epsilon))
+            return math.hypot(
+                math.sqrt(self.squared_mu), *(_mu_of(part.epsilon) for part in self.parts if part.epsilon)
+            )
         if isinstance(claim, ZeroConcentratedDP):
             return self.rho
         if isinstance(claim, RenyiDP):
@@ -110,7 +112,9 @@ class Composed:
             return self.epsilon
         if self.delta > quoted or self.statements > LARGEST or math.isinf(self.squared_mu):
             return math.inf
-        return min(epsilon_from(self.delta_at, quoted, pure=self.statements if not self.squared_mu else math.inf), self.epsilon)
+        return min(
+            epsilon_from(self.delta_at, quoted, pure=self.statements if not self.squared_mu else math.inf), self.epsilon
+        )
 
     def satisfies(self, claim: Claim) -> bool:
         """Return whether the releases of the pair keep a claim; an upper bound of their loss is compared with it."""

@@ -74,4 +74,6 @@ def converted(code: CodeType, own: frozenset[str] = frozenset()) -> CodeType:
 
 def own_names(namespace: dict[str, Any]) -> frozenset[str]:
     """Return which of the two names a module has for something of its own."""
-    return frozenset(name for name in NAMES if namespace.get(name, getattr(builtins, name)) is not getattr(builtins, name))
+    return frozenset(
+        name for name in NAMES if namespace.get(name, getattr(builtins, name)) is not getattr(builtins, name)
+    )

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import ndim, shape_of
 from numpy.typing import NDArray
 
 from auditdp.tracing.families import Law, same
+from auditdp.tracing.plain import ndim, shape_of
 from auditdp.tracing.sites import Site
-
 
 WHOLE = -1
 """Stands for all entries of a draw."""

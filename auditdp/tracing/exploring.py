@@ -158,13 +158,15 @@ def _others(release: Release) -> tuple[Iterator[Any], bool]:
             return iter([not release.result] if possible else []), True
         count = 2
     else:
-        count = (
-            int(float(release.law.parameter)) if release.kind == ALONE else len(np.ravel(release.location))
-        )
+        count = int(float(release.law.parameter)) if release.kind == ALONE else len(np.ravel(release.location))
         if not release.shape:
             table = None if release.kind == ALONE else np.ravel(release.location)
             start = int(release.location or 0) if release.kind == ALONE else 0
-            names = [start + k for k in range(count) if start + k != release.result and (table is None or table[k] > 0 or release.kind == MAXIMUM)]
+            names = [
+                start + k
+                for k in range(count)
+                if start + k != release.result and (table is None or table[k] > 0 or release.kind == MAXIMUM)
+            ]
             return iter(names[:MOST_OUTCOMES]), len(names) <= MOST_OUTCOMES
     if count**size <= MOST_OUTCOMES:
         made = (np.array(each).reshape(release.shape) for each in itertools.product(range(count), repeat=size))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from auditdp.tracing.plain import all_of, any_of, ndim
 
 WHOLE = 1e-9
@@ -183,9 +184,7 @@ FAMILIES = {
         ),
         Family("geometric", _log_geometric, None, _shown, is_whole=True),
         Family("two-sided geometric", _log_two_sided, None, _geometric_moves, is_whole=True, is_released_at_once=True),
-        Family(
-            "rounded Laplace", _log_rounded, None, _rounded_moves, is_whole=True, is_released_at_once=True
-        ),
+        Family("rounded Laplace", _log_rounded, None, _rounded_moves, is_whole=True, is_released_at_once=True),
         Family(
             "integer",
             _log_integers,
@@ -265,7 +264,11 @@ def location_loss(law: Law, other: Law, moved: Any) -> Loss | None:
     """
     known = law.known
     if known is None:
-        return NOTHING if law.family == other.family and same(law.parameter, other.parameter) and not any_of(moved) else None
+        return (
+            NOTHING
+            if law.family == other.family and same(law.parameter, other.parameter) and not any_of(moved)
+            else None
+        )
     if law.family != other.family or not same(law.scale, other.scale) or not same(law.parameter, other.parameter):
         return UNBOUNDED
     if not any_of(moved):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import any_of, ndim, shape_of
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import Law
-from auditdp.tracing.noise import Noise, _number
+from auditdp.tracing.forms import number
+from auditdp.tracing.noise import Noise
+from auditdp.tracing.plain import any_of, ndim, shape_of
 from auditdp.tracing.run import Run
 from auditdp.tracing.sites import here
 
@@ -38,14 +39,22 @@ SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
     "randint": ("integer", ("low", "high", "size", "dtype"), ()),
 }
 """For each sampler its family, and the names of its arguments with their defaults."""
-OTHERS = {"binomial": ("n", "p"), "poisson": ("lam",), "negative_binomial": ("n", "p"), "standard_t": ("df",), "gamma": ("shape", "scale")}
+OTHERS = {
+    "binomial": ("n", "p"),
+    "poisson": ("lam",),
+    "negative_binomial": ("n", "p"),
+    "standard_t": ("df",),
+    "gamma": ("shape", "scale"),
+}
 """Samplers whose law is a parameter of the release, and that are not followed further."""
 LARGEST = 2**24
 """Integers of a wider range are seeds and names, not noise."""
 PERMUTING = ("permutation", "permuted", "shuffle")
 
 
-def watched_draw(run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any = None) -> Any:
+def watched_draw(
+    run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any = None
+) -> Any:
     """Draw by a method of numpy's generators, and return what the caller's code is to see in place of the number.
 
     Args:
@@ -89,7 +98,9 @@ def watched_draw(run: Run, method: str, perform: Perform, arguments: Sequence[An
     return noise.settle("") if settled else noise
 
 
-def _law(family: str, method: str, names: Sequence[str], defaults: Sequence[float], given: dict[str, Any]) -> tuple[Law | None, Any]:
+def _law(
+    family: str, method: str, names: Sequence[str], defaults: Sequence[float], given: dict[str, Any]
+) -> tuple[Law | None, Any]:
     """Return the law of a draw without its location, and the location."""
     if given.get("dtype") not in (None, np.float64, float, "float64", int, np.int64, "int64"):
         return None, 0.0  # fewer bits: another law
@@ -100,15 +111,15 @@ def _law(family: str, method: str, names: Sequence[str], defaults: Sequence[floa
             return None, 0.0
         return Law(family, np.sqrt(np.diag(covariance))), np.asarray(values["mean"], float)
     if family == "geometric":
-        return Law(family, 1.0, _number(values["p"])), 0.0
+        return Law(family, 1.0, number(values["p"])), 0.0
     if family == "integer":
         low, high = values["low"], values.get("high")
         low, high = (0, low) if high is None else (low, high)
-        count = _number(high) - _number(low) + bool(values.get("endpoint"))
-        return Law(family, 1.0, count), _number(low)
+        count = number(high) - number(low) + bool(values.get("endpoint"))
+        return Law(family, 1.0, count), number(low)
     if family == "uniform" and "low" in values:
-        return Law(family, _number(values["high"]) - _number(values["low"])), _number(values["low"])
-    return Law(family, _number(values.get("scale", 1.0))), _number(values.get("loc", 0.0))
+        return Law(family, number(values["high"]) - number(values["low"])), number(values["low"])
+    return Law(family, number(values.get("scale", 1.0))), number(values.get("loc", 0.0))
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
@@ -152,9 +163,13 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
         draw = run.draw("choice", lambda: perform(count, size, replace, **rest), law, site, shape=shape, origin=origin)
         place = run.release(ALONE, law, None, draw.value, site)
     else:
-        draw = run.draw("choice", lambda: perform(count, size, replace, chances), Law("choice"), site, shape=shape, origin=origin)
+        draw = run.draw(
+            "choice", lambda: perform(count, size, replace, chances), Law("choice"), site, shape=shape, origin=origin
+        )
         named = None if ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
-        place = run.release(CHOICE, Law("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),), names=named)
+        place = run.release(
+            CHOICE, Law("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),), names=named
+        )
     place = np.minimum(place, count - 1) if isinstance(place, np.ndarray) else min(place, count - 1)
     if ndim(items) == 0:
         return place
@@ -162,7 +177,9 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
     return found[place] if not rest.get("axis") else np.take(found, place, axis=rest["axis"])
 
 
-def _permuted(run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any) -> Any:
+def _permuted(
+    run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any
+) -> Any:
     """Permute by places, so that a replay puts its own items in the recorded order."""
     items = arguments[0] if arguments else keywords.get("x")
     axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else 0)
@@ -181,7 +198,12 @@ def _permuted(run: Run, method: str, perform: Perform, arguments: Sequence[Any],
     draw = run.draw(method, places, Law("permutation", 1.0, count), site, shape=(count,), origin=origin)
     order = run.release(ALONE, Law("permutation", 1.0, count), None, draw.value, site)
     if sorted(order.tolist()) != list(range(count)):  # of another length than the recorded one
-        order = np.array([*[k for k in order.tolist() if k < count], *[k for k in range(count) if k not in set(order.tolist())]][:count], int)
+        order = np.array(
+            [*[k for k in order.tolist() if k < count], *[k for k in range(count) if k not in set(order.tolist())]][
+                :count
+            ],
+            int,
+        )
     if method == "shuffle":
         items[:] = [items[k] for k in order] if not isinstance(items, np.ndarray) else items[order]
         return None

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 
-from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
+from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.families import NOTHING, UNBOUNDED, Law, Loss, location_loss, moves, same
+from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 
 TOLERANCE = 1e-9
 """By how much, relative to the scale, two moves under one draw may differ by rounding."""
@@ -52,7 +52,9 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         return _of_tables(first, second)
     if first.shape != second.shape:
         first, second = _common(first, second)
-    moved = moves(0.0 if first.location is None else first.location, 0.0 if second.location is None else second.location)
+    moved = moves(
+        0.0 if first.location is None else first.location, 0.0 if second.location is None else second.location
+    )
     law, other = first.law, second.law
     if ndim(moved) == 0 and moved == 0.0 and law.known is not None and same(law.scale, other.scale):
         if law.family == other.family and same(law.parameter, other.parameter) and not first.earlier:
@@ -68,9 +70,9 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
             return Moved(first, second, _distance(moved, law), UNBOUNDED, math.inf, "reuse")
         scale = other = Law(law.family, np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))[0], law.parameter)
         other = second.law if not same(second.law.scale, law.scale) else scale
-    if law.known is not None and not same(law.scale, second.law.scale):
-        why = "scale"
-    elif law.known is not None and law.family == second.law.family and not same(law.parameter, second.law.parameter):
+    if (law.known is not None and not same(law.scale, second.law.scale)) or (
+        law.known is not None and law.family == second.law.family and not same(law.parameter, second.law.parameter)
+    ):
         why = "scale"
     loss = location_loss(scale, other, moved)
     if loss is UNBOUNDED and not why:

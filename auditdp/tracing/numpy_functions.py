@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import ndim, all_of, ndim
 
+from auditdp.tracing.comparing import COMPARISONS, compare, searched
 from auditdp.tracing.draws import Draw, Term
-from auditdp.tracing.families import Law, same
-from auditdp.tracing.noise import COMPARISONS, ROUNDINGS, Noise, sign_of
+from auditdp.tracing.families import Law
+from auditdp.tracing.folding import logarithm, rounded, sign_of
+from auditdp.tracing.noise import Noise
+from auditdp.tracing.plain import ndim
 
+ROUNDINGS = ("rint", "round", "around", "round_")
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -33,7 +36,7 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     if plain_call and name in COMPARISONS and len(inputs) == 2:
         return _into(out, _compared(name, *inputs))
     if plain_call and name == "rint" and out is None:
-        return inputs[0].rounded(np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
+        return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
     if plain_call and name == "log" and out is None and (found := logarithm(inputs[0], np.log)) is not None:
         return found
     if plain_call and name == "absolute" and out is None:
@@ -56,9 +59,9 @@ def _arithmetic(name: str, inputs: Sequence[Any]) -> Any:
 
 def _compared(name: str, first: Any, second: Any) -> Any:
     if isinstance(first, Noise):
-        return first._compare(second, name)
+        return compare(first, second, name)
     mirrored = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
-    return second._compare(first, mirrored[name])
+    return compare(second, first, mirrored[name])
 
 
 def _into(out: Any, result: Any) -> Any:
@@ -72,25 +75,6 @@ def _into(out: Any, result: Any) -> Any:
     return target
 
 
-def logarithm(noise: Any, log: Callable[[Any], Any]) -> Noise | None:
-    """Return the logarithm of a uniform draw, an exponential one with a minus sign; None of anything else.
-
-    Args:
-        noise: Any argument.
-        log: Computes the logarithm of its value.
-    """
-    if not isinstance(noise, Noise) or len(noise.terms) != 1:
-        return None
-    term, draw = noise.terms[0], noise.terms[0].draw
-    if draw.law.family != "uniform" or draw.used or draw.limits or noise._settled is not None:
-        return None
-    width, start = term.factor * draw.law.scale, 0.0 if noise.offset is None else noise.offset
-    if not (same(width, 1.0) and same(start, 0.0)) and not (same(width, -1.0) and same(start, 1.0)):
-        return None
-    made = Draw(draw.number, draw.method, Law("exponential", -1.0), draw.value, draw.site, 0.0, draw.used)
-    return Noise(noise.run, log(noise.value), (Term(made, term.index),))
-
-
 def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Apply a function of numpy: what ``Noise.__array_function__`` does."""
     name = function.__name__
@@ -99,13 +83,13 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         is_array = isinstance(first.value, np.ndarray)
         if name in ("reshape", "ravel", "transpose", "squeeze") or (is_array and name in ("sum", "argmax")):
             return getattr(first, name)(*arguments[1:], **keywords)
-        if name in ROUNDINGS and len(arguments) == 1 and not keywords and first._settled is None:
-            found = first.rounded(np.round(first.value))
+        if name in ROUNDINGS and len(arguments) == 1 and not keywords and first.settled is None:
+            found = rounded(first, np.round(first.value))
             if found is not None:
                 return found
     if name == "searchsorted" and len(arguments) > 1 and isinstance(arguments[1], Noise) and "sorter" not in keywords:
         side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")
-        found = arguments[1].searched(plain((first,), "is a table")[0], side)
+        found = searched(arguments[1], plain((first,), "is a table")[0], side)
         if found is not None:
             return found
     return function(*plain(arguments, f"is used by {name}"), **_plain_keywords(keywords, name))
@@ -118,7 +102,9 @@ class Stacked(Draw):
 
     def earlier(self, index: Any) -> list[int]:
         """Return the releases that some entries went into already."""
-        return sorted({number for k in np.ravel(index).tolist() for number in self.parts[k][0].earlier(self.parts[k][1])})
+        return sorted(
+            {number for k in np.ravel(index).tolist() for number in self.parts[k][0].earlier(self.parts[k][1])}
+        )
 
     def use(self, index: Any, release: int) -> None:
         """Note that some entries go into a release."""
@@ -128,11 +114,13 @@ class Stacked(Draw):
 
 def stacked(items: Sequence[Any], array: Callable[..., Any]) -> Noise | None:
     """Return an array of noise whose entries are of one family; None where it is none."""
-    if not all(type(item) is Noise and len(item.terms) == 1 and item._settled is None for item in items):
+    if not all(type(item) is Noise and len(item.terms) == 1 and item.settled is None for item in items):
         return None
     terms = [item.terms[0] for item in items]
     families = {term.draw.law.family for term in terms}
-    plain_ones = all(ndim(i.value) == 0 and i.offset is None and not t.draw.limits for i, t in zip(items, terms, strict=True))
+    plain_ones = all(
+        ndim(i.value) == 0 and i.offset is None and not t.draw.limits for i, t in zip(items, terms, strict=True)
+    )
     if len(families) > 1 or not plain_ones or any(term.draw.law.parameter is not None for term in terms):
         return None
     value = array([item.value for item in items])

@@ -17,6 +17,7 @@ from auditdp.tracing.composing import Composed
 from auditdp.tracing.draws import ALONE, Release
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance
 from auditdp.tracing.families import Loss, same
+from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.run import Traced
@@ -25,25 +26,6 @@ from auditdp.tracing.trace import Trace
 from auditdp.tracing.unmatched import Shown, shown
 
 Extent = Literal["full", "part", "none"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that a trace says of a pair: a proposal, no verdict.
-
-    Attributes:
-        kind: 'loss' above the claim, noise that depends on the data ('scale'), is used twice ('reuse'), is whole on what is not
-            ('whole') or on no number ('number'), 'seed' from the data, outputs that got 'round' the noise, 'flow' that parted,
-            or what is 'opaque'.
-        site: The line; an unknown one where it is about the output.
-        sentence: What it is.
-        is_read_off: Whether the trace understood all that it rests on. Else it is where to look.
-    """
-
-    kind: str
-    site: Site
-    sentence: str
-    is_read_off: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +56,7 @@ class PairTrace:
 
     @property
     def log_ratio(self) -> float:
-        """ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
+        """Ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
         return math.nan if self._parted else math.fsum(pair.log_ratio for pair in self.moved)
 
     @cached_property
@@ -99,7 +81,9 @@ class PairTrace:
             ValueError: If there is no claim.
         """
         if self.claim is None:
-            raise ValueError("level: expected a claim, whose kind says what a level is; give compare(..., claim=PureDP(1.0))")
+            raise ValueError(
+                "level: expected a claim, whose kind says what a level is; give compare(..., claim=PureDP(1.0))"
+            )
         return self.composed.level(self.claim)
 
     @cached_property
@@ -107,8 +91,14 @@ class PairTrace:
         """Whether the releases keep the claim on this pair; None without a claim."""
         if self.claim is None:
             return None
-        if self.outcomes is not None and self.outcomes.complete and not any(pair.loss and any(pair.loss) for pair in self._noisy):
-            return all(self.outcomes.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12 for e, d in self.claim.statements())
+        if (
+            self.outcomes is not None
+            and self.outcomes.complete
+            and not any(pair.loss and any(pair.loss) for pair in self.noisy)
+        ):
+            return all(
+                self.outcomes.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12 for e, d in self.claim.statements()
+            )
         return self.composed.satisfies(self.claim)
 
     @property
@@ -116,13 +106,17 @@ class PairTrace:
         """A number that grows with the loss, 1 at the claim; infinite where something got round the noise: for a search."""
         if self.claim is None:
             return self.composed.statements + math.sqrt(self.composed.squared_mu)
-        return math.inf if self.differ and not self._by_chance else self.composed.share(self.claim)
+        return math.inf if self.differ and not self.by_chance else self.composed.share(self.claim)
 
     @property
     def opaque(self) -> list[tuple[Site, str]]:
         """What the trace does not understand."""
         found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque]))
-        return found + ([(NOWHERE, "the same draws give another output: it depends on something else")] if self.repeats is False else [])
+        return found + (
+            [(NOWHERE, "the same draws give another output: it depends on something else")]
+            if self.repeats is False
+            else []
+        )
 
     @property
     def extent(self) -> Extent:
@@ -135,12 +129,17 @@ class PairTrace:
     @cached_property
     def findings(self) -> list[Finding]:
         """What is to be said of the pair, most telling first."""
-        found = [*self._of_noise(), *self._of_loss(), *self._of_outputs()]
+        found = [*of_noise(self), *of_loss(self), *of_outputs(self)]
         found += [
-            Finding("seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence)
+            Finding(
+                "seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence
+            )
             for site, sentence in dict.fromkeys(self.second.parted)
         ]
-        found += [Finding("opaque", site, f"line {site.line}: {why}" if site.line else why, False) for site, why in self.opaque]
+        found += [
+            Finding("opaque", site, f"line {site.line}: {why}" if site.line else why, False)
+            for site, why in self.opaque
+        ]
         return sorted(found, key=lambda finding: not finding.is_read_off)
 
     @property
@@ -157,97 +156,31 @@ class PairTrace:
 
     def __str__(self) -> str:
         """Return every finding as a line, and the releases as a table of sentences."""
-        scope = f"on this pair and run: {'at most ' + format(self.level, '.6g') if self.claim is not None else 'no claim'}"
+        scope = (
+            f"on this pair and run: {'at most ' + format(self.level, '.6g') if self.claim is not None else 'no claim'}"
+        )
         lines = [sentences.of_line(pairs, self.claim) for pairs in self.by_line().values()]
         return "\n".join([*(finding.sentence for finding in self.findings), *lines, scope])
 
     @property
-    def _noisy(self) -> list[Moved]:
+    def noisy(self) -> list[Moved]:
         return [pair for pair in self.moved if not is_by_chance(pair.first)]
 
     @property
-    def _by_chance(self) -> bool:
+    def by_chance(self) -> bool:
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
-    def _reordered(self) -> bool:
+    def reordered(self) -> bool:
         """Whether an order or a sample of rows is of another length on the other input: how they correspond is not known."""
         return any(
-            pair.first.kind == ALONE and not same(pair.first.law.parameter, pair.second.law.parameter) for pair in self.moved
+            pair.first.kind == ALONE and not same(pair.first.law.parameter, pair.second.law.parameter)
+            for pair in self.moved
         )
 
     @property
     def _parted(self) -> bool:
         return bool(self.second.parted)
-
-    def _of_noise(self) -> list[Finding]:
-        found = []
-        for site, pairs in self.by_line().items():
-            for why in sorted({pair.why for pair in pairs if pair.why and pair.loss is not None and any(pair.loss)}):
-                sentence = sentences.of_line([pair for pair in pairs if pair.why == why], self.claim)
-                found.append(Finding(why, site, sentence))
-        return found
-
-    def _of_loss(self) -> list[Finding]:
-        """Return the lines that lose most, where all releases together lose more than the claim."""
-        if self.satisfies is not False:
-            return []
-        claim, outcomes = self.claim, self.outcomes
-        assert claim is not None  # as ``satisfies`` has it
-        if outcomes is not None and outcomes.complete and not Composed.of([pair.loss for pair in self._noisy]).parts:
-            lossy = [pair for pair in self.moved if is_by_chance(pair.first)]
-            site = lossy[0].first.site if lossy else NOWHERE
-            if outcomes.delta > 1e-12 and outcomes.only is not None:
-                return []  # said of the outputs
-            return [Finding("loss", site, f"line {site.line}: what chance decides there loses {outcomes.epsilon:.6g}; the claim is {claim}")]
-        if outcomes is not None and outcomes.complete:
-            without = Composed.of([*(pair.loss for pair in self._noisy), Loss(outcomes.epsilon)])
-            if without.satisfies(claim):
-                return []  # what is beyond is said of the outputs
-        lines = {site: pairs for site, pairs in self.by_line().items() if any(pair.loss and any(pair.loss) for pair in pairs)}
-        order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
-        if not order:
-            return []
-        said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
-        missing = any(pair.loss and pair.loss.delta > 0 for _, pairs in order for pair in pairs)
-        unexplored = outcomes is not None and not outcomes.complete and not missing
-        unexplored = unexplored and any(is_by_chance(pair.first) for _, pairs in order for pair in pairs)
-        return [Finding("loss", order[0][0], said, not unexplored and not self._reordered)]
-
-    def _of_outputs(self) -> list[Finding]:
-        """Return what got round the noise."""
-        outcomes, allowed = self.outcomes, self._allowed_delta
-        if self.shown:
-            chance = math.fsum(one.chance for one in self.shown)
-            if chance <= allowed * (1 + 1e-6):
-                return []
-            site = max(self.shown, key=lambda one: one.chance).release.site
-            doing = f"line {site.line} releases a value that the other input does not have, and the output shows that with probability {chance:.3g}"
-            return [Finding("round", site, f"{doing}; the claim's δ is {allowed:.3g}" if allowed else doing, not self.opaque)]
-        if outcomes is not None:
-            if outcomes.complete and outcomes.delta > max(allowed, 1e-12) and outcomes.only is not None:
-                return [self._round(f"with probability {outcomes.delta:.3g} the output is one that the other input never gives")]
-            if outcomes.complete or outcomes.matched:
-                return []
-        if self.differ is None or self.repeats is False:
-            return []
-        return [self._round(f"outputs differ although all noisy values are equal: {self.differ}", tried=outcomes)]
-
-    def _round(self, sentence: str, tried: Outcomes | None = None) -> Finding:
-        if self.differ is not None and self.differ not in sentence:
-            sentence += f": {self.differ}"
-        public = any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in self.moved)
-        understood = not self.opaque and (tried is None or tried.complete) and not public
-        if public and not self.opaque:
-            sentence += "; other orders or samples were not tried"
-        elif not understood:
-            sentence += "; part of the draws is not understood" if self.opaque else f"; {tried.runs if tried else 0} outcomes were tried"
-        return Finding("round", NOWHERE, sentence, understood)
-
-    @property
-    def _allowed_delta(self) -> float:
-        delta = getattr(self.claim, "delta", 0.0)
-        return float(delta) if delta else 0.0
 
 
 def compare(

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import PLAIN, ndim, shape_of
 
 from auditdp.tracing.draws import Draw, Release, Term, law_of
 from auditdp.tracing.families import Law, same
+from auditdp.tracing.plain import PLAIN, ndim, shape_of
 from auditdp.tracing.sites import Site
 
 PREFIX = 64
@@ -133,7 +133,9 @@ class Run:
             return None
         found = waiting.pop()
         if shape is not None and shape_of(found.value) != shape:
-            self._part(key[0], f"{key[1]} draws numbers of shape {shape_of(found.value)} on one input and {shape} on the other")
+            self._part(
+                key[0], f"{key[1]} draws numbers of shape {shape_of(found.value)} on one input and {shape} on the other"
+            )
             return None
         return found
 
@@ -178,7 +180,8 @@ class Run:
         found = waiting.pop()
         if shape_of(found.result) != shape_of(plain):
             self._part(
-                key[0], f"{kind} ({key[1]}) has shape {shape_of(found.result)} on one input and {shape_of(plain)} on the other"
+                key[0],
+                f"{kind} ({key[1]}) has shape {shape_of(found.result)} on one input and {shape_of(plain)} on the other",
             )
         return found
 
@@ -208,7 +211,9 @@ class Run:
 def _moved(draw: Draw, law: Law, location: Any) -> Any:
     """Return a recorded draw with another scale and location."""
     with np.errstate(all="ignore"):
-        ratio = 1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
+        ratio = (
+            1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
+        )
         moved = location + (_array_of(draw.value) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)

@@ -56,7 +56,11 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
     if any(pair.why == "whole" for pair in pairs):
         return f"{doing}{times} that moves by {distance:.6g}: whole noise does not hide what is no whole number"
     if release.kind in (COIN, CHOICE, MAXIMUM):
-        changes = f"whose logarithms move by {distance:.6g}" if math.isfinite(distance) else "of which one is 0 on one input alone"
+        changes = (
+            f"whose logarithms move by {distance:.6g}"
+            if math.isfinite(distance)
+            else "of which one is 0 on one input alone"
+        )
         return f"{doing}{times}, {changes}" if distance else f"{doing}{times}, the same on both inputs"
     if not distance:
         return f"{doing}{times} that does not move"
@@ -80,11 +84,14 @@ def _enough(release: Release, distance: float, claim: Claim | None) -> str:
             needed = GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance)
         elif isinstance(claim, PureDP):
             return "; Gaussian noise is of no finite ε"
-    elif isinstance(claim, ApproxDP) and claim.level and release.law.known.norm == "L1" and release.law.known.is_released_at_once:
+    elif (
+        isinstance(claim, ApproxDP)
+        and claim.level
+        and release.law.known.norm == "L1"
+        and release.law.known.is_released_at_once
+    ):
         needed = distance / claim.level
     return "" if needed is None else f"; {claim} needs scale {needed:.6g}"
-
-
 
 
 def size(pair: Moved) -> float:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from auditdp.tracing.comparing import compare
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.numpy_functions import plain
 
@@ -39,15 +40,25 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             return _into(first if in_place else None, _operated(OPERATORS[name], first, second))
         if name in COMPARISONS and not in_place:
             which = COMPARISONS[name]
-            return first._compare(second, which) if isinstance(first, Noise) else second._compare(first, MIRRORED[which])
-    return function(*plain(arguments, f"is used by {name}"), **{key: plain([v], f"is used by {name}")[0] for key, v in keywords.items()})
+            return (
+                compare(first, second, which) if isinstance(first, Noise) else compare(second, first, MIRRORED[which])
+            )
+    return function(
+        *plain(arguments, f"is used by {name}"),
+        **{key: plain([v], f"is used by {name}")[0] for key, v in keywords.items()},
+    )
 
 
 def _operated(compute: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
     """Apply an operator by the method of the noise, so that torch is not asked again."""
     if isinstance(first, Noise):
         return compute(first, second)
-    reflected = {operator.add: "__radd__", operator.sub: "__rsub__", operator.mul: "__rmul__", operator.truediv: "__rtruediv__"}
+    reflected = {
+        operator.add: "__radd__",
+        operator.sub: "__rsub__",
+        operator.mul: "__rmul__",
+        operator.truediv: "__rtruediv__",
+    }
     return getattr(second, reflected[compute])(first)
 
 
@@ -56,5 +67,3 @@ def _into(target: Any, result: Any) -> Any:
     if target is None or isinstance(target, Noise):
         return result
     return target.copy_(result.settle("is written into a tensor") if isinstance(result, Noise) else result)
-
-

@@ -107,7 +107,9 @@ def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
     state = states[0]
     for low, high in zip(edges, edges[1:], strict=False):
         if state:
-            total += float(distribution((high - start) / scale, law.parameter) - distribution((low - start) / scale, law.parameter))
+            total += float(
+                distribution((high - start) / scale, law.parameter) - distribution((low - start) / scale, law.parameter)
+            )
         state = not state
     return total
 

@@ -8,7 +8,6 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
-from auditdp.tracing.plain import any_of, shape_of
 
 from auditdp.claims.statements import Claim
 from auditdp.tracing import sentences
@@ -17,6 +16,7 @@ from auditdp.tracing.families import moves, same
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.outputs import brief, where_differ
 from auditdp.tracing.pair import PairTrace, replayed
+from auditdp.tracing.plain import any_of, shape_of
 from auditdp.tracing.run import Traced
 from auditdp.tracing.trace import Trace
 

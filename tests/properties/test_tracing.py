@@ -43,7 +43,7 @@ ONE = {
     "zero": lambda x: 0 + x,
     "vector": lambda x: np.array([1, 2, 3]) + x,
     "below": lambda x: x < 0.4,
-    "above": lambda x: 0.4 <= x,
+    "above": lambda x: x >= 0.4,
     "round": lambda x: np.round(x),
     "abs": abs,
     "clip": lambda x: np.clip(x, -1, 1),

@@ -38,7 +38,9 @@ def watch(patches: Patches, active: Active) -> None:
 def _function(name: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
     def draw(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        return function(*arguments, **keywords) if run is None else watched_draw(run, name, function, arguments, keywords)
+        return (
+            function(*arguments, **keywords) if run is None else watched_draw(run, name, function, arguments, keywords)
+        )
 
     return draw
 
@@ -52,7 +54,13 @@ def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
         if type(first) is list and first and type(first[0]) is Noise and active() is not None and not keywords:
             if len(arguments) == 1 and (found := stacked(first, array)) is not None:
                 return found
-        if type(first) is Noise and len(arguments) == 1 and not keywords and isinstance(first.value, np.ndarray) and first._settled is None:
+        if (
+            type(first) is Noise
+            and len(arguments) == 1
+            and not keywords
+            and isinstance(first.value, np.ndarray)
+            and first.settled is None
+        ):
             return first
         return array(*arguments, **keywords)
 
@@ -112,5 +120,3 @@ def _class(plain: type, watched: Any, active: Active) -> type:
         return watched(plain(seed), active, key)
 
     return _Instances(plain.__name__, (), {"plain": plain, "__new__": new})
-
-

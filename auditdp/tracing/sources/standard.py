@@ -12,9 +12,10 @@ import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, Term
 from auditdp.tracing.families import Law
+from auditdp.tracing.folding import logarithm
+from auditdp.tracing.forms import number
 from auditdp.tracing.generators import LARGEST
-from auditdp.tracing.noise import Noise, _number
-from auditdp.tracing.numpy_functions import logarithm
+from auditdp.tracing.noise import Noise
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Run
 from auditdp.tracing.sites import here
@@ -38,7 +39,15 @@ SAMPLERS: Samplers = {
     "randbits": lambda k: (Law("integer", 1.0, 2.0**k if k < 1000 else np.inf), 0.0),
 }
 """By the name of the sampler: from its arguments the law of the draw, and the location."""
-OTHERS = ("triangular", "lognormvariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate", "vonmisesvariate")
+OTHERS = (
+    "triangular",
+    "lognormvariate",
+    "gammavariate",
+    "betavariate",
+    "paretovariate",
+    "weibullvariate",
+    "vonmisesvariate",
+)
 ITEMS = ("choice", "choices", "sample", "shuffle")
 
 
@@ -78,7 +87,9 @@ def _watched(name: str, function: Callable[..., Any], active: Active, of: type |
             finally:
                 run.inside = False
 
-        given = tuple(value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in given)
+        given = tuple(
+            value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in given
+        )
         return drawn(run, name, perform, given, keywords)
 
     return draw
@@ -90,7 +101,7 @@ def drawn(run: Run, name: str, perform: Callable[..., Any], given: Sequence[Any]
         return _items(run, name, perform, *given, **keywords)
     site = here()
     law, location = SAMPLERS[name](*given, **keywords) if name in SAMPLERS else (Law(name), 0.0)
-    law, location = Law(law.family, _number(law.scale), law.parameter), _number(location)
+    law, location = Law(law.family, number(law.scale), law.parameter), number(location)
     draw = run.draw(name, lambda: perform(*given, **keywords), law, site, location=location, shape=())
     noise = Noise(run, draw.value, (Term(draw, 0),), location if location else None)
     if law.family == "integer" and law.parameter > LARGEST:
@@ -111,7 +122,9 @@ def _items(run: Run, name: str, perform: Callable[..., Any], items: Any, *rest: 
             place = run.release(ALONE, Law("choice of items", 1.0, count), None, chosen.value, site)
         else:
             table = np.asarray(weights if weights is not None else np.diff(np.asarray(sums), prepend=0), float)
-            place = run.release(CHOICE, Law("choice"), table / table.sum(), chosen.value, site, names=tuple(map(repr, items)))
+            place = run.release(
+                CHOICE, Law("choice"), table / table.sum(), chosen.value, site, names=tuple(map(repr, items))
+            )
         return [items[min(k, count - 1)] for k in place.tolist()]
     if name == "shuffle":
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import Law
-from auditdp.tracing.noise import Noise, _number
+from auditdp.tracing.forms import number
+from auditdp.tracing.noise import Noise
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of
 from auditdp.tracing.run import Run
@@ -23,7 +24,7 @@ FUNCTIONS: dict[str, Parameters] = {
     "randn_like": lambda *_, **__: (Law("Gaussian"), 0.0),
     "rand": lambda *_, **__: (Law("uniform"), 0.0),
     "rand_like": lambda *_, **__: (Law("uniform"), 0.0),
-    "normal": lambda mean=0.0, std=1.0, *_, **__: (Law("Gaussian", _number(std)), _number(mean)),
+    "normal": lambda mean=0.0, std=1.0, *_, **__: (Law("Gaussian", number(std)), number(mean)),
 }
 """For each function, from its arguments the law of the draw and the location."""
 IN_PLACE: dict[str, Parameters] = {
@@ -111,7 +112,7 @@ def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., An
             return function(chances, *arguments, **keywords)
         site = here()
         made = run.draw("bernoulli", _inside(run, function, chances, **keywords), Law("coin"), site)
-        return run.release(COIN, Law("coin"), _number(chances), made.value, site)
+        return run.release(COIN, Law("coin"), number(chances), made.value, site)
 
     return draw
 
@@ -142,9 +143,9 @@ def _distribution(patches: Patches, kind: Any, name: str, method: str, active: A
         perform = _inside(run, function, self, *arguments, **keywords)
         if name in DISTRIBUTIONS:
             family, loc, scale = DISTRIBUTIONS[name]
-            return _noise(run, name, perform, Law(family, _number(getattr(self, scale))), _number(getattr(self, loc)))
+            return _noise(run, name, perform, Law(family, number(getattr(self, scale))), number(getattr(self, loc)))
         site = here()
         made = run.draw(name, perform, Law(TABLES[name]), site)
-        return run.release(TABLES[name], Law(TABLES[name]), _number(self.probs), made.value, site)
+        return run.release(TABLES[name], Law(TABLES[name]), number(self.probs), made.value, site)
 
     patches.attribute(kind, method, draw)

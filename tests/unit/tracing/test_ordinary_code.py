@@ -364,7 +364,9 @@ def test_a_broken_function_is_proposed_with_the_reason_and_the_line(case):
     assert found, proposals
     line = line_of(case)
     assert line is None or any(finding.site.line == line for finding in found)
-    assert line is None or any(f"line {line} " in finding.sentence or f"line {line}:" in finding.sentence for finding in found)
+    assert line is None or any(
+        f"line {line} " in finding.sentence or f"line {line}:" in finding.sentence for finding in found
+    )
 
 
 @pytest.mark.parametrize("case", CORRECT, ids=lambda case: case.function.__name__)

@@ -1,0 +1,128 @@
+"""Findings of a pair: what a trace proposes, each with the line that it is about."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from auditdp.claims.statements import Claim
+from auditdp.tracing import sentences
+from auditdp.tracing.composing import Composed
+from auditdp.tracing.draws import ALONE
+from auditdp.tracing.exploring import Outcomes, is_by_chance
+from auditdp.tracing.families import Loss
+from auditdp.tracing.sites import NOWHERE, Site
+
+if TYPE_CHECKING:
+    from auditdp.tracing.pair import PairTrace
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a trace says of a pair: a proposal, no verdict.
+
+    Attributes:
+        kind: 'loss' above the claim, noise that depends on the data ('scale'), is used twice ('reuse'), is whole on what is not
+            ('whole') or on no number ('number'), 'seed' from the data, outputs that got 'round' the noise, 'flow' that parted,
+            or what is 'opaque'.
+        site: The line; an unknown one where it is about the output.
+        sentence: What it is.
+        is_read_off: Whether the trace understood all that it rests on. Else it is where to look.
+    """
+
+    kind: str
+    site: Site
+    sentence: str
+    is_read_off: bool = True
+
+
+def of_noise(trace: PairTrace) -> list[Finding]:
+    found = []
+    for site, pairs in trace.by_line().items():
+        for why in sorted({pair.why for pair in pairs if pair.why and pair.loss is not None and any(pair.loss)}):
+            sentence = sentences.of_line([pair for pair in pairs if pair.why == why], trace.claim)
+            found.append(Finding(why, site, sentence))
+    return found
+
+
+def of_loss(trace: PairTrace) -> list[Finding]:
+    """Return the lines that lose most, where all releases together lose more than the claim."""
+    if trace.satisfies is not False:
+        return []
+    claim, outcomes = trace.claim, trace.outcomes
+    assert claim is not None  # as ``satisfies`` has it
+    if outcomes is not None and outcomes.complete and not Composed.of([pair.loss for pair in trace.noisy]).parts:
+        lossy = [pair for pair in trace.moved if is_by_chance(pair.first)]
+        site = lossy[0].first.site if lossy else NOWHERE
+        if outcomes.delta > 1e-12 and outcomes.only is not None:
+            return []  # said of the outputs
+        return [
+            Finding(
+                "loss",
+                site,
+                f"line {site.line}: what chance decides there loses {outcomes.epsilon:.6g}; the claim is {claim}",
+            )
+        ]
+    if outcomes is not None and outcomes.complete:
+        without = Composed.of([*(pair.loss for pair in trace.noisy), Loss(outcomes.epsilon)])
+        if without.satisfies(claim):
+            return []  # what is beyond is said of the outputs
+    lines = {
+        site: pairs for site, pairs in trace.by_line().items() if any(pair.loss and any(pair.loss) for pair in pairs)
+    }
+    order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
+    if not order:
+        return []
+    said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
+    missing = any(pair.loss and pair.loss.delta > 0 for _, pairs in order for pair in pairs)
+    unexplored = outcomes is not None and not outcomes.complete and not missing
+    unexplored = unexplored and any(is_by_chance(pair.first) for _, pairs in order for pair in pairs)
+    return [Finding("loss", order[0][0], said, not unexplored and not trace.reordered)]
+
+
+def of_outputs(trace: PairTrace) -> list[Finding]:
+    """Return what got round the noise."""
+    outcomes, allowed = trace.outcomes, _allowed_delta(trace.claim)
+    if trace.shown:
+        chance = math.fsum(one.chance for one in trace.shown)
+        if chance <= allowed * (1 + 1e-6):
+            return []
+        site = max(trace.shown, key=lambda one: one.chance).release.site
+        doing = f"line {site.line} releases a value that the other input does not have, and the output shows that with probability {chance:.3g}"
+        return [
+            Finding("round", site, f"{doing}; the claim's δ is {allowed:.3g}" if allowed else doing, not trace.opaque)
+        ]
+    if outcomes is not None:
+        if outcomes.complete and outcomes.delta > max(allowed, 1e-12) and outcomes.only is not None:
+            return [
+                _round(
+                    trace, f"with probability {outcomes.delta:.3g} the output is one that the other input never gives"
+                )
+            ]
+        if outcomes.complete or outcomes.matched:
+            return []
+    if trace.differ is None or trace.repeats is False:
+        return []
+    return [_round(trace, f"outputs differ although all noisy values are equal: {trace.differ}", tried=outcomes)]
+
+
+def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Finding:
+    if trace.differ is not None and trace.differ not in sentence:
+        sentence += f": {trace.differ}"
+    public = any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in trace.moved)
+    understood = not trace.opaque and (tried is None or tried.complete) and not public
+    if public and not trace.opaque:
+        sentence += "; other orders or samples were not tried"
+    elif not understood:
+        sentence += (
+            "; part of the draws is not understood"
+            if trace.opaque
+            else f"; {tried.runs if tried else 0} outcomes were tried"
+        )
+    return Finding("round", NOWHERE, sentence, understood)
+
+
+def _allowed_delta(claim: Claim | None) -> float:
+    delta = getattr(claim, "delta", 0.0)
+    return float(delta) if delta else 0.0
