@@ -39,7 +39,7 @@ class Caller:
 
     @classmethod
     def of(cls, function: Any) -> Caller:
-        """Return what a function reaches: the functions and classes of its module and of those of the caller's that it uses."""
+        """Return what a function reaches: functions and classes of its module, and of the caller's that it uses."""
         found, seen = cls(), set[int]()
         waiting = [function]
         while waiting and len(seen) < MOST_FUNCTIONS:

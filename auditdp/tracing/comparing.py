@@ -26,7 +26,7 @@ COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], bool, bool]] = {
 
 
 def compare(noise: Form, other: Any, name: str) -> Any:
-    """Return the result of a comparison, given by the name of numpy's function, as an event where its probability is known."""
+    """Return the result of a comparison by the name of numpy's function: an event where its probability is known."""
     compute, small, strict = COMPARISONS[name]
     if isinstance(other, Form):
         found = _tournament(noise, other, compute, small)

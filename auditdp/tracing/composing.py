@@ -1,10 +1,10 @@
 """The loss of all releases of a pair together, against a claim, by the accountants of this project.
 
 Parts are (ε_i, δ_i) statements and Gaussian pairs of parameter μ_i, all of them about this pair. ε_i compose by the optimal
-theorem, and Gaussian pairs to √Σμ_i². Where both occur, two bounds hold and the smaller one counts: the Gaussian curve moved by
-Σε_i, and that of zero-concentrated DP, ρ = Σμ_i²/2 + Σε_i tanh(ε_i/2). An ε-DP pair is μ-GDP for μ = 2Φ⁻¹(e^ε/(1 + e^ε)): its
-trade-off function has the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε), which is the chord of the convex Gaussian one
-between the same two points, and the other half is its mirror image.
+theorem, and Gaussian pairs to √Σμ_i². Where both occur, two bounds hold and the smaller one counts: the Gaussian
+curve moved by Σε_i, and that of zero-concentrated DP, ρ = Σμ_i²/2 + Σε_i tanh(ε_i/2). An ε-DP pair is μ-GDP for μ =
+2Φ⁻¹(e^ε/(1 + e^ε)): its trade-off function has the line 1 − e^ε α up to the point (a, a), a = 1/(1 + e^ε), which is
+the chord of the convex Gaussian one between the same two points, and the other half is its mirror image.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``int(x)`` returns an exact ``int`` whatever ``x`` is, so ``int(rng.geometric(p)) - int(rng.geometric(p))`` would lose its
 draws. While code is watched its functions have a code object in which a *call* of these two names finds another function;
-every other use of the names, as in ``isinstance(x, int)``, is untouched. In CPython's bytecode the two differ by a bit: a name
-that is loaded to be called is pushed together with a null.
+every other use of the names, as in ``isinstance(x, int)``, is untouched. In CPython's bytecode the two differ by a
+bit: a name that is loaded to be called is pushed together with a null.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Draw:
         site: The line.
         location: What the sampler added to the draw.
         used: For every entry of it, the first release that it went into; none yet where that is absent.
-        limits: For every entry that was compared with a number, what P(U <= u) lies between by that; under ``WHOLE`` for all.
+        limits: For every entry that was compared with a number, what P(U <= u) lies between by that; under ``WHOLE``
+            for all.
     """
 
     number: int
@@ -116,8 +117,8 @@ def _times(a: Any, b: Any) -> Any:
 
 
 COIN, CHOICE, MAXIMUM, NOISY, ALONE = "coin", "choice", "maximum", "noise on a value", "noise alone"
-"""Kinds of releases: an event of known probability, a name by a table of probabilities, the name of the largest noisy score, a
-value with noise, and noise that the code uses by itself, as public randomness."""
+"""Kinds of releases: an event of known probability, a name by a table of probabilities, the name of the largest noisy
+score, a value with noise, and noise that the code uses by itself, as public randomness."""
 
 
 @dataclass(slots=True, eq=False)
@@ -128,8 +129,8 @@ class Release:
         number: Its place among the releases of the run.
         kind: One of the kinds above.
         law: The law of the noise.
-        location: The value v that the noise is added to; the probability of a coin, the table of a choice, the scores before a
-            maximum; None for noise alone without a location.
+        location: The value v that the noise is added to; the probability of a coin, the table of a choice, the scores
+            before a maximum; None for noise alone without a location.
         result: What came out: a number or an array; a truth value; a place in the table.
         site: The line.
         groups: Where one draw is shared by several entries, the number of the draw's entry for each; else None.

@@ -3,8 +3,8 @@
 Randomised response draws a coin that does not depend on the data and turns the answer round by it, so with the same coin the
 outputs differ on every pair. What counts is the law of the output. Here every outcome of the events and choices of a run is
 forced in turn, on both inputs, with the noisy values as recorded; the probability of each is known, so the law of the output
-given these values is exact where all outcomes fit into the budget. Where they do not, those that differ from the recorded run
-in one outcome are looked at first.
+given these values is exact where all outcomes fit into the budget. Where they do not, those that differ from the
+recorded run in one outcome are looked at first.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def explored(trace: Trace, recorded: Traced, neighbour: Any, most: int = MOST_RU
 
 
 def _extend(book: Traced, run: Traced) -> None:
-    """Add to the recorded draws and noisy values those that only other outcomes lead to, so that both inputs get the same."""
+    """Add to the record what only other outcomes lead to, so that both inputs get the same draws and noisy values."""
     have, seen = Counter((d.site, d.method) for d in book.draws), Counter[Any]()
     for draw in run.draws:
         seen[key := (draw.site, draw.method)] += 1

@@ -237,7 +237,7 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     try:
-        return bool(a == b) if ndim(a) == 0 and ndim(b) == 0 else bool(np.array_equal(*np.broadcast_arrays(a, b)))
+        return bool(a == b) if ndim(a) == 0 and ndim(b) == 0 else bool(np.all(np.equal(a, b)))
     except (TypeError, ValueError):
         return False
 

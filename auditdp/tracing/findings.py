@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import Claim
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import Composed
@@ -23,9 +24,9 @@ class Finding:
     """One thing that a trace says of a pair: a proposal, no verdict.
 
     Attributes:
-        kind: 'loss' above the claim, noise that depends on the data ('scale'), is used twice ('reuse'), is whole on what is not
-            ('whole') or on no number ('number'), 'seed' from the data, outputs that got 'round' the noise, 'flow' that parted,
-            or what is 'opaque'.
+        kind: 'loss' above the claim, noise that depends on the data ('scale'), is used twice ('reuse'), is whole on
+            what is not ('whole') or on no number ('number'), 'seed' from the data, outputs that got 'round' the
+            noise, 'flow' that parted, or what is 'opaque'.
         site: The line; an unknown one where it is about the output.
         sentence: What it is.
         is_read_off: Whether the trace understood all that it rests on. Else it is where to look.
@@ -38,6 +39,7 @@ class Finding:
 
 
 def of_noise(trace: PairTrace) -> list[Finding]:
+    """Return what is wrong with the noise itself, line by line."""
     found = []
     for site, pairs in trace.by_line().items():
         for why in sorted({pair.why for pair in pairs if pair.why and pair.loss is not None and any(pair.loss)}):
@@ -89,7 +91,10 @@ def of_outputs(trace: PairTrace) -> list[Finding]:
         if chance <= allowed * (1 + 1e-6):
             return []
         site = max(trace.shown, key=lambda one: one.chance).release.site
-        doing = f"line {site.line} releases a value that the other input does not have, and the output shows that with probability {chance:.3g}"
+        doing = (
+            f"line {site.line} releases a value that the other input does not have, and the output shows that with "
+            f"probability {chance:.3g}"
+        )
         return [
             Finding("round", site, f"{doing}; the claim's δ is {allowed:.3g}" if allowed else doing, not trace.opaque)
         ]
@@ -124,5 +129,5 @@ def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Fi
 
 
 def _allowed_delta(claim: Claim | None) -> float:
-    delta = getattr(claim, "delta", 0.0)
-    return float(delta) if delta else 0.0
+    delta = claim.quoted if isinstance(claim, AccountedDP) else getattr(claim, "delta", None)
+    return float(delta or 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -90,8 +91,7 @@ def watched_draw(
         shape = (*shape, len(location))
     draw = run.draw(method, draw_it, law, site, location=location, shape=shape, origin=origin)
     value = draw.value
-    index: Any = 0 if ndim(value) == 0 else np.arange(value.size).reshape(value.shape)
-    noise = Noise(run, value, (Term(draw, index),), location if any_of(location) else None)
+    noise = Noise(run, value, (Term(draw, places_of(value)),), location if any_of(location) else None)
     if family == "integer" and any_of(law.parameter > LARGEST):
         return noise.settle("")
     settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once
@@ -129,6 +129,12 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
 
+def places_of(value: Any) -> Any:
+    """Return the places of the entries of a draw, counted flat, in its shape."""
+    shape = tuple(shape_of(value))
+    return np.arange(math.prod(shape)).reshape(shape) if shape else 0
+
+
 def _other(run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """Draw by a sampler that is not followed: a number whose law has a name alone."""
     site = here()
@@ -138,8 +144,7 @@ def _other(run: Run, method: str, perform: Perform, arguments: Sequence[Any], ke
     draw = run.draw(method, perform, Law(method, 1.0, parameter), site)
     if not isinstance(draw.value, int | float | np.generic | np.ndarray):
         return run.release(ALONE, draw.law, None, draw.value, site, why="is drawn")
-    index: Any = 0 if ndim(draw.value) == 0 else np.arange(draw.value.size).reshape(draw.value.shape)
-    return Noise(run, draw.value, (Term(draw, index),))
+    return Noise(run, draw.value, (Term(draw, places_of(draw.value)),))
 
 
 def _events(run: Run, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
@@ -181,11 +186,12 @@ def _permuted(
     run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any
 ) -> Any:
     """Permute by places, so that a replay puts its own items in the recorded order."""
-    items = arguments[0] if arguments else keywords.get("x")
+    items: Any = arguments[0] if arguments else keywords.get("x")
     axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else 0)
-    count = int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)  # type: ignore[arg-type]
+    count = int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)
     site = here()
-    if axis or (method == "permuted"):
+    if axis or method == "permuted":
+        run.release(ALONE, Law("permutation"), None, 0, site, why="is along an axis")
         return perform(*arguments, **keywords)
 
     def places() -> Any:

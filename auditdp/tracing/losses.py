@@ -56,9 +56,9 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         0.0 if first.location is None else first.location, 0.0 if second.location is None else second.location
     )
     law, other = first.law, second.law
-    if ndim(moved) == 0 and moved == 0.0 and law.known is not None and same(law.scale, other.scale):
-        if law.family == other.family and same(law.parameter, other.parameter) and not first.earlier:
-            return Moved(first, second, 0.0, NOTHING, 0.0)
+    unmoved = ndim(moved) == 0 and moved == 0.0 and not first.earlier and law.known is not None
+    if unmoved and law.family == other.family and same(law.scale, other.scale) and same(law.parameter, other.parameter):
+        return Moved(first, second, 0.0, NOTHING, 0.0)
     if ndim(moved) and shape_of(moved) != first.shape and first.shape:
         moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
     if first.earlier:

@@ -2,8 +2,8 @@
 
 It behaves as the number or the array does. Scaling, shifting, slicing, sums and differences of noise give noise; adding a
 value to it gives an ordinary number or array, and that is a release; comparing it with a number is a release of an event of
-known probability. Any other use ends it: from there on it is an ordinary number, released as public randomness, and the trace
-says why.
+known probability. Any other use ends it: from there on it is an ordinary number, released as public randomness, and
+the trace says why.
 """
 
 from __future__ import annotations
@@ -187,9 +187,9 @@ class Noise(Shaped):
     def astype(self, dtype: Any, *arguments: Any, **keywords: Any) -> Any:
         """Return it as another type that holds the same numbers; else it is an array from there on."""
         target = np.dtype(dtype)
-        if self.settled is None and not arguments and not keywords:
-            if (target == np.float64) or (target.kind == "i" and target.itemsize == 8 and self.is_whole):
-                return Noise(self.run, self.value.astype(target), self.terms, self.offset, self.site)
+        same_numbers = target == np.float64 or (target.kind == "i" and target.itemsize == 8 and self.is_whole)
+        if self.settled is None and not arguments and not keywords and same_numbers:
+            return Noise(self.run, self.value.astype(target), self.terms, self.offset, self.site)
         return self.settle("is converted").astype(dtype, *arguments, **keywords)
 
     def __float__(self) -> float:
@@ -267,13 +267,14 @@ for _name in ("floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", 
 
 
 Noise.__abs__ = folded  # type: ignore[attr-defined]
-for _name, _function in {
+_ENDING: dict[str, Callable[..., Any]] = {
     "invert": operator.invert,
     "floor": math.floor,
     "ceil": math.ceil,
     "trunc": math.trunc,
     "complex": complex,
-}.items():
+}
+for _name, _function in _ENDING.items():
     setattr(Noise, f"__{_name}__", _ending(_name, _function))
 
 

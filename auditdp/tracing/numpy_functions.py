@@ -99,6 +99,7 @@ class Stacked(Draw):
     """Entries of several draws as one draw, where code puts them into an array."""
 
     __slots__ = ("parts",)
+    parts: list[tuple[Draw, Any]]
 
     def earlier(self, index: Any) -> list[int]:
         """Return the releases that some entries went into already."""

@@ -24,9 +24,9 @@ def plain(output: Any, depth: int = 0) -> Any:
         return output
     if isinstance(output, np.ndarray):
         if output.dtype == object:
-            for place, value in np.ndenumerate(output):
+            for index, value in np.ndenumerate(output):
                 if (made := plain(value, depth + 1)) is not value:
-                    output[place] = made
+                    output[index] = made
         return output
     if isinstance(output, list):
         for place, value in enumerate(output):

@@ -164,10 +164,12 @@ class PairTrace:
 
     @property
     def noisy(self) -> list[Moved]:
+        """The releases that are values with noise."""
         return [pair for pair in self.moved if not is_by_chance(pair.first)]
 
     @property
     def by_chance(self) -> bool:
+        """Whether any release is an event or a choice."""
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
@@ -200,7 +202,8 @@ def compare(
         neighbour: The other one.
         rng: The generator of the recorded run.
         claim: What the function is to satisfy.
-        outcomes: Runs on each input for other outcomes of events and choices; 0 looks at the recorded ones alone, in two runs.
+        outcomes: Runs on each input for other outcomes of events and choices; 0 looks at the recorded ones alone, in
+            two runs.
     """
     with trace:
         recorded = trace.record(data, rng)
@@ -222,7 +225,7 @@ def replayed(
         if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
             found = explored(trace, recorded, neighbour, outcomes)
         tails: Sequence[Shown] = ()
-        if outcomes and found is None and claim is not None and getattr(claim, "delta", None) != 0.0 and second.parted:
+        if outcomes and found is None and claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
     return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats)
 

@@ -48,11 +48,14 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
     times = f", {len(pairs)} times" if len(pairs) > 1 else ""
     doing = what_it_does(release)
     if any(pair.why == "reuse" for pair in pairs):
-        return f"{doing}{times}, with noise that is used before or for another entry: the difference has no noise, and it moves"
+        said = "with noise that is used before or for another entry: the difference has no noise, and it moves"
+        return f"{doing}{times}, {said}"
     if any(pair.why == "scale" for pair in pairs):
-        return f"{doing}{times}; on the other input the noise is of scale {scale_of(first.second)}: the scale depends on the data"
+        other = scale_of(first.second)
+        return f"{doing}{times}; on the other input the scale is {other}: it depends on the data"
     if any(pair.why == "number" for pair in pairs):
-        return f"{doing}{times} that is {brief(release.location)} on one input and {brief(first.second.location)} on the other"
+        values = f"{brief(release.location)} on one input and {brief(first.second.location)} on the other"
+        return f"{doing}{times} that is {values}"
     if any(pair.why == "whole" for pair in pairs):
         return f"{doing}{times} that moves by {distance:.6g}: whole noise does not hide what is no whole number"
     if release.kind in (COIN, CHOICE, MAXIMUM):

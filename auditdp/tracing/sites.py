@@ -40,7 +40,7 @@ def _is_callers(code: CodeType) -> bool:
 
 
 def called_by_builtin() -> bool:
-    """Return whether the caller's code is in a call of a function in C, such as ``sum``, and not at an operator of its own."""
+    """Return whether the caller's code is in a call of a function in C, such as ``sum``, not at an operator."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back

@@ -142,10 +142,11 @@ def _generator(recorded: Traced) -> np.random.Generator:
 def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
     """Return how a function is called for one output: ``call(data, rng)``."""
     single = function.function if isinstance(function, PerCall) else function
+    parameters: Mapping[str, inspect.Parameter] | None
     try:
         parameters = inspect.signature(single).parameters
     except (TypeError, ValueError):
-        parameters = None  # type: ignore[assignment]
+        parameters = None
     if parameters is not None and "rng" not in parameters:
         positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if takes_size(single):

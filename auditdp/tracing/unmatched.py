@@ -2,8 +2,8 @@
 
 A count that is released only where it reaches a threshold, for a key that only one input has, is private by the tail of its
 noise: with the value forced below the threshold both outputs are the same, above it they differ. The probability of the
-results at which they differ is the δ that it costs, exact for whole noise in the range that is tried, and up to the bisection
-for other noise.
+results at which they differ is the δ that it costs, exact for whole noise in the range that is tried, and up to the
+bisection for other noise.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,9 @@ class Shown:
 
 def unmatched(first: Traced, second: Traced) -> list[tuple[Traced, Release]]:
     """Return the noisy numbers that one run has beyond the other at the same line, with the run that has them."""
-    counts = [Counter((release.site, release.law.family) for release in run.releases) for run in (first, second)]
+    one, two = (Counter((release.site, release.law.family) for release in run.releases) for run in (first, second))
     found = []
-    for run, mine, theirs in ((first, *counts), (second, *counts[::-1])):
-        extra = mine - theirs
+    for run, extra in ((first, one - two), (second, two - one)):
         for release in reversed(run.releases):
             key = release.site, release.law.family
             if extra[key] > 0:
@@ -98,14 +98,12 @@ def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
     points = [start + scale * t for t in (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)]
     states = [differs(point) for point in points]
     ends, total = [], 0.0
-    for (a, before), (b, after) in zip(
-        zip(points, states, strict=True), zip(points[1:], states[1:], strict=True), strict=False
-    ):
+    for (a, before), (b, after) in pairwise(zip(points, states, strict=True)):
         if before != after:
             ends.append(_end(a, b, before, differs))
     edges = [-math.inf, *ends, math.inf]
     state = states[0]
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         if state:
             total += float(
                 distribution((high - start) / scale, law.parameter) - distribution((low - start) / scale, law.parameter)

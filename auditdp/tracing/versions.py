@@ -105,9 +105,11 @@ def compare_versions(
 def _changes(
     old: Sequence[Release], new: Sequence[Release], pairs: tuple[PairTrace, PairTrace] | None
 ) -> Iterator[Change]:
-    moved = [{} if pairs is None else {pair.first.number: pair for pair in one.moved} for one in pairs or ((), ())]
+    moved: list[dict[int, Moved]] = [{}, {}]
+    if pairs is not None:
+        moved = [{pair.first.number: pair for pair in one.moved} for one in pairs]
     keys = [[(release.kind, release.law.family, release.site.function) for release in side] for side in (old, new)]
-    for tag, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes():
         common = min(b - a, d - c) if tag in ("equal", "replace") else 0
         for k in range(common):
             before, after = old[a + k], new[c + k]

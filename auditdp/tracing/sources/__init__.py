@@ -1,9 +1,9 @@
 """Sources of randomness beside a generator that is handed in: one file each.
 
-A source replaces what draws for the time of a run. ``SOURCES`` are there in every run; an adapter of a library is there where
-the library is imported already. To add one, write a file with a function ``watch(patches, active)`` and a line in ``ADAPTERS``:
-``active()`` returns the run under way, None in another thread; a primitive of a library is one release, by
-``run.release(NOISY, Law(family, scale), value, result, here())``.
+A source replaces what draws for the time of a run. ``SOURCES`` are there in every run; an adapter of a library is
+there where the library is imported already. To add one, write a file with a function ``watch(patches, active)`` and a
+line in ``ADAPTERS``: ``active()`` returns the run under way, None in another thread; a primitive of a library is one
+release, by ``run.release(NOISY, Law(family, scale), value, result, here())``.
 """
 
 from __future__ import annotations

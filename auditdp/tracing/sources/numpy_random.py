@@ -51,16 +51,11 @@ def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
     @functools.wraps(array)
     def make(*arguments: Any, **keywords: Any) -> Any:
         first = arguments[0] if arguments else None
-        if type(first) is list and first and type(first[0]) is Noise and active() is not None and not keywords:
-            if len(arguments) == 1 and (found := stacked(first, array)) is not None:
-                return found
-        if (
-            type(first) is Noise
-            and len(arguments) == 1
-            and not keywords
-            and isinstance(first.value, np.ndarray)
-            and first.settled is None
-        ):
+        alone = len(arguments) == 1 and not keywords
+        if alone and type(first) is list and first and type(first[0]) is Noise:
+            found = stacked(first, array)
+            return array(first) if found is None else found
+        if type(first) is Noise and alone and isinstance(first.value, np.ndarray) and first.settled is None:
             return first
         return array(*arguments, **keywords)
 

@@ -55,13 +55,13 @@ def watch(patches: Patches, active: Active) -> None:
     """Replace the functions of both modules, and the methods of their generators."""
     patches.attribute(math, "log", _log(math.log))
     for name in (*SAMPLERS, *OTHERS, *ITEMS, "binomialvariate"):
-        for owner in (random, secrets):
-            if callable(function := vars(owner).get(name)):
-                patches.attribute(owner, name, _watched(name, function, active, of=None))
-        for owner in (random.Random, random.SystemRandom):
+        for module in (random, secrets):
+            if callable(function := vars(module).get(name)):
+                patches.attribute(module, name, _watched(name, function, active, is_method=False))
+        for kind in (random.Random, random.SystemRandom):
             # Methods that a class inherits in C are given it for the time of a run.
-            if name in vars(owner) or (owner is random.Random and name in ("random", "getrandbits")):
-                patches.attribute(owner, name, _watched(name, getattr(owner, name), active, of=owner))
+            if name in vars(kind) or (kind is random.Random and name in ("random", "getrandbits")):
+                patches.attribute(kind, name, _watched(name, getattr(kind, name), active, is_method=True))
 
 
 def _log(log: Callable[..., float]) -> Callable[..., Any]:
@@ -73,12 +73,12 @@ def _log(log: Callable[..., float]) -> Callable[..., Any]:
     return logarithm_of
 
 
-def _watched(name: str, function: Callable[..., Any], active: Active, of: type | None) -> Callable[..., Any]:
+def _watched(name: str, function: Callable[..., Any], active: Active, *, is_method: bool) -> Callable[..., Any]:
     def draw(*arguments: Any, **keywords: Any) -> Any:
         run = active()
         if run is None or run.inside:
             return function(*arguments, **keywords)
-        before, given = (arguments[:1], arguments[1:]) if of is not None else ((), arguments)
+        before, given = (arguments[:1], arguments[1:]) if is_method else ((), arguments)
 
         def perform(*those: Any, **others: Any) -> Any:
             run.inside = True

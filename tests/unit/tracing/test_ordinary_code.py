@@ -1,7 +1,7 @@
 """Ordinary code with one fault each, of kinds that public bug reports describe, and correct code: what a trace proposes.
 
-A broken function is found with a reason and, where a line is to blame, at that line, which ends with ``# here``. A correct one
-is not proposed. Functions are traced on the pair that is given, with three seeds and in both orders.
+A broken function is found with a reason and, where a line is to blame, at that line, which ends with ``# here``. A
+correct one is not proposed. Functions are traced on the pair that is given, with three seeds and in both orders.
 """
 
 import inspect
