@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -18,6 +18,8 @@ from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Run
 from auditdp.tracing.sites import _is_callers
 
+GENERATOR, STATE = np.random.Generator, np.random.RandomState
+"""The classes themselves: while code is watched, others have their names."""
 MOST_FUNCTIONS = 2000
 """Functions that are followed, at most."""
 Active = Callable[[], Run | None]
@@ -80,16 +82,16 @@ class Caller:
             value for value in list(space.values()) if isinstance(value, FunctionType | type | functools.partial)
         )
 
-    def watch(self, patches: Patches, active: Active) -> None:
+    def watch(self, patches: Patches, replaced: Mapping[int, tuple[Any, Any]], active: Active) -> None:
         """Install the codes, and put watched sources into the places of plain ones."""
         for function, code in self.codes:
             patches.code(function, code)
         for space in self.spaces:
             for name, value in list(space.items()):
-                if (made := _watched(value, patches, active)) is not None:
+                if (made := _watched(value, replaced, active)) is not None:
                     patches.item(space, name, made)
         for cell in self.cells:
-            if (made := _watched(cell.cell_contents, patches, active)) is not None:
+            if (made := _watched(cell.cell_contents, replaced, active)) is not None:
                 patches.cell(cell, made)
 
 
@@ -115,11 +117,11 @@ def _functions(item: Any) -> Iterator[FunctionType]:
                 yield value
 
 
-def _watched(value: Any, patches: Patches, active: Active) -> Any:
+def _watched(value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active) -> Any:
     """Return what takes the place of a source of randomness; None for anything else."""
-    if type(value) is np.random.Generator:
+    if type(value) is GENERATOR:
         return WatchedGenerator(value, active)
-    if type(value) is np.random.RandomState:
+    if type(value) is STATE:
         return WatchedState(value, active)
-    found = patches.replaced.get(id(value))
+    found = replaced.get(id(value))
     return found[1] if found is not None and found[0] is value else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,63 @@ from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
 from auditdp.tracing import conversions, sources
-from auditdp.tracing.caller import Caller
+from auditdp.tracing.caller import GENERATOR, STATE, Caller
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Run, Traced
 
-_lock = threading.RLock()
-"""Sources are process-wide: one trace is watched at a time."""
+class _Sources:
+    """What draws in this process, replaced while any trace is watched: one thread has it at a time.
+
+    Attributes:
+        run: The run under way; None between runs.
+    """
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.patches = Patches()
+        self._lock = threading.RLock()
+        self._depth = 0
+
+    def active(self) -> Run | None:
+        """Return the run under way in this thread."""
+        run = self.run
+        return run if run is not None and run.thread == threading.get_ident() else None
+
+    def enter(self) -> None:
+        """Replace all that draws, unless that was done."""
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth > 1:
+            return
+        try:
+            for name, function in conversions.FUNCTIONS.items():
+                self.patches.attribute(builtins, name, function)
+            sources.watch(self.patches, self.active)
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Put it back, where no other trace is watched."""
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                self.patches.undo()
+        finally:
+            self._lock.release()
+
+
+_sources = _Sources()
 
 
 class Trace:
     """Watches one function; used as a context manager where many runs follow, since that installs what watches once.
 
     Args:
-        function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of size 1 is watched; ``f(data)`` where it
-            draws from elsewhere.
+        function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of size 1 is watched; ``f(data)`` where
+            it draws from elsewhere.
 
     Raises:
         MechanismError: If it is not callable.
@@ -42,18 +84,18 @@ class Trace:
         self._caller: Caller | None = None
         self._patches = Patches()
         self._depth = 0
-        self._run: Run | None = None
         self._inputs = Inputs()
 
     def __enter__(self) -> Trace:
-        _lock.acquire()
+        _sources.enter()
+        self._depth += 1
         try:
-            if self._depth == 0:
-                self._install()
-            self._depth += 1
+            if self._depth == 1:
+                if self._caller is None:
+                    self._caller = Caller.of(self.function)
+                self._caller.watch(self._patches, _sources.patches.replaced, _sources.active)
         except BaseException:
-            self._patches.undo()
-            _lock.release()
+            self.__exit__()
             raise
         return self
 
@@ -63,19 +105,7 @@ class Trace:
             if self._depth == 0:
                 self._patches.undo()
         finally:
-            _lock.release()
-
-    def _install(self) -> None:
-        if self._caller is None:
-            self._caller = Caller.of(self.function)
-        for name, function in conversions.FUNCTIONS.items():
-            self._patches.attribute(__import__("builtins"), name, function)
-        sources.watch(self._patches, self._active)
-        self._caller.watch(self._patches, self._active)
-
-    def _active(self) -> Run | None:
-        run = self._run
-        return run if run is not None and run.thread == threading.get_ident() else None
+            _sources.leave()
 
     def record(self, data: Any, rng: np.random.Generator, *, forced: Mapping[int, Any] | None = None) -> Traced:
         """Run the function on an input and keep every release.
@@ -110,13 +140,13 @@ class Trace:
 
     def _watched(self, run: Run, data: Any, rng: np.random.Generator) -> Traced:
         with self, self._inputs.lent(self.name, data) as (lent,):
-            before, self._run = self._run, run
+            before, _sources.run = _sources.run, run
             try:
-                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, self._active)))
+                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)))
             except Exception as error:
                 run.traced.output = Raised.of(error)
             finally:
-                self._run = before
+                _sources.run = before
         return run.finish()
 
     def _check(self, traced: Traced, data: Any) -> None:
@@ -136,7 +166,7 @@ def _generator(recorded: Traced) -> np.random.Generator:
     kind, state = recorded.state
     made = kind(0)
     made.state = state
-    return np.random.Generator(made)
+    return GENERATOR(made)
 
 
 def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
@@ -161,10 +191,10 @@ def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
 
 def _swapped(data: Any, rng: Any) -> Any:
     """Return an input in which a generator, where it holds one, is watched."""
-    active = rng._active
-    if type(data) is np.random.Generator:
+    active = _sources.active
+    if type(data) is GENERATOR:
         return WatchedGenerator(data, active)
-    if type(data) is np.random.RandomState:
+    if type(data) is STATE:
         return WatchedState(data, active)
     if type(data) in (list, tuple):
         return type(data)(_swapped(item, rng) for item in data)
@@ -176,14 +206,8 @@ def _swapped(data: Any, rng: Any) -> Any:
 @contextmanager
 def watching(functions: Sequence[Any]) -> Iterator[list[Trace]]:
     """Watch several functions at once, for runs of each in turn."""
-    traces = [Trace(function) for function in functions]
-    for trace in traces:
-        trace.__enter__()
-    try:
-        yield traces
-    finally:
-        for trace in reversed(traces):
-            trace.__exit__()
+    with ExitStack() as stack:
+        yield [stack.enter_context(Trace(function)) for function in functions]
 
 
 def record(function: Any, data: Any, rng: np.random.Generator) -> Traced:

@@ -36,6 +36,7 @@ ROOMS = {
     "mechanism": {"errors", "numerics"},
     "adjacency": {"errors", "mechanism"},
     "accountants": {"errors", "claims", "mechanism", "record"},
+    "tracing": {"errors", "numerics", "claims", "accountants", "mechanism"},
     "history": {"errors", "numerics", "record"},
     "report": {"errors", "numerics", "record", "claims", "history"},
     "betting": CORE,
