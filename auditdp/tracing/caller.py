@@ -124,4 +124,11 @@ def _watched(value: Any, replaced: Mapping[int, tuple[Any, Any]], active: Active
     if type(value) is STATE:
         return WatchedState(value, active)
     found = replaced.get(id(value))
-    return found[1] if found is not None and found[0] is value else None
+    if found is not None and found[0] is value:
+        return found[1]
+    owner = getattr(value, "__self__", None)
+    if type(owner) in (GENERATOR, STATE):
+        return getattr(_watched(owner, replaced, active), value.__name__)
+    if isinstance(value, MethodType) and (found := replaced.get(id(value.__func__))) is not None:
+        return MethodType(found[1], owner)
+    return None

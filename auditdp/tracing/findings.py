@@ -95,9 +95,9 @@ def of_outputs(trace: PairTrace) -> list[Finding]:
             f"line {site.line} releases a value that the other input does not have, and the output shows that with "
             f"probability {chance:.3g}"
         )
-        return [
-            Finding("round", site, f"{doing}; the claim's δ is {allowed:.3g}" if allowed else doing, not trace.opaque)
-        ]
+        doing += f"; the claim's δ is {allowed:.3g}" if allowed else ""
+        doing += f": {trace.differ}" if trace.differ is not None else ""
+        return [Finding("round", site, doing, not trace.opaque)]
     if outcomes is not None:
         if outcomes.complete and outcomes.delta > max(allowed, 1e-12) and outcomes.only is not None:
             return [

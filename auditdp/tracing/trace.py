@@ -21,6 +21,7 @@ from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Run, Traced
 
+
 class _Sources:
     """What draws in this process, replaced while any trace is watched: one thread has it at a time.
 

@@ -1,4 +1,4 @@
-"""The likelihood ratio of a release is that of scipy's densities at the recorded values, and losses are those of the laws."""
+"""The likelihood ratio of a release is that of scipy's densities at the recorded values, and losses are those of laws."""
 
 import math
 
@@ -24,7 +24,7 @@ NOISES = {
     "scaled before": (lambda v, rng: 3 * rng.laplace() + v, lambda v: stats.laplace(v, 3.0)),
     "scaled after": (lambda v, rng: (v + rng.laplace(scale=4.0)) / 2, lambda v: stats.laplace(v, 4.0)),
     "array": (lambda v, rng: np.array([v, 1.0]) + rng.laplace(size=2), lambda v: stats.laplace([v, 1.0], 1.0)),
-    "scales": (lambda v, rng: [v, v] + rng.normal(0, [1.0, 3.0]), lambda v: stats.norm([v, v], [1.0, 3.0])),
+    "scales": (lambda v, rng: np.full(2, v) + rng.normal(0, [1.0, 3.0]), lambda v: stats.norm([v, v], [1.0, 3.0])),
     "Gaussian": (lambda v, rng: v + rng.normal(scale=2.0), lambda v: stats.norm(v, 2.0)),
     "standard Gaussian": (lambda v, rng: v + 3 * rng.standard_normal(), lambda v: stats.norm(v, 3.0)),
     "sum of Gaussians": (lambda v, rng: v + (rng.normal(scale=3) + rng.normal(scale=4)), lambda v: stats.norm(v, 5.0)),
@@ -43,7 +43,10 @@ NOISES = {
         lambda v, rng: v + rng.exponential(2.0) - rng.exponential(2.0),
         lambda v: stats.laplace(v, 2.0),
     ),
-    "logarithms": (lambda v, rng: v + 2.0 * np.log(rng.random()) - 2.0 * np.log(rng.random()), lambda v: stats.laplace(v, 2.0)),
+    "logarithms": (
+        lambda v, rng: v + 2.0 * np.log(rng.random()) - 2.0 * np.log(rng.random()),
+        lambda v: stats.laplace(v, 2.0),
+    ),
     "inverse transform": (
         lambda v, rng: (lambda u: v - 2.0 * np.sign(u) * np.log(1 - 2 * np.abs(u)))(rng.random(2) - 0.5),
         lambda v: stats.laplace([v, v], 2.0),
@@ -58,7 +61,10 @@ NOISES = {
         lambda v: two_sided(0.4),
     ),
     "two int": (lambda v, rng: v + (int(rng.geometric(0.4)) - int(rng.geometric(0.4))), lambda v: two_sided(0.4)),
-    "rows of an array": (lambda v, rng: (lambda n: [v + n[0], v + n[1]])(rng.laplace(size=2)), lambda v: stats.laplace(v, 1.0)),
+    "rows of an array": (
+        lambda v, rng: (lambda n: [v + n[0], v + n[1]])(rng.laplace(size=2)),
+        lambda v: stats.laplace(v, 1.0),
+    ),
     "list of draws": (
         lambda v, rng: np.array([v, v]) + np.array([rng.laplace() for _ in range(2)]),
         lambda v: stats.laplace([v, v], 1.0),
@@ -78,9 +84,12 @@ def test_the_likelihood_ratio_is_that_of_the_densities_at_the_recorded_values(na
         results = [np.ravel(release.result) for release in pair.first.releases]
         density = [getattr(law(x), "logpdf", getattr(law(x), "logpmf", None)) for x in (v, w)]
         if name.startswith("two"):  # scipy's law is around 0
-            density = [lambda r, x=x, of=law(0): of.logpmf(r - x) for x in (v, w)]
+            density = [lambda r, x=x: law(0).logpmf(r - x) for x in (v, w)]
         with np.errstate(all="ignore"):
-            one, two = (np.sum([density[k](r.reshape(pair.first.releases[0].shape) if r.size > 1 else r) for r in results]) for k in (0, 1))
+            one, two = (
+                np.sum([density[k](r.reshape(pair.first.releases[0].shape) if r.size > 1 else r) for r in results])
+                for k in (0, 1)
+            )
         if np.isfinite(one - two):
             assert pair.log_ratio == pytest.approx(one - two, abs=1e-9)
         else:
@@ -88,7 +97,8 @@ def test_the_likelihood_ratio_is_that_of_the_densities_at_the_recorded_values(na
 
 
 @pytest.mark.parametrize(
-    ("noise", "b"), [(lambda rng: int(round(rng.laplace(scale=2.0))), 2.0), (lambda rng: np.round(rng.laplace(scale=0.7)), 0.7)]
+    ("noise", "b"),
+    [(lambda rng: round(rng.laplace(scale=2.0)), 2.0), (lambda rng: np.round(rng.laplace(scale=0.7)), 0.7)],
 )
 def test_rounded_laplace_noise_has_the_probabilities_of_its_cells(noise, b):
     recorded = Trace(lambda v, rng: v + noise(rng)).record(5, np.random.default_rng(1))
@@ -120,10 +130,15 @@ def test_a_distribution_function_is_that_of_the_density(family):
     with np.errstate(all="ignore"):
         density = np.exp(known.log_density(z, parameter))
     sums = np.cumsum(density) * (z[1] - z[0])
-    np.testing.assert_allclose(known.distribution(z, parameter)[2000:], sums[2000:] + known.distribution(-8.0, parameter), atol=2e-3)
+    np.testing.assert_allclose(
+        known.distribution(z, parameter)[2000:], sums[2000:] + known.distribution(-8.0, parameter), atol=2e-3
+    )
 
 
-@pytest.mark.parametrize(("family", "parameter"), [("Laplace", None), ("logistic", None), ("two-sided geometric", 0.3), ("rounded Laplace", 1.5)])
+@pytest.mark.parametrize(
+    ("family", "parameter"),
+    [("Laplace", None), ("logistic", None), ("two-sided geometric", 0.3), ("rounded Laplace", 1.5)],
+)
 def test_a_pure_loss_is_the_supremum_of_the_log_ratio(family, parameter):
     law = Law(family, 1.0 if FAMILIES[family].is_whole else 2.0, parameter)
     ratios = [abs(law.log_likelihood(0, k) - law.log_likelihood(3, k)) for k in range(-60, 61)]
@@ -202,7 +217,9 @@ def test_a_chain_of_comparisons_of_one_draw_is_a_choice():
         lambda scores, rng: int(np.argmax(np.array(scores) + rng.gumbel(scale=2.0, size=3))),
         lambda scores, rng: max(range(3), key=lambda k: scores[k] + rng.gumbel(scale=2.0)),
         lambda scores, rng: int(rng.choice(3, p=np.exp(np.array(scores) / 2) / np.exp(np.array(scores) / 2).sum())),
-        lambda scores, rng: int(np.searchsorted(np.cumsum(np.exp(np.array(scores) / 2)), rng.random() * np.exp(np.array(scores) / 2).sum())),
+        lambda scores, rng: int(
+            np.searchsorted(np.cumsum(np.exp(np.array(scores) / 2)), rng.random() * np.exp(np.array(scores) / 2).sum())
+        ),
     ],
 )
 def test_a_noisy_maximum_is_the_exponential_mechanism(function):

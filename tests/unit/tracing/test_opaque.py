@@ -139,7 +139,15 @@ def test_noise_that_nobody_uses_is_not_opaque():
 
 @pytest.mark.parametrize(
     "convert",
-    [float, Decimal, lambda v: np.float64(v), lambda v: np.array(v), lambda v: [v, v], lambda v: np.float32(v), complex],
+    [
+        float,
+        Decimal,
+        lambda v: np.float64(v),
+        lambda v: np.array(v),
+        lambda v: [v, v],
+        lambda v: np.float32(v),
+        complex,
+    ],
 )
 def test_a_value_of_any_numeric_type_is_understood(convert):
     def noisy(v, rng):
