@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from auditdp.tracing.composing import Composed
 from auditdp.tracing.draws import ALONE
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
+from auditdp.tracing.losses import Moved
 from auditdp.tracing.sites import NOWHERE, Site
 
 if TYPE_CHECKING:
@@ -49,38 +51,37 @@ def of_noise(trace: PairTrace) -> list[Finding]:
 
 
 def of_loss(trace: PairTrace) -> list[Finding]:
-    """Return the lines that lose most, where all releases together lose more than the claim."""
+    """Return the lines that lose most, where all releases together lose more than the claim.
+
+    Lines whose noise is wrong in itself, and what one input alone gives, are said by themselves.
+    """
     if trace.satisfies is not False:
         return []
     claim, outcomes = trace.claim, trace.outcomes
     assert claim is not None  # as ``satisfies`` has it
-    if outcomes is not None and outcomes.complete and not Composed.of([pair.loss for pair in trace.noisy]).parts:
+    complete = outcomes is not None and outcomes.complete
+    noisy = trace.noisy if complete else trace.moved
+    rest = [pair for pair in noisy if pair.loss is not None and any(pair.loss) and not pair.why]
+    by_chance = [Loss(outcomes.epsilon)] if outcomes is not None and complete else []
+    if Composed.of([*(pair.loss for pair in rest), *by_chance]).satisfies(claim):
+        return []
+    if not rest:
         lossy = [pair for pair in trace.moved if is_by_chance(pair.first)]
         site = lossy[0].first.site if lossy else NOWHERE
-        if outcomes.delta > 1e-12 and outcomes.only is not None:
-            return []  # said of the outputs
+        epsilon = by_chance[0].epsilon if by_chance else 0.0
         return [
             Finding(
-                "loss",
-                site,
-                f"line {site.line}: what chance decides there loses {outcomes.epsilon:.6g}; the claim is {claim}",
+                "loss", site, f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
             )
         ]
-    if outcomes is not None and outcomes.complete:
-        without = Composed.of([*(pair.loss for pair in trace.noisy), Loss(outcomes.epsilon)])
-        if without.satisfies(claim):
-            return []  # what is beyond is said of the outputs
-    lines = {
-        site: pairs for site, pairs in trace.by_line().items() if any(pair.loss and any(pair.loss) for pair in pairs)
-    }
+    lines: dict[Site, list[Moved]] = defaultdict(list)
+    for pair in rest:
+        lines[pair.first.site].append(pair)
     order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
-    if not order:
-        return []
     said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
-    missing = any(pair.loss and pair.loss.delta > 0 for _, pairs in order for pair in pairs)
-    unexplored = outcomes is not None and not outcomes.complete and not missing
-    unexplored = unexplored and any(is_by_chance(pair.first) for _, pairs in order for pair in pairs)
-    return [Finding("loss", order[0][0], said, not unexplored and not trace.reordered)]
+    by_outcomes = not complete and any(is_by_chance(pair.first) for pair in rest)
+    one_sided = any(pair.loss is not None and pair.loss.delta > 0 for pair in rest)
+    return [Finding("loss", order[0][0], said, (one_sided or not by_outcomes) and not trace.reordered)]
 
 
 def of_outputs(trace: PairTrace) -> list[Finding]:

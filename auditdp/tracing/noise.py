@@ -33,6 +33,15 @@ class Noise(Shaped):
     __pandas_priority__ = 1_000_000
     __slots__ = ()
 
+    @property
+    def __class__(self) -> Any:
+        """The type that code sees which asks ``isinstance(x, float)``."""
+        return type(self.value)
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError(f"the type of a number cannot be set to {kind!r}")
+
     # -- sums and multiples -------------------------------------------------------------------------------------------
 
     def _sum(self, other: Any, sign: float, reflected: bool) -> Any:

@@ -86,9 +86,17 @@ class PairTrace:
             )
         return self.composed.level(self.claim)
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether the loss of the releases bounds that of the output, as far as this pair and run show: see the theorem."""
+        settled = self.outcomes is not None and self.outcomes.complete
+        known = all(pair.loss is not None for pair in self.moved)
+        same_output = self.differ is None or settled
+        return self.extent == "full" and known and same_output and (settled or not self.second.parted)
+
     @cached_property
     def satisfies(self) -> bool | None:
-        """Whether the releases keep the claim on this pair; None without a claim."""
+        """Whether the releases that the trace understands keep the claim on this pair; None without a claim."""
         if self.claim is None:
             return None
         if (
@@ -155,12 +163,20 @@ class PairTrace:
         return dict(lines)
 
     def __str__(self) -> str:
-        """Return every finding as a line, and the releases as a table of sentences."""
-        scope = (
-            f"on this pair and run: {'at most ' + format(self.level, '.6g') if self.claim is not None else 'no claim'}"
-        )
+        """Return every finding as a line, the lines that release anything, and what that comes to."""
         lines = [sentences.of_line(pairs, self.claim) for pairs in self.by_line().values()]
-        return "\n".join([*(finding.sentence for finding in self.findings), *lines, scope])
+        said = [finding.sentence for finding in self.findings]
+        return "\n".join([*said, *(line for line in lines if line not in said), self.summary])
+
+    @property
+    def summary(self) -> str:
+        """What all releases lose together, and on what that was seen."""
+        if self.claim is None:
+            return "on this pair and run; there is no claim to compare it with"
+        loss = f"{self.claim.parameter} = {self.level:.6g}"
+        if not self.is_bound:
+            return f"on this pair and run, what the trace understands loses {loss}; the output may lose more"
+        return f"on this pair and run: at most {loss}; the claim is {self.claim}"
 
     @property
     def noisy(self) -> list[Moved]:

@@ -184,6 +184,17 @@ def test_without_a_claim_there_is_no_level():
     assert "no claim" in str(pair)
 
 
+def test_a_summary_says_what_it_was_seen_on_and_whether_it_is_a_bound():
+    assert str(of(total, [1], [2], PureDP(2.0))).endswith(
+        "on this pair and run: at most epsilon = 1; the claim is 2-DP"
+    )
+    partial = of(lambda v, rng: v + rng.laplace() + rng.poisson(2.0), 1, 2, PureDP(2.0))
+    assert not partial.is_bound
+    assert "the output may lose more" in str(partial)
+    around = of(lambda v, rng: (v, v + rng.laplace()), 1, 2, PureDP(2.0))
+    assert not around.is_bound
+
+
 def test_control_flow_that_parted_is_said_and_proposes_nothing_by_itself():
     def looped(v, rng):
         return max(0.0, *(0 * v + rng.laplace(scale=1.0) for _ in range(v)))
