@@ -138,6 +138,8 @@ class Release:
         earlier: Releases that the same draws went into before.
         why: Why noise alone was taken for public randomness, where the trace does not understand it.
         names: What the places of a choice stand for; None where they stand for themselves.
+        label: What tells the passes of a loop apart, where that was seen.
+        recorded: On a replay the number of the recorded release whose result it got; None where it got none.
     """
 
     number: int
@@ -151,6 +153,8 @@ class Release:
     earlier: tuple[int, ...] = ()
     why: str = ""
     names: tuple[Any, ...] | None = None
+    label: str = ""
+    recorded: int | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

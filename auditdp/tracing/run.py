@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import Draw, Release, Term, law_of
+from auditdp.tracing.draws import NOISY, Draw, Release, Term, law_of
 from auditdp.tracing.families import Law, same
 from auditdp.tracing.plain import PLAIN, ndim, shape_of
-from auditdp.tracing.sites import Site
+from auditdp.tracing.sites import Site, label
 
 PREFIX = 64
 """Entries of a longer or shorter draw that are looked at one by one, at most."""
@@ -59,6 +59,10 @@ def _noise(law: Law) -> str:
     return f"{law.family} noise" if law.known is not None else law.family
 
 
+Key = tuple[Site, str]
+"""A line and a family."""
+
+
 class Run:
     """What a run under way keeps.
 
@@ -66,9 +70,17 @@ class Run:
         data: The input.
         record: The run that is replayed; None where this one is recorded.
         forced: Results that releases get by their number, whatever was drawn; for events and choices.
+        aligned: For lines and families of which the replay has more or fewer releases: the number of the recorded release
+            that each of its own corresponds to, None where it is none.
     """
 
-    def __init__(self, data: Any, record: Traced | None = None, forced: Mapping[int, Any] | None = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        record: Traced | None = None,
+        forced: Mapping[int, Any] | None = None,
+        aligned: Mapping[Key, Sequence[int | None]] | None = None,
+    ) -> None:
         self.traced = Traced(data)
         self.record = record
         self.forced = forced or {}
@@ -76,12 +88,14 @@ class Run:
         self.inside = False
         self._origins: dict[Any, Draw] = {}
         self._draws: dict[Any, list[Draw]] = {}
-        self._releases: dict[Any, list[Release]] = {}
+        self._releases: dict[Key, list[Release | None]] = {}
         if record is not None:
             for draw in reversed(record.draws):
                 self._draws.setdefault((draw.site, draw.method), []).append(draw)
             for release in reversed(record.releases):
                 self._releases.setdefault((release.site, release.law.family), []).append(release)
+            for key, numbers in (aligned or {}).items():
+                self._releases[key] = [None if n is None else record.releases[n] for n in reversed(numbers)]
 
     def draw(
         self,
@@ -166,7 +180,21 @@ class Run:
             result = _like(plain, self.forced[number])
         kept = result if type(result) in PLAIN else _array_of(result)
         traced.releases.append(
-            Release(number, kind, law, location, kept, site, groups, factor, tuple(dict.fromkeys(earlier)), why, names)
+            Release(
+                number,
+                kind,
+                law,
+                location,
+                kept,
+                site,
+                groups,
+                factor,
+                tuple(dict.fromkeys(earlier)),
+                why,
+                names,
+                label() if kind == NOISY else "",
+                None if expected is None else expected.number,
+            )
         )
         return result
 
@@ -178,6 +206,8 @@ class Run:
             self._part(key[0], f"{kind} ({key[1]}) is released more often")
             return None
         found = waiting.pop()
+        if found is None:
+            return None
         if shape_of(found.result) != shape_of(plain):
             self._part(
                 key[0],
@@ -203,7 +233,7 @@ class Run:
                 self._part(site, f"{method} is drawn less often")
         if not self.traced.parted:
             for (site, family), left in self._releases.items():
-                if left:
+                if left and left[-1] is not None:
                     self._part(site, f"{left[-1].kind} ({family}) is released less often")
         return self.traced
 

@@ -15,11 +15,12 @@ from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
 from auditdp.tracing import conversions, sources
+from auditdp.tracing.aligning import aligned
 from auditdp.tracing.caller import GENERATOR, STATE, Caller
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Run, Traced
+from auditdp.tracing.run import Key, Run, Traced
 
 
 class _Sources:
@@ -127,6 +128,22 @@ class Trace:
             self._check(traced, data)
         return traced
 
+    def reordered(self, neighbour: Any, recorded: Traced, replayed: Traced) -> Traced | None:
+        """Replay with the releases of every line put together as values move least; None where they are so already.
+
+        Args:
+            neighbour: The input.
+            recorded: What ``record`` returned.
+            replayed: What ``replay`` returned.
+        """
+        numbers = aligned(recorded, replayed, in_order=False)
+        now: dict[Key, list[int | None]] = {}
+        for release in replayed.releases:
+            now.setdefault((release.site, release.law.family), []).append(release.recorded)
+        if all(now.get(key) == given for key, given in numbers.items()):
+            return None
+        return self._replayed(neighbour, recorded, None, numbers)
+
     def replay(self, neighbour: Any, recorded: Traced, *, forced: Mapping[int, Any] | None = None) -> Traced:
         """Run the function on another input with the recorded draws, every release forced to its recorded result.
 
@@ -135,7 +152,19 @@ class Trace:
             recorded: What ``record`` returned.
             forced: As in ``record``.
         """
-        run = Run(neighbour, recorded, forced)
+        traced = self._replayed(neighbour, recorded, forced, None)
+        if not forced and (numbers := aligned(recorded, traced)):
+            traced = self._replayed(neighbour, recorded, forced, numbers)
+        return traced
+
+    def _replayed(
+        self,
+        neighbour: Any,
+        recorded: Traced,
+        forced: Mapping[int, Any] | None,
+        numbers: Mapping[Key, Sequence[int | None]] | None,
+    ) -> Traced:
+        run = Run(neighbour, recorded, forced, numbers)
         run.traced.state = recorded.state
         return self._watched(run, neighbour, _generator(recorded))
 

@@ -9,7 +9,6 @@ bisection for other noise.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,8 +21,10 @@ from auditdp.tracing.outputs import where_differ
 from auditdp.tracing.run import Traced
 from auditdp.tracing.trace import Trace
 
-REACH = 40
-"""Scales of the noise to either side that are looked at."""
+WHOLE_GRID = (-40, -20, -12, -8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8, 12, 20, 40)
+"""Distances from the value that are looked at first, of whole noise."""
+GRID = (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)
+"""The same for other noise, in scales of it."""
 BISECTIONS = 30
 
 
@@ -41,16 +42,10 @@ class Shown:
 
 
 def unmatched(first: Traced, second: Traced) -> list[tuple[Traced, Release]]:
-    """Return the noisy numbers that one run has beyond the other at the same line, with the run that has them."""
-    one, two = (Counter((release.site, release.law.family) for release in run.releases) for run in (first, second))
-    found = []
-    for run, extra in ((first, one - two), (second, two - one)):
-        for release in reversed(run.releases):
-            key = release.site, release.law.family
-            if extra[key] > 0:
-                extra[key] -= 1
-                found.append((run, release))
-    return found
+    """Return the releases of a record and its replay that correspond to none of the other, with the run that has them."""
+    used = {release.recorded for release in second.releases}
+    alone = [(first, release) for release in first.releases if release.number not in used]
+    return alone + [(second, release) for release in second.releases if release.recorded is None]
 
 
 def shown(trace: Trace, first: Traced, second: Traced) -> list[Shown] | None:
@@ -82,11 +77,21 @@ def shown(trace: Trace, first: Traced, second: Traced) -> list[Shown] | None:
 
 
 def _whole(release: Release, differs: Callable[[float], bool]) -> float:
-    """Return the sum of the probabilities of the whole numbers around the value at which outputs differ."""
+    """Return the sum of the probabilities of the whole numbers around the value at which outputs differ.
+
+    Between two points of a grid at which outputs both differ, or are both the same, they are taken to be so as well.
+    """
     start = int(np.rint(float(release.location or 0)))
-    logs = {k: release.law.log_likelihood(start, start + k) for k in range(-REACH, REACH + 1)}
-    likely = {k: math.exp(log) for k, log in logs.items() if log > -28}
-    return math.fsum(chance for k, chance in likely.items() if differs(start + k))
+    points = [start + k for k in WHOLE_GRID]
+    states = [differs(point) for point in points]
+    shows = dict(zip(points, states, strict=True))
+    for (a, before), (b, after) in pairwise(zip(points, states, strict=True)):
+        low, high = a, b
+        while before != after and high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if differs(middle) == before else (low, middle)
+        shows |= {k: before if k <= low else after for k in range(a + 1, b)}
+    return math.fsum(math.exp(release.law.log_likelihood(start, k)) for k, shown_there in shows.items() if shown_there)
 
 
 def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
@@ -95,7 +100,7 @@ def _continuous(release: Release, differs: Callable[[float], bool]) -> float:
     scale, known = abs(float(law.scale)), release.law.known
     assert known is not None
     distribution: Any = known.distribution
-    points = [start + scale * t for t in (-30, -10, -5, -3, -2, -1, -0.5, -0.1, 0.1, 0.5, 1, 2, 3, 5, 10, 30)]
+    points = [start + scale * t for t in GRID]
     states = [differs(point) for point in points]
     ends, total = [], 0.0
     for (a, before), (b, after) in pairwise(zip(points, states, strict=True)):

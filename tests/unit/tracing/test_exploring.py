@@ -1,6 +1,7 @@
 """Other outcomes of what chance decides, and noisy values that one input alone has: their probabilities are exact."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -128,3 +129,35 @@ def test_a_choice_among_other_items_is_compared_by_name():
     pair = of(synthetic, ["b", "b"], ["a", "b", "b"], PureDP(1.0))
     assert pair.outcomes.delta == pytest.approx(1 / 3)
     assert pair.proposes
+
+
+def keyed(rows, rng):
+    return sorted((key, rows.count(key) + rng.laplace(scale=1.0)) for key in dict.fromkeys(rows))
+
+
+def numbered(rows, rng):
+    counts = Counter(rows)
+    return sorted(n + rng.laplace(scale=1.0) for n in counts.values())
+
+
+@pytest.mark.parametrize("function", [keyed, numbered])
+def test_releases_of_a_loop_over_keys_are_put_together_whatever_comes_first(function):
+    rows = ["b", *["a"] * 5, "b", "c", "c", "c"]
+    pair = of(function, rows, rows[1:], PureDP(1.0))
+    assert pair.level == pytest.approx(1.0)
+    assert not pair.proposes
+
+
+def test_a_new_key_that_comes_first_leaves_the_others_where_they_are():
+    rows = ["a"] * 5 + ["b"] * 3
+    pair = of(numbered, ["c", *rows], rows, PureDP(1.0))
+    assert [moved.distance for moved in pair.moved] == [0.0, 0.0]
+    assert len(pair.first.releases) == 3
+
+
+def test_the_order_of_the_data_in_the_output_is_no_other_coupling():
+    def listed(rows, rng):
+        return [(key, rows.count(key) + rng.laplace(scale=1.0)) for key in dict.fromkeys(rows)]
+
+    rows = ["b", *["a"] * 5, "b"]
+    assert any(finding.kind == "round" for finding in of(listed, rows, rows[1:], PureDP(1.0)).findings)
