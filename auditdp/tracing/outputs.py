@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.inputs import difference
-from auditdp.mechanism.calls.leaves import Raised, kind
+from auditdp.mechanism.calls.leaves import Raised, kind, leaves
 from auditdp.tracing.noise import Noise
 
 WHY = "is in the output"
@@ -53,6 +54,15 @@ def plain(output: Any, depth: int = 0) -> Any:
             if (made := plain(value, depth + 1)) is not value:
                 attributes[name] = made
     return output
+
+
+def occurs(result: Any, output: Any) -> bool:
+    """Return whether all numbers of a result are among those of an output."""
+    try:
+        numbers = set(leaves(output))
+    except MechanismError:  # of a type that no output of an audit may have
+        return False
+    return all(float(number) in numbers for number in np.ravel(np.real(result)).tolist())
 
 
 def where_differ(first: Any, second: Any) -> str | None:

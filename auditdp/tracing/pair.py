@@ -15,11 +15,11 @@ from auditdp.claims.statements import Claim
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import Composed
 from auditdp.tracing.draws import ALONE
-from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance
+from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
 from auditdp.tracing.families import Loss, same
 from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
-from auditdp.tracing.outputs import where_differ
+from auditdp.tracing.outputs import occurs, where_differ
 from auditdp.tracing.run import Traced
 from auditdp.tracing.sites import NOWHERE, Site
 from auditdp.tracing.trace import Trace
@@ -57,7 +57,27 @@ class PairTrace:
     @property
     def log_ratio(self) -> float:
         """Ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
-        return math.nan if self._parted else math.fsum(pair.log_ratio for pair in self.moved)
+        return math.nan if self.second.parted else math.fsum(pair.log_ratio for pair in self.moved)
+
+    @property
+    def output_log_ratio(self) -> float:
+        """Ln of the recorded output's likelihood ratio, if the noisy values can be recovered from it; NaN if not known.
+
+        Where the law of what chance decides is known, its probabilities take the place of those of the single outcomes.
+        """
+        if self.outcomes is None or not self.outcomes.complete:
+            return self.log_ratio if self.differ is None else math.nan
+        p, q = self.outcomes.masses.get(output_key(self.first.output), (0.0, 0.0))
+        noisy = math.fsum(pair.log_ratio for pair in self.noisy)
+        if p <= 0 or self.second.parted:
+            return math.nan
+        return math.inf if q <= 0 else math.log(p / q) + noisy
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether every noisy value that moved occurs in the output as it is: then it can be recovered from it."""
+        lossy = [pair.first for pair in self.noisy if pair.loss is None or any(pair.loss)]
+        return all(occurs(release.result, self.first.output) for release in lossy)
 
     @cached_property
     def losses(self) -> tuple[Loss | None, ...]:
@@ -195,10 +215,6 @@ class PairTrace:
             pair.first.kind == ALONE and not same(pair.first.law.parameter, pair.second.law.parameter)
             for pair in self.moved
         )
-
-    @property
-    def _parted(self) -> bool:
-        return bool(self.second.parted)
 
 
 def compare(

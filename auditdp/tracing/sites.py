@@ -66,6 +66,8 @@ def label() -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not _is_callers(frame.f_code):
         frame = frame.f_back
-    return "" if frame is None else "\n".join(
-        f"{name}={value}" for name, value in frame.f_locals.items() if type(value) is str
+    return (
+        ""
+        if frame is None
+        else "\n".join(f"{name}={value}" for name, value in frame.f_locals.items() if type(value) is str)
     )
