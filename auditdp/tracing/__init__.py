@@ -35,6 +35,10 @@ and Pearson is the last statement. ∎
 - Events and choices that do not depend on the data by themselves (randomised response) are decided in all ways on both
   inputs, and the law of the output is computed (`auditdp.tracing.exploring`).
 
+**What is charged too much**: noisy values that the code only compares with each other (the sparse vector technique, a
+maximum of scores with Laplace noise) count as if they were released; sampled rows give no amplification. Such a
+proposal costs a game.
+
 What is not understood is opaque, and every result says so. A trace proposes; evidence decides.
 """
 

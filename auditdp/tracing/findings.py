@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,8 +46,8 @@ def of_noise(trace: PairTrace) -> list[Finding]:
     found = []
     for site, pairs in trace.by_line().items():
         for why in sorted({pair.why for pair in pairs if pair.why and pair.loss is not None and any(pair.loss)}):
-            sentence = sentences.of_line([pair for pair in pairs if pair.why == why], trace.claim)
-            found.append(Finding(why, site, sentence))
+            wrong = [pair for pair in pairs if pair.why == why]
+            found.append(Finding(why, site, sentences.of_line(wrong, trace.claim), _understood(trace, wrong)))
     return found
 
 
@@ -81,7 +82,19 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
     by_outcomes = not complete and any(is_by_chance(pair.first) for pair in rest)
     one_sided = any(pair.loss is not None and pair.loss.delta > 0 for pair in rest)
-    return [Finding("loss", order[0][0], said, (one_sided or not by_outcomes) and not trace.reordered)]
+    understood = (one_sided or not by_outcomes) and not trace.reordered and _understood(trace, rest)
+    return [Finding("loss", order[0][0], said, understood)]
+
+
+def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:
+    """Return whether the trace understands some releases, and those that the same draws went into before.
+
+    What a draw decides is not all that it does where some use of a draw is not understood.
+    """
+    if trace.opaque and any(is_by_chance(pair.first) for pair in pairs):
+        return False
+    opaque = {release.number for release in trace.first.releases if release.why or not release.is_known}
+    return not any(pair.first.number in opaque or opaque.intersection(pair.first.earlier) for pair in pairs)
 
 
 def of_outputs(trace: PairTrace) -> list[Finding]:

@@ -191,7 +191,7 @@ def _permuted(
     count = int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)
     site = here()
     if axis or method == "permuted":
-        run.release(ALONE, Law("permutation"), None, 0, site, why="is along an axis")
+        run.release(ALONE, Law("permutation along an axis"), None, 0, site, why="is drawn")
         return perform(*arguments, **keywords)
 
     def places() -> Any:

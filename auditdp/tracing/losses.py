@@ -61,7 +61,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         return Moved(first, second, 0.0, NOTHING, 0.0)
     if ndim(moved) and shape_of(moved) != first.shape and first.shape:
         moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
-    if first.earlier:
+    if first.earlier and law.known is not None:
         return _reused(first, second, moved, pairs)
     why, scale = "", law
     if first.groups is not None and shape_of(moved) == shape_of(first.groups):

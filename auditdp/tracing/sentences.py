@@ -44,7 +44,9 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
     """Return the sentence of the releases of one line on a pair: what moved, and which scale the claim needs."""
     pairs = list(pairs)
     first = max(pairs, key=size)
-    release, distance = first.first, math.fsum(pair.distance for pair in pairs)
+    release, moved = first.first, [pair.distance for pair in pairs]
+    in_l2 = release.law.known is not None and release.law.known.norm == "L2"
+    distance = math.hypot(*moved) if in_l2 else math.fsum(moved)
     times = f", {len(pairs)} times" if len(pairs) > 1 else ""
     doing = what_it_does(release)
     if any(pair.why == "reuse" for pair in pairs):

@@ -169,3 +169,24 @@ def test_an_imaginary_part_without_noise_gets_round_it():
     pair = compare(Trace(half_noisy), 1.0, 1.5, np.random.default_rng(0), claim=PureDP(1.0))
     assert [finding.kind for finding in pair.findings] == ["round"]
     assert not math.isnan(pair.log_ratio)
+
+
+def signed_in_place(v, rng):
+    """Laplace noise made of exponential draws by their bits, which is not followed."""
+    noise = rng.standard_exponential(2)
+    noise.view(np.uint64)[...] ^= np.uint64(1 << 63) * rng.integers(0, 2, 2, dtype=np.uint64)
+    return np.array([v, v]) + 8 * noise
+
+
+def interval_around(v, rng):
+    """A uniform draw that decides, and is then used: no reuse of noise, and not understood."""
+    u = rng.random()
+    return v / 10 + u / 0.3 if u < 0.3 else v / 10 - u
+
+
+@pytest.mark.parametrize("function", [signed_in_place, interval_around])
+def test_draws_that_are_used_in_two_ways_are_no_finding_where_one_of_them_is_not_understood(function):
+    for seed in range(6):
+        pair = compare(Trace(function), 1.0, 2.0, np.random.default_rng(seed), claim=PureDP(1.0))
+        assert pair.opaque
+        assert not pair.proposes, pair.findings
