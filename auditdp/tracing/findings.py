@@ -81,8 +81,10 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
     said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
     by_outcomes = not complete and any(is_by_chance(pair.first) for pair in rest)
-    one_sided = any(pair.loss is not None and pair.loss.delta > 0 for pair in rest)
-    understood = (one_sided or not by_outcomes) and not trace.reordered and _understood(trace, rest)
+    other_names = any(
+        pair.loss is not None and pair.loss.delta > 0 and pair.first.names != pair.second.names for pair in rest
+    )
+    understood = (other_names or not by_outcomes) and not trace.reordered and _understood(trace, rest)
     return [Finding("loss", order[0][0], said, understood)]
 
 
