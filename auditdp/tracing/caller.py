@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from auditdp.errors import ELSEWHERE
 from auditdp.mechanism.protocol import PerCall
 from auditdp.tracing.conversions import converted, own_names
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
@@ -78,9 +79,13 @@ class Caller:
             return
         seen.add(id(space))
         self.spaces.append(space)
-        yield from (
-            value for value in list(space.values()) if isinstance(value, FunctionType | type | functools.partial)
-        )
+        for value in list(space.values()):
+            if isinstance(value, ModuleType) and not (getattr(value, "__file__", None) or ELSEWHERE[0]).startswith(
+                ELSEWHERE
+            ):
+                yield from (part for part in list(vars(value).values()) if isinstance(part, FunctionType | type))
+            elif isinstance(value, FunctionType | type | functools.partial):
+                yield value
 
     def watch(self, patches: Patches, replaced: Mapping[int, tuple[Any, Any]], active: Active) -> None:
         """Install the codes, and put watched sources into the places of plain ones."""
