@@ -164,10 +164,12 @@ class PairTrace:
             )
             for site, sentence in dict.fromkeys(self.second.parted)
         ]
-        found += [
-            Finding("opaque", site, f"line {site.line}: {why}" if site.line else why, False)
-            for site, why in self.opaque
-        ]
+        unknown = {site: [pair for pair in pairs if not pair.first.is_known] for site, pairs in self.by_line().items()}
+        for site, why in self.opaque:
+            line = f"line {site.line}: {why}" if site.line else why
+            found.append(
+                Finding("opaque", site, sentences.of_line(unknown[site]) if unknown.get(site) else line, False)
+            )
         return sorted(found, key=lambda finding: not finding.is_read_off)
 
     @property

@@ -34,8 +34,10 @@ def what_it_does(release: Release) -> str:
         return f"{line} chooses by a table of probabilities"
     if release.kind == MAXIMUM:
         return f"{line} takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
+    if release.law.known is None and release.kind == ALONE:
+        return f"{line} uses {release.law.family}, whose law the trace does not know, by itself"
     if release.law.known is None:
-        return f"{line} uses {release.law.family}, whose law the trace does not know"
+        return f"{line} adds {release.law.family}, whose law the trace does not know, to a value"
     noise = f"{release.law.family} noise of scale {scale_of(release)}"
     return f"{line} uses {noise} by itself" if release.kind == ALONE else f"{line} adds {noise} to a value"
 

@@ -190,3 +190,10 @@ def test_draws_that_are_used_in_two_ways_are_no_finding_where_one_of_them_is_not
         pair = compare(Trace(function), 1.0, 2.0, np.random.default_rng(seed), claim=PureDP(1.0))
         assert pair.opaque
         assert not pair.proposes, pair.findings
+
+
+def test_how_far_a_value_moves_is_said_where_the_law_is_not_known():
+    line = student_noise.__code__.co_firstlineno + 1
+    pair = compare(Trace(student_noise), 3.0, 5.0, np.random.default_rng(0), claim=PureDP(1.0))
+    said = f"line {line} adds standard_t, whose law the trace does not know, to a value that moves by 2"
+    assert [finding.sentence for finding in pair.findings] == [said]
