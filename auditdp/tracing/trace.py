@@ -166,7 +166,10 @@ class Trace:
     ) -> Traced:
         run = Run(neighbour, recorded, forced, numbers)
         run.traced.state = recorded.state
-        return self._watched(run, neighbour, _generator(recorded))
+        traced = self._watched(run, neighbour, _generator(recorded))
+        if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):
+            self._check(traced, neighbour)  # what code raises that meets noise in place of a number
+        return traced
 
     def _watched(self, run: Run, data: Any, rng: np.random.Generator) -> Traced:
         with self, self._inputs.lent(self.name, data) as (lent,):

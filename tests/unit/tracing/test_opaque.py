@@ -197,3 +197,15 @@ def test_how_far_a_value_moves_is_said_where_the_law_is_not_known():
     pair = compare(Trace(student_noise), 3.0, 5.0, np.random.default_rng(0), claim=PureDP(1.0))
     said = f"line {line} adds standard_t, whose law the trace does not know, to a value that moves by 2"
     assert [finding.sentence for finding in pair.findings] == [said]
+
+
+def test_code_that_does_not_run_on_watched_noise_on_the_neighbour_alone_is_not_accused():
+    def picky(v, rng):
+        noise = rng.laplace()
+        if v > 1 and type(noise) is not float:
+            raise TypeError("expected a float")
+        return v + noise
+
+    pair = compare(Trace(picky), 1.0, 2.0, np.random.default_rng(7), claim=PureDP(1.0))
+    assert pair.extent == "none"
+    assert not pair.proposes
