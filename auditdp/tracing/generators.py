@@ -167,6 +167,10 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
         law = Law("choice of items" if replace or not shape else "sample of items", 1.0, count)
         draw = run.draw("choice", lambda: perform(count, size, replace, **rest), law, site, shape=shape, origin=origin)
         place = run.release(ALONE, law, None, draw.value, site)
+    elif not replace and shape:
+        law = Law("a choice by a table without replacement", 1.0, repr(np.asarray(chances, float).tolist()))
+        draw = run.draw("choice", lambda: perform(count, size, replace, chances, **rest), law, site, shape=shape)
+        place = run.release(ALONE, law, None, draw.value, site, why="is drawn")
     else:
         draw = run.draw(
             "choice", lambda: perform(count, size, replace, chances), Law("choice"), site, shape=shape, origin=origin
@@ -203,13 +207,9 @@ def _permuted(
 
     draw = run.draw(method, places, Law("permutation", 1.0, count), site, shape=(count,), origin=origin)
     order = run.release(ALONE, Law("permutation", 1.0, count), None, draw.value, site)
-    if sorted(order.tolist()) != list(range(count)):  # of another length than the recorded one
-        order = np.array(
-            [*[k for k in order.tolist() if k < count], *[k for k in range(count) if k not in set(order.tolist())]][
-                :count
-            ],
-            int,
-        )
+    if not np.array_equal(np.sort(order), np.arange(count)):  # forced to one of another length
+        kept = [k for k in dict.fromkeys(order.tolist()) if k < count]
+        order = np.array(kept + [k for k in range(count) if k not in set(kept)], int)
     if method == "shuffle":
         items[:] = [items[k] for k in order] if not isinstance(items, np.ndarray) else items[order]
         return None

@@ -69,7 +69,13 @@ def state_between_calls(v, rng):
     return v + rng.laplace(scale=3.0) + STATE["calls"]
 
 
+def several_names_by_a_table(v, rng):
+    weights = np.array([v, 1.0, 2.0, 1.0])
+    return rng.choice(4, size=2, replace=False, p=weights / weights.sum()).tolist()
+
+
 OPAQUE = [
+    several_names_by_a_table,
     clipped_noise,
     truncated_noise,
     one_sided_after_a_comparison,
