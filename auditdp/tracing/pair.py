@@ -137,6 +137,14 @@ class PairTrace:
         return math.inf if self.differ and not self.by_chance else self.composed.share(self.claim)
 
     @property
+    def is_notable(self) -> bool:
+        """Whether a search that looks at two runs of each pair has reason to compare this one with all ``outcomes``.
+
+        Code that decides by chance has reason on its first pair as well: what happens seldom shows there.
+        """
+        return self.differ is not None or bool(self.second.parted) or self.share > 1 + 1e-9
+
+    @property
     def opaque(self) -> list[tuple[Site, str]]:
         """What the trace does not understand."""
         found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque]))

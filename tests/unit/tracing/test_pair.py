@@ -233,7 +233,11 @@ def test_mechanisms_of_the_mutation_room_and_methods_are_traced():
 def test_the_search_has_one_number_for_every_pair():
     shares = [of(total, [0], [k], PureDP(2.0), outcomes=0).share for k in range(4)]
     assert shares == [pytest.approx(k / 2) for k in range(4)]
-    assert of(lambda v, rng: [v, v + rng.laplace()], 0, 1, PureDP(1.0), outcomes=0).share == math.inf
+    around = of(lambda v, rng: [v, v + rng.laplace()], 0, 1, PureDP(1.0), outcomes=0)
+    assert around.share == math.inf
+    assert around.is_notable
+    assert [of(total, [0], [k], PureDP(2.0), outcomes=0).is_notable for k in (0, 2, 3)] == [False, False, True]
+    assert of(lambda v, rng: max(0.0, *(rng.laplace() for _ in range(v))), 2, 3, outcomes=0).is_notable
 
 
 def test_an_input_that_is_changed_in_place_is_refused():
