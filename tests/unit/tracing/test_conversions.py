@@ -1,6 +1,7 @@
 """Calls of int and float in the caller's code keep noise what it is; all other uses of the names are untouched."""
 
 import functools
+import importlib
 import sys
 import types
 
@@ -9,6 +10,9 @@ import pytest
 
 from auditdp.tracing import Trace
 from auditdp.tracing.conversions import converted
+
+
+MODULE = "mechanism_of_a_test"
 
 
 def two_sided(rng):
@@ -122,9 +126,7 @@ def test_helpers_of_another_module_of_the_caller_are_followed(how, call, tmp_pat
     (tmp_path / "mechanism_of_a_test.py").write_text(f"{how}\n\ndef count(v, rng):\n    return v + {call}(rng)\n")
     monkeypatch.syspath_prepend(tmp_path)
     try:
-        from mechanism_of_a_test import count
-
-        traced = Trace(count).record(1, np.random.default_rng(0))
+        traced = Trace(importlib.import_module(MODULE).count).record(1, np.random.default_rng(0))
         assert [(release.law.family, release.site.line) for release in traced.releases] == [("two-sided geometric", 4)]
     finally:
         for name in ("helpers_of_a_test", "mechanism_of_a_test"):
