@@ -45,17 +45,17 @@ What is not understood is opaque, and every result says so. A trace proposes; ev
 from auditdp.tracing.exploring import Outcomes
 from auditdp.tracing.findings import Finding
 from auditdp.tracing.pair import PairTrace, compare, replayed
-from auditdp.tracing.run import Traced
+from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace, record, replay, watching
-from auditdp.tracing.versions import Change, VersionsTrace, compare_versions
+from auditdp.tracing.versions import VersionChange, VersionsTrace, compare_versions
 
 __all__ = [
-    "Change",
     "Finding",
     "Outcomes",
     "PairTrace",
     "Trace",
-    "Traced",
+    "TracedRun",
+    "VersionChange",
     "VersionsTrace",
     "compare",
     "compare_versions",

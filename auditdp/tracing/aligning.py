@@ -18,7 +18,7 @@ import numpy as np
 
 from auditdp.tracing.draws import Release
 from auditdp.tracing.families import moves
-from auditdp.tracing.run import Key, Traced
+from auditdp.tracing.run import Key, TracedRun
 
 MOST = 10_000
 """Pairs of releases of a line that are compared, at most."""
@@ -26,7 +26,7 @@ FAR = 1e12
 """Stands for a distance that is no number."""
 
 
-def aligned(recorded: Traced, replayed: Traced, *, in_order: bool = True) -> dict[Key, list[int | None]]:
+def aligned(recorded: TracedRun, replayed: TracedRun, *, in_order: bool = True) -> dict[Key, list[int | None]]:
     """Return, for lines and families with other numbers of releases, the recorded one for each of the replay's.
 
     Args:

@@ -16,14 +16,14 @@ from auditdp.mechanism.protocol import PerCall
 from auditdp.tracing.conversions import converted, own_names
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Run
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import _is_callers
 
 GENERATOR, STATE = np.random.Generator, np.random.RandomState
 """The classes themselves: while code is watched, others have their names."""
 MOST_FUNCTIONS = 2000
 """Functions that are followed, at most."""
-Active = Callable[[], Run | None]
+Active = Callable[[], WatchedRun | None]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, WHOLE
-from auditdp.tracing.families import Law, same
+from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.forms import Form, is_numeric, number
 from auditdp.tracing.plain import all_of, ndim, shape_of, size_of
 from auditdp.tracing.run import law_and_groups
@@ -38,7 +38,7 @@ def compare(noise: Form, other: Any, name: str) -> Any:
         return compute(noise.settle("is compared with a number"), other)
     probability, limits, below = event
     term = noise.terms[0]
-    happened = noise.run.release(COIN, Law("coin"), probability, compute(noise.value, other), here(), ())
+    happened = noise.run.release(COIN, NoiseLaw("coin"), probability, compute(noise.value, other), here(), ())
     if term.draw.used:  # noise that went into a release is compared as well
         noise.run.traced.releases[-1].earlier = tuple(term.draw.earlier(term.index))
     is_below = (
@@ -105,7 +105,7 @@ def _tournament(noise: Form, other: Form, compute: Callable[[Any, Any], Any], sm
     )
     larger = 1 / (1 + math.exp(min(theirs - mine, 700.0)))
     happened = noise.run.release(
-        COIN, Law("coin"), 1 - larger if small else larger, compute(noise.value, other.value), here(), ()
+        COIN, NoiseLaw("coin"), 1 - larger if small else larger, compute(noise.value, other.value), here(), ()
     )
     winner, loser = (other, noise) if bool(happened) == small else (noise, other)
     winner.weight, loser.weight = float(np.logaddexp(mine, theirs)), -math.inf
@@ -127,7 +127,7 @@ def searched(noise: Form, table: Any, side: str) -> Any:
         points = points / draw.law.parameter
     chances = np.diff(np.clip(points, 0.0, 1.0), prepend=0.0, append=1.0)
     plain = np.searchsorted(table, noise.value, side=side)  # type: ignore[call-overload]
-    return noise.run.release(CHOICE, Law("choice"), np.maximum(chances, 0.0), plain, here(), noise.terms)
+    return noise.run.release(CHOICE, NoiseLaw("choice"), np.maximum(chances, 0.0), plain, here(), noise.terms)
 
 
 def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
@@ -146,5 +146,5 @@ def largest(noise: Form, *arguments: Any, **keywords: Any) -> Any:
     ):
         return np.argmax(noise.settle("is used by its order"), *arguments, **keywords)
     location = np.broadcast_to(0.0 if noise.offset is None else noise.offset, shape_of(noise.value)).ravel()
-    made = Law("Gumbel", float(scale.flat[0]))
+    made = NoiseLaw("Gumbel", float(scale.flat[0]))
     return noise.run.release(MAXIMUM, made, location.copy(), np.argmax(noise.value), here(), noise.terms)

@@ -29,7 +29,7 @@ LARGEST = 600.0
 
 
 @dataclass(frozen=True)
-class Composed:
+class ComposedLoss:
     """Parts that are composed.
 
     Args:
@@ -39,7 +39,7 @@ class Composed:
     parts: tuple[Loss, ...]
 
     @classmethod
-    def of(cls, losses: Sequence[Loss | None]) -> Composed:
+    def of(cls, losses: Sequence[Loss | None]) -> ComposedLoss:
         """Return the composition of the releases that lose anything."""
         return cls(tuple(loss for loss in losses if loss is not None and any(loss)))
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditdp.tracing.families import Law, same
+from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import ndim, shape_of
-from auditdp.tracing.sites import Site
+from auditdp.tracing.sites import CodeLine
 
 WHOLE = -1
 """Stands for all entries of a draw."""
@@ -22,7 +22,7 @@ COMPARED = " noise that was compared with a number before"
 
 
 @dataclass(slots=True, eq=False)
-class Draw:
+class WatchedDraw:
     """One call of a sampler.
 
     Attributes:
@@ -39,9 +39,9 @@ class Draw:
 
     number: int
     method: str
-    law: Law
+    law: NoiseLaw
     value: Any
-    site: Site
+    site: CodeLine
     location: Any = 0.0
     used: dict[int, int] = field(default_factory=dict)
     limits: dict[int, tuple[Any, Any]] = field(default_factory=dict)
@@ -76,12 +76,12 @@ class Term:
         factor: The coefficient, a number or an array.
     """
 
-    draw: Draw
+    draw: WatchedDraw
     index: Any
     factor: Any = 1.0
 
 
-def law_of(terms: tuple[Term, ...]) -> Law:
+def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
     """Return the law of a linear form of draws, by the sampler's name where it is not followed.
 
     One term has the family of its draw. The difference of two geometric draws of one p is two-sided geometric, that of two
@@ -90,24 +90,24 @@ def law_of(terms: tuple[Term, ...]) -> Law:
     if len(terms) == 1:
         term, law = terms[0], terms[0].draw.law
         if term.draw.limits and term.draw.compared(term.index):
-            return Law(f"{law.family}{COMPARED}")
+            return NoiseLaw(f"{law.family}{COMPARED}")
         same_scale = isinstance(term.factor, float) and term.factor == 1.0
-        return law if same_scale else Law(law.family, _times(term.factor, law.scale), law.parameter)
+        return law if same_scale else NoiseLaw(law.family, _times(term.factor, law.scale), law.parameter)
     laws = [term.draw.law for term in terms]
     if any(term.draw.compared(term.index) for term in terms):
-        return Law(f"{laws[0].family}{COMPARED}")
+        return NoiseLaw(f"{laws[0].family}{COMPARED}")
     families = {law.family for law in laws}
     scales = [_times(term.factor, law.scale) for term, law in zip(terms, laws, strict=True)]
     if families == {"Gaussian"}:
         if all(ndim(scale) == 0 for scale in scales):
-            return Law("Gaussian", math.hypot(*map(float, scales)))
-        return Law("Gaussian", np.sqrt(sum(np.square(scale) for scale in scales)))
+            return NoiseLaw("Gaussian", math.hypot(*map(float, scales)))
+        return NoiseLaw("Gaussian", np.sqrt(sum(np.square(scale) for scale in scales)))
     if len(terms) == 2 and len(families) == 1 and same(_times(-1.0, scales[0]), scales[1]):
         pair = {"geometric": "two-sided geometric", "exponential": "Laplace", "Gumbel": "logistic"}
         name = pair.get(next(iter(families)))
         if name is not None and same(laws[0].parameter, laws[1].parameter):
-            return Law(name, np.abs(scales[0]), laws[0].parameter)
-    return Law(f"a sum of {len(terms)} draws ({', '.join(sorted(families))})")
+            return NoiseLaw(name, np.abs(scales[0]), laws[0].parameter)
+    return NoiseLaw(f"a sum of {len(terms)} draws ({', '.join(sorted(families))})")
 
 
 def _times(a: Any, b: Any) -> Any:
@@ -144,10 +144,10 @@ class Release:
 
     number: int
     kind: str
-    law: Law
+    law: NoiseLaw
     location: Any
     result: Any
-    site: Site
+    site: CodeLine
     groups: NDArray[np.int64] | None = None
     factor: Any = 1.0
     earlier: tuple[int, ...] = ()

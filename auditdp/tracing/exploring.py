@@ -21,7 +21,7 @@ import numpy as np
 from auditdp.mechanism.calls.leaves import Raised, form_key, leaves
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.losses import chance
-from auditdp.tracing.run import Traced
+from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace
 
 MOST_RUNS = 64
@@ -47,7 +47,7 @@ class Outcomes:
     masses: Mapping[bytes, tuple[float, float]]
     complete: bool
     matched: bool
-    only: Traced | None
+    only: TracedRun | None
     runs: int
 
     @property
@@ -81,7 +81,7 @@ def is_by_chance(release: Release) -> bool:
     return count ** math.prod(release.shape) <= MOST_OUTCOMES
 
 
-def explored(trace: Trace, recorded: Traced, neighbour: Any, most: int = MOST_RUNS) -> Outcomes:
+def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST_RUNS) -> Outcomes:
     """Return the law of the output on both inputs, over the outcomes of events and choices.
 
     Args:
@@ -91,8 +91,8 @@ def explored(trace: Trace, recorded: Traced, neighbour: Any, most: int = MOST_RU
         most: Runs on each input.
     """
     sides, complete, runs = [], True, 0
-    examples: dict[bytes, Traced] = {}
-    book = Traced(recorded.data, releases=[*recorded.releases], draws=[*recorded.draws], state=recorded.state)
+    examples: dict[bytes, TracedRun] = {}
+    book = TracedRun(recorded.data, releases=[*recorded.releases], draws=[*recorded.draws], state=recorded.state)
     for data in (recorded.data, neighbour):
         masses: dict[bytes, float] = {}
         waiting: deque[dict[int, Any]] = deque([{}])
@@ -118,7 +118,7 @@ def explored(trace: Trace, recorded: Traced, neighbour: Any, most: int = MOST_RU
     return Outcomes(both, complete, matched, only, runs)
 
 
-def _extend(book: Traced, run: Traced) -> None:
+def _extend(book: TracedRun, run: TracedRun) -> None:
     """Add to the record what only other outcomes lead to, so that both inputs get the same draws and noisy values."""
     have, seen = Counter((d.site, d.method) for d in book.draws), Counter[Any]()
     for draw in run.draws:

@@ -197,7 +197,7 @@ FAMILIES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class NoiseLaw:
     """The law of the noise of a release.
 
     Attributes:
@@ -254,7 +254,7 @@ def moves(a: Any, b: Any) -> Any:
     return float(moved) if moved.ndim == 0 else moved
 
 
-def location_loss(law: Law, other: Law, moved: Any) -> Loss | None:
+def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
     """Return the loss of a release whose location moved; None where the law is not known.
 
     Args:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from auditdp.claims.curves import AccountedDP
 from auditdp.claims.statements import Claim
 from auditdp.tracing import sentences
-from auditdp.tracing.composing import Composed
+from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
-from auditdp.tracing.sites import NOWHERE, Site
+from auditdp.tracing.sites import NOWHERE, CodeLine
 
 if TYPE_CHECKING:
     from auditdp.tracing.pair import PairTrace
@@ -36,7 +36,7 @@ class Finding:
     """
 
     kind: str
-    site: Site
+    site: CodeLine
     sentence: str
     is_read_off: bool = True
 
@@ -64,7 +64,7 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     noisy = trace.noisy if complete else trace.moved
     rest = [pair for pair in noisy if pair.loss is not None and any(pair.loss) and not pair.why]
     by_chance = [Loss(outcomes.epsilon)] if outcomes is not None and complete else []
-    if Composed.of([*(pair.loss for pair in rest), *by_chance]).satisfies(claim):
+    if ComposedLoss.of([*(pair.loss for pair in rest), *by_chance]).satisfies(claim):
         return []
     if not rest:
         lossy = [pair for pair in trace.moved if is_by_chance(pair.first)]
@@ -75,7 +75,7 @@ def of_loss(trace: PairTrace) -> list[Finding]:
                 "loss", site, f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
             )
         ]
-    lines: dict[Site, list[Moved]] = defaultdict(list)
+    lines: dict[CodeLine, list[Moved]] = defaultdict(list)
     for pair in rest:
         lines[pair.first.site].append(pair)
     order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))

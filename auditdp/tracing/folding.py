@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import Term
-from auditdp.tracing.families import Law, same
+from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.forms import Form, derived
 from auditdp.tracing.plain import shape_of
 from auditdp.tracing.run import law_and_groups
@@ -23,7 +23,7 @@ def rounded(noise: Form, plain: Any) -> Any:
     term, law = noise.terms[0], law_and_groups(noise.terms, ())[0]
     if law.family == "Laplace" and len(noise.terms) == 1 and noise.offset is None and not term.draw.used:
         draw = term.draw
-        made = derived(draw, Law("rounded Laplace", 1.0, np.abs(law.scale)), plain)
+        made = derived(draw, NoiseLaw("rounded Laplace", 1.0, np.abs(law.scale)), plain)
         return type(noise)(noise.run, plain, (Term(made, term.index),))
     return None
 
@@ -41,7 +41,7 @@ def folded(noise: Form) -> Any:
     ):
         width = np.abs(law.scale)
         if same(2 * noise.offset, -law.scale):
-            made = derived(draw, Law("uniform", width / 2))
+            made = derived(draw, NoiseLaw("uniform", width / 2))
             return type(noise)(noise.run, abs(noise.value), (Term(made, term.index),))
     return abs(noise.settle("is used by abs"))
 
@@ -54,7 +54,7 @@ def sign_of(noise: Form) -> Form | None:
         return None
     if not same(2 * noise.offset, -law.scale):
         return None
-    made = derived(draw, Law("sign"))
+    made = derived(draw, NoiseLaw("sign"))
     return type(noise)(noise.run, np.sign(noise.value), (Term(made, term.index),))
 
 
@@ -68,7 +68,7 @@ def signed(first: Form, second: Form) -> Form | None:
     if draw.used is not sign.terms[0].draw.used or size.offset is not None or first.settled or second.settled:
         return None
     scale = np.abs(term.factor * sign.terms[0].factor * draw.law.scale)
-    made = derived(draw, Law("Laplace", scale))
+    made = derived(draw, NoiseLaw("Laplace", scale))
     return type(first)(first.run, first.value * second.value, (Term(made, term.index),))
 
 
@@ -87,5 +87,5 @@ def logarithm(noise: Any, log: Callable[[Any], Any]) -> Form | None:
     width, start = term.factor * draw.law.scale, 0.0 if noise.offset is None else noise.offset
     if not (same(width, 1.0) and same(start, 0.0)) and not (same(width, -1.0) and same(start, 1.0)):
         return None
-    made = derived(draw, Law("exponential", -1.0))
+    made = derived(draw, NoiseLaw("exponential", -1.0))
     return type(noise)(noise.run, log(noise.value), (Term(made, term.index),))

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import ALONE, NOISY, Draw, Term
-from auditdp.tracing.families import Law, same
+from auditdp.tracing.draws import ALONE, NOISY, Term, WatchedDraw
+from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import any_of, ndim, shape_of
-from auditdp.tracing.run import Run, law_and_groups
-from auditdp.tracing.sites import Site
+from auditdp.tracing.run import WatchedRun, law_and_groups
+from auditdp.tracing.sites import CodeLine
 
 SEEN = ("is in the output", "is printed")
 """Uses that show a number as it is."""
@@ -35,14 +35,14 @@ class Form:
     __slots__ = ("offset", "run", "settled", "site", "terms", "value", "weight")
 
     def __init__(
-        self, run: Run, value: Any, terms: tuple[Term, ...], offset: Any = None, site: Site | None = None
+        self, run: WatchedRun, value: Any, terms: tuple[Term, ...], offset: Any = None, site: CodeLine | None = None
     ) -> None:
         self.run, self.value, self.terms, self.offset, self.site = run, value, terms, offset, site
         self.weight: float | None = None
         self.settled: tuple[Any] | None = None
 
     @property
-    def law(self) -> Law:
+    def law(self) -> NoiseLaw:
         """The law of the noise."""
         return law_and_groups(self.terms, ())[0]
 
@@ -70,9 +70,9 @@ class Form:
         return whole and (self.offset is None or bool(np.all(self.offset == np.rint(self.offset))))
 
 
-def derived(draw: Draw, law: Law, value: Any = None) -> Draw:
+def derived(draw: WatchedDraw, law: NoiseLaw, value: Any = None) -> WatchedDraw:
     """Return a draw of another law that was made of one; what uses either uses both."""
-    return Draw(draw.number, draw.method, law, draw.value if value is None else value, draw.site, 0.0, draw.used)
+    return WatchedDraw(draw.number, draw.method, law, draw.value if value is None else value, draw.site, 0.0, draw.used)
 
 
 def number(value: Any) -> Any:
@@ -126,7 +126,7 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
     return tuple(term for term in found if any_of(term.factor))
 
 
-def with_law(draw: Draw, change: Callable[[Any], Any], shape: tuple[int, ...]) -> Draw:
+def with_law(draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]) -> WatchedDraw:
     """Return a draw whose scale, where it is an array, follows a change of shape."""
     law = draw.law
     if law.known is None or (ndim(law.scale) == 0 and ndim(law.parameter) == 0):
@@ -134,6 +134,12 @@ def with_law(draw: Draw, change: Callable[[Any], Any], shape: tuple[int, ...]) -
     scale, parameter = (
         part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)
     )
-    return Draw(
-        draw.number, draw.method, Law(law.family, scale, parameter), draw.value, draw.site, draw.location, draw.used
+    return WatchedDraw(
+        draw.number,
+        draw.method,
+        NoiseLaw(law.family, scale, parameter),
+        draw.value,
+        draw.site,
+        draw.location,
+        draw.used,
     )

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
-from auditdp.tracing.families import Law
+from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.plain import any_of, ndim, shape_of
-from auditdp.tracing.run import Run
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
 
 Perform = Callable[..., Any]
@@ -54,7 +54,12 @@ PERMUTING = ("permutation", "permuted", "shuffle")
 
 
 def watched_draw(
-    run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any = None
+    run: WatchedRun,
+    method: str,
+    perform: Perform,
+    arguments: Sequence[Any],
+    keywords: dict[str, Any],
+    origin: Any = None,
 ) -> Any:
     """Draw by a method of numpy's generators, and return what the caller's code is to see in place of the number.
 
@@ -64,7 +69,7 @@ def watched_draw(
         perform: Draws.
         arguments: Its positional arguments.
         keywords: Its keyword arguments.
-        origin: See ``Run.draw``.
+        origin: See ``WatchedRun.draw``.
     """
     arguments = [value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in arguments]
     keywords = {k: v.settle("is a parameter of a draw") if isinstance(v, Noise) else v for k, v in keywords.items()}
@@ -100,7 +105,7 @@ def watched_draw(
 
 def _law(
     family: str, method: str, names: Sequence[str], defaults: Sequence[float], given: dict[str, Any]
-) -> tuple[Law | None, Any]:
+) -> tuple[NoiseLaw | None, Any]:
     """Return the law of a draw without its location, and the location."""
     if given.get("dtype") not in (None, np.float64, float, "float64", int, np.int64, "int64"):
         return None, 0.0  # fewer bits: another law
@@ -109,17 +114,17 @@ def _law(
         covariance = np.asarray(values["cov"], float)
         if np.any(covariance != np.diag(np.diag(covariance))):
             return None, 0.0
-        return Law(family, np.sqrt(np.diag(covariance))), np.asarray(values["mean"], float)
+        return NoiseLaw(family, np.sqrt(np.diag(covariance))), np.asarray(values["mean"], float)
     if family == "geometric":
-        return Law(family, 1.0, number(values["p"])), 0.0
+        return NoiseLaw(family, 1.0, number(values["p"])), 0.0
     if family == "integer":
         low, high = values["low"], values.get("high")
         low, high = (0, low) if high is None else (low, high)
         count = number(high) - number(low) + bool(values.get("endpoint"))
-        return Law(family, 1.0, count), number(low)
+        return NoiseLaw(family, 1.0, count), number(low)
     if family == "uniform" and "low" in values:
-        return Law(family, number(values["high"]) - number(values["low"])), number(values["low"])
-    return Law(family, number(values.get("scale", 1.0))), number(values.get("loc", 0.0))
+        return NoiseLaw(family, number(values["high"]) - number(values["low"])), number(values["low"])
+    return NoiseLaw(family, number(values.get("scale", 1.0))), number(values.get("loc", 0.0))
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
@@ -135,28 +140,30 @@ def places_of(value: Any) -> Any:
     return np.arange(math.prod(shape)).reshape(shape) if shape else 0
 
 
-def _other(run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def _other(run: WatchedRun, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """Draw by a sampler that is not followed: a number whose law has a name alone."""
     site = here()
     names = OTHERS.get(method, ())
     given = dict(zip(names, arguments, strict=False)) | keywords
     parameter = tuple(repr(given[name]) for name in names if name in given) if names else None
-    draw = run.draw(method, perform, Law(method, 1.0, parameter), site)
+    draw = run.draw(method, perform, NoiseLaw(method, 1.0, parameter), site)
     if not isinstance(draw.value, int | float | np.generic | np.ndarray):
         return run.release(ALONE, draw.law, None, draw.value, site, why="is drawn")
     return Noise(run, draw.value, (Term(draw, places_of(draw.value)),))
 
 
-def _events(run: Run, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
+def _events(run: WatchedRun, perform: Perform, given: dict[str, Any], origin: Any) -> Any:
     """Draw events, numbers 0 and 1, of given probabilities."""
     site, chances = here(), np.asarray(given["p"], float)
-    draw = run.draw("binomial", perform, Law("coin"), site, shape=_shape(given.get("size"), chances), origin=origin)
+    draw = run.draw(
+        "binomial", perform, NoiseLaw("coin"), site, shape=_shape(given.get("size"), chances), origin=origin
+    )
     result = draw.value
     location = float(chances) if ndim(result) == 0 else np.broadcast_to(chances, shape_of(result))
-    return run.release(COIN, Law("coin"), location, result, site, (Term(draw, 0),))
+    return run.release(COIN, NoiseLaw("coin"), location, result, site, (Term(draw, 0),))
 
 
-def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any) -> Any:
+def _choice(run: WatchedRun, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any) -> Any:
     """Choose from a table of probabilities, or some of the items at random."""
     given = dict(zip(("a", "size", "replace", "p"), arguments, strict=False)) | keywords
     items, size, chances, replace = given["a"], given.get("size"), given.get("p"), given.get("replace", True)
@@ -164,20 +171,25 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
     rest = {key: value for key, value in given.items() if key in ("axis", "shuffle")}
     site, shape = here(), () if size is None else _shape(size)
     if chances is None:
-        law = Law("choice of items" if replace or not shape else "sample of items", 1.0, count)
+        law = NoiseLaw("choice of items" if replace or not shape else "sample of items", 1.0, count)
         draw = run.draw("choice", lambda: perform(count, size, replace, **rest), law, site, shape=shape, origin=origin)
         place = run.release(ALONE, law, None, draw.value, site)
     elif not replace and shape:
-        law = Law("a choice by a table without replacement", 1.0, repr(np.asarray(chances, float).tolist()))
+        law = NoiseLaw("a choice by a table without replacement", 1.0, repr(np.asarray(chances, float).tolist()))
         draw = run.draw("choice", lambda: perform(count, size, replace, chances, **rest), law, site, shape=shape)
         place = run.release(ALONE, law, None, draw.value, site, why="is drawn")
     else:
         draw = run.draw(
-            "choice", lambda: perform(count, size, replace, chances), Law("choice"), site, shape=shape, origin=origin
+            "choice",
+            lambda: perform(count, size, replace, chances),
+            NoiseLaw("choice"),
+            site,
+            shape=shape,
+            origin=origin,
         )
         named = None if ndim(items) == 0 else tuple(map(repr, np.asarray(items).tolist()))
         place = run.release(
-            CHOICE, Law("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),), names=named
+            CHOICE, NoiseLaw("choice"), np.asarray(chances, float), draw.value, site, (Term(draw, 0),), names=named
         )
     place = np.minimum(place, count - 1) if isinstance(place, np.ndarray) else min(place, count - 1)
     if ndim(items) == 0:
@@ -187,7 +199,7 @@ def _choice(run: Run, perform: Perform, arguments: Sequence[Any], keywords: dict
 
 
 def _permuted(
-    run: Run, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any
+    run: WatchedRun, method: str, perform: Perform, arguments: Sequence[Any], keywords: dict[str, Any], origin: Any
 ) -> Any:
     """Permute by places, so that a replay puts its own items in the recorded order."""
     items: Any = arguments[0] if arguments else keywords.get("x")
@@ -195,7 +207,7 @@ def _permuted(
     count = int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)
     site = here()
     if axis or method == "permuted":
-        run.release(ALONE, Law("permutation along an axis"), None, 0, site, why="is drawn")
+        run.release(ALONE, NoiseLaw("permutation along an axis"), None, 0, site, why="is drawn")
         return perform(*arguments, **keywords)
 
     def places() -> Any:
@@ -205,8 +217,8 @@ def _permuted(
             return order
         return perform(count)
 
-    draw = run.draw(method, places, Law("permutation", 1.0, count), site, shape=(count,), origin=origin)
-    order = run.release(ALONE, Law("permutation", 1.0, count), None, draw.value, site)
+    draw = run.draw(method, places, NoiseLaw("permutation", 1.0, count), site, shape=(count,), origin=origin)
+    order = run.release(ALONE, NoiseLaw("permutation", 1.0, count), None, draw.value, site)
     if not np.array_equal(np.sort(order), np.arange(count)):  # forced to one of another length
         kept = [k for k in dict.fromkeys(order.tolist()) if k < count]
         order = np.array(kept + [k for k in range(count) if k not in set(kept)], int)
@@ -227,7 +239,7 @@ class WatchedGenerator(np.random.Generator):
         seed: What generators share that have the same seed; None where it is not known.
     """
 
-    def __init__(self, plain: np.random.Generator, active: Callable[[], Run | None], seed: Any = None) -> None:
+    def __init__(self, plain: np.random.Generator, active: Callable[[], WatchedRun | None], seed: Any = None) -> None:
         super().__init__(plain.bit_generator)
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 
@@ -250,7 +262,7 @@ class WatchedGenerator(np.random.Generator):
 class WatchedState(np.random.RandomState):
     """The same for numpy's older generator."""
 
-    def __init__(self, plain: np.random.RandomState, active: Callable[[], Run | None], seed: Any = None) -> None:
+    def __init__(self, plain: np.random.RandomState, active: Callable[[], WatchedRun | None], seed: Any = None) -> None:
         super().__init__(plain._bit_generator)
         self._plain, self._active, self._seed, self._count = plain, active, seed, 0
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, Release
-from auditdp.tracing.families import NOTHING, UNBOUNDED, Law, Loss, location_loss, moves, same
+from auditdp.tracing.families import NOTHING, UNBOUNDED, Loss, NoiseLaw, location_loss, moves, same
 from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
 
 TOLERANCE = 1e-9
@@ -68,7 +68,9 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         moved, alike = _of_groups(first.groups, moved, law)
         if not alike:
             return Moved(first, second, _distance(moved, law), UNBOUNDED, math.inf, "reuse")
-        scale = other = Law(law.family, np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))[0], law.parameter)
+        scale = other = NoiseLaw(
+            law.family, np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))[0], law.parameter
+        )
         other = second.law if not same(second.law.scale, law.scale) else scale
     if (law.known is not None and not same(law.scale, second.law.scale)) or (
         law.known is not None and law.family == second.law.family and not same(law.parameter, second.law.parameter)
@@ -94,14 +96,14 @@ def _common(first: Release, second: Release) -> tuple[Release, Release]:
         def entries(value: Any) -> Any:
             return value if value is None or ndim(value) == 0 else np.broadcast_to(value, shape)[common]
 
-        law = Law(release.law.family, entries(release.law.scale), entries(release.law.parameter))
+        law = NoiseLaw(release.law.family, entries(release.law.scale), entries(release.law.parameter))
         location, groups = entries(release.location), entries(release.groups)
         return replace(release, law=law, location=location, result=release.result[common], groups=groups)
 
     return cut(first), cut(second)
 
 
-def _of_groups(groups: Any, moved: Any, law: Law) -> tuple[Any, bool]:
+def _of_groups(groups: Any, moved: Any, law: NoiseLaw) -> tuple[Any, bool]:
     """Return one move for each draw that several entries share, and whether all entries of each moved alike."""
     flat, places = np.ravel(groups), np.ravel(moved)
     kept, alike = [], True
@@ -138,7 +140,7 @@ def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved])
     return Moved(first, second, _distance(moved, first.law), NOTHING if unmoved_scale else UNBOUNDED, 0.0)
 
 
-def _distance(moved: Any, law: Law) -> float:
+def _distance(moved: Any, law: NoiseLaw) -> float:
     if ndim(moved) == 0:
         return abs(float(moved))
     norm = law.known.norm if law.known is not None else "L1"

@@ -22,11 +22,11 @@ from auditdp.tracing.folding import folded, rounded, signed
 from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
 from auditdp.tracing.plain import all_of, ndim, shape_of, size_of
 from auditdp.tracing.run import law_and_groups
-from auditdp.tracing.shapes import Shaped
+from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
 
 
-class Noise(Shaped):
+class Noise(ShapedForm):
     """A linear form of draws that behaves as the number or the array that it is."""
 
     __array_priority__ = 1e9

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.comparing import COMPARISONS, compare, searched
-from auditdp.tracing.draws import Draw, Term
-from auditdp.tracing.families import Law
+from auditdp.tracing.draws import Term, WatchedDraw
+from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.folding import logarithm, rounded, sign_of
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.plain import ndim
@@ -95,11 +95,11 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     return function(*plain(arguments, f"is used by {name}"), **_plain_keywords(keywords, name))
 
 
-class Stacked(Draw):
+class Stacked(WatchedDraw):
     """Entries of several draws as one draw, where code puts them into an array."""
 
     __slots__ = ("parts",)
-    parts: list[tuple[Draw, Any]]
+    parts: list[tuple[WatchedDraw, Any]]
 
     def earlier(self, index: Any) -> list[int]:
         """Return the releases that some entries went into already."""
@@ -127,7 +127,9 @@ def stacked(items: Sequence[Any], array: Callable[..., Any]) -> Noise | None:
     value = array([item.value for item in items])
     scales = np.array([term.factor * term.draw.law.scale for term in terms])
     scale = float(scales[0]) if (scales == scales[0]).all() else scales
-    draw = Stacked(terms[0].draw.number, terms[0].draw.method, Law(families.pop(), scale), value, terms[0].draw.site)
+    draw = Stacked(
+        terms[0].draw.number, terms[0].draw.method, NoiseLaw(families.pop(), scale), value, terms[0].draw.site
+    )
     draw.parts = [(term.draw, term.index) for term in terms]
     return Noise(items[0].run, value, (Term(draw, np.arange(len(items))),))
 

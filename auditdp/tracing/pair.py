@@ -13,17 +13,17 @@ import numpy as np
 
 from auditdp.claims.statements import Claim
 from auditdp.tracing import sentences
-from auditdp.tracing.composing import Composed
+from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
 from auditdp.tracing.families import Loss, same
 from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.outputs import occurs, where_differ
-from auditdp.tracing.run import Traced
-from auditdp.tracing.sites import NOWHERE, Site
+from auditdp.tracing.run import TracedRun
+from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.trace import Trace
-from auditdp.tracing.unmatched import Shown, shown
+from auditdp.tracing.unmatched import ShownTail, shown
 
 Extent = Literal["full", "part", "none"]
 
@@ -45,13 +45,13 @@ class PairTrace:
         repeats: Whether a replay on the same input gave the same output; None where it was not asked.
     """
 
-    first: Traced
-    second: Traced
+    first: TracedRun
+    second: TracedRun
     moved: Sequence[Moved]
     claim: Claim | None = None
     differ: str | None = None
     outcomes: Outcomes | None = None
-    shown: Sequence[Shown] = ()
+    shown: Sequence[ShownTail] = ()
     repeats: bool | None = None
 
     @property
@@ -89,9 +89,9 @@ class PairTrace:
         return (*noisy, Loss(outcomes.epsilon, outcomes.delta if outcomes.delta > 1e-12 else 0.0))
 
     @cached_property
-    def composed(self) -> Composed:
+    def composed(self) -> ComposedLoss:
         """The releases together."""
-        return Composed.of(self.losses)
+        return ComposedLoss.of(self.losses)
 
     @property
     def level(self) -> float:
@@ -145,7 +145,7 @@ class PairTrace:
         return self.differ is not None or bool(self.second.parted) or self.share > 1 + 1e-9
 
     @property
-    def opaque(self) -> list[tuple[Site, str]]:
+    def opaque(self) -> list[tuple[CodeLine, str]]:
         """What the trace does not understand."""
         found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque]))
         return found + (
@@ -185,9 +185,9 @@ class PairTrace:
         """Whether the trace proposes that the claim fails on this pair, for a reason that it understands."""
         return any(finding.is_read_off for finding in self.findings)
 
-    def by_line(self) -> dict[Site, list[Moved]]:
+    def by_line(self) -> dict[CodeLine, list[Moved]]:
         """Return the releases by their line."""
-        lines: dict[Site, list[Moved]] = defaultdict(list)
+        lines: dict[CodeLine, list[Moved]] = defaultdict(list)
         for pair in self.moved:
             lines[pair.first.site].append(pair)
         return dict(lines)
@@ -253,7 +253,7 @@ def compare(
 
 
 def replayed(
-    trace: Trace, recorded: Traced, neighbour: Any, *, claim: Claim | None = None, outcomes: int = MOST_RUNS
+    trace: Trace, recorded: TracedRun, neighbour: Any, *, claim: Claim | None = None, outcomes: int = MOST_RUNS
 ) -> PairTrace:
     """Replay a recorded run on a neighbour: ``compare`` where the run is there already, for a search from one input."""
     with trace:
@@ -266,30 +266,30 @@ def replayed(
         found = None
         if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
             found = explored(trace, recorded, neighbour, outcomes)
-        tails: Sequence[Shown] = ()
+        tails: Sequence[ShownTail] = ()
         if outcomes and found is None and claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
     return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats)
 
 
-Replayed = tuple[Traced, str | None, list[Moved]]
+Replayed = tuple[TracedRun, str | None, list[Moved]]
 
 
-def _best_order(trace: Trace, recorded: Traced, replayed: Replayed, neighbour: Any, claim: Claim | None) -> Replayed:
+def _best_order(trace: Trace, recorded: TracedRun, replayed: Replayed, neighbour: Any, claim: Claim | None) -> Replayed:
     """Return a replay with the releases of each line in another order, where that shows less: a coupling as good as any."""
     second, differ, moved = replayed
-    loss = Composed.of([pair.loss for pair in moved])
+    loss = ComposedLoss.of([pair.loss for pair in moved])
     if differ is None and (claim is None or loss.satisfies(claim)):
         return replayed
     other = trace.reordered(neighbour, recorded, second)
     if other is None:
         return replayed
     elsewhere, anew = where_differ(recorded.output, other.output), _together(recorded, other)
-    moves_less = claim is not None and Composed.of([pair.loss for pair in anew]).share(claim) < loss.share(claim)
+    moves_less = claim is not None and ComposedLoss.of([pair.loss for pair in anew]).share(claim) < loss.share(claim)
     return (other, elsewhere, anew) if elsewhere is None or (other.parted and moves_less) else replayed
 
 
-def _together(first: Traced, second: Traced) -> list[Moved]:
+def _together(first: TracedRun, second: TracedRun) -> list[Moved]:
     """Return the releases that two runs share."""
     replayed_as = {release.recorded: release for release in second.releases if release.recorded is not None}
     found: list[Moved] = []

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.tracing.draws import NOISY, Draw, Release, Term, law_of
-from auditdp.tracing.families import Law, same
+from auditdp.tracing.draws import NOISY, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import PLAIN, ndim, shape_of
-from auditdp.tracing.sites import Site, label
+from auditdp.tracing.sites import CodeLine, label
 
 PREFIX = 64
 """Entries of a longer or shorter draw that are looked at one by one, at most."""
 
 
 @dataclass(slots=True, eq=False)
-class Traced:
+class TracedRun:
     """A run that was watched.
 
     Attributes:
@@ -37,16 +37,16 @@ class Traced:
     data: Any
     output: Any = None
     releases: list[Release] = field(default_factory=list)
-    draws: list[Draw] = field(default_factory=list)
-    seeds: list[tuple[Site, str]] = field(default_factory=list)
-    parted: list[tuple[Site, str]] = field(default_factory=list)
+    draws: list[WatchedDraw] = field(default_factory=list)
+    seeds: list[tuple[CodeLine, str]] = field(default_factory=list)
+    parted: list[tuple[CodeLine, str]] = field(default_factory=list)
     untraceable: str = ""
     state: Any = None
 
     @property
-    def opaque(self) -> list[tuple[Site, str]]:
+    def opaque(self) -> list[tuple[CodeLine, str]]:
         """What the trace does not understand: line and reason, each once."""
-        found = [(Site("", 0, ""), self.untraceable)] if self.untraceable else []
+        found = [(CodeLine("", 0, ""), self.untraceable)] if self.untraceable else []
         for release in self.releases:
             if release.why:
                 found.append((release.site, f"{_noise(release.law)} {release.why}"))
@@ -55,15 +55,15 @@ class Traced:
         return list(dict.fromkeys(found))
 
 
-def _noise(law: Law) -> str:
+def _noise(law: NoiseLaw) -> str:
     return f"{law.family} noise" if law.known is not None else law.family
 
 
-Key = tuple[Site, str]
+Key = tuple[CodeLine, str]
 """A line and a family."""
 
 
-class Run:
+class WatchedRun:
     """What a run under way keeps.
 
     Args:
@@ -77,17 +77,17 @@ class Run:
     def __init__(
         self,
         data: Any,
-        record: Traced | None = None,
+        record: TracedRun | None = None,
         forced: Mapping[int, Any] | None = None,
         aligned: Mapping[Key, Sequence[int | None]] | None = None,
     ) -> None:
-        self.traced = Traced(data)
+        self.traced = TracedRun(data)
         self.record = record
         self.forced = forced or {}
         self.thread = threading.get_ident()
         self.inside = False
-        self._origins: dict[Any, Draw] = {}
-        self._draws: dict[Any, list[Draw]] = {}
+        self._origins: dict[Any, WatchedDraw] = {}
+        self._draws: dict[Any, list[WatchedDraw]] = {}
         self._releases: dict[Key, list[Release | None]] = {}
         if record is not None:
             for draw in reversed(record.draws):
@@ -101,13 +101,13 @@ class Run:
         self,
         method: str,
         perform: Callable[[], Any],
-        law: Law,
-        site: Site,
+        law: NoiseLaw,
+        site: CodeLine,
         *,
         location: Any = 0.0,
         shape: tuple[int, ...] | None = None,
         origin: Any = None,
-    ) -> Draw:
+    ) -> WatchedDraw:
         """Return a draw: of the generator on a record, that of the record on a replay.
 
         Args:
@@ -129,16 +129,16 @@ class Run:
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
         if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
-            same_draw = Draw(len(traced.draws), method, law, value, site, location, used=earlier.used)
+            same_draw = WatchedDraw(len(traced.draws), method, law, value, site, location, used=earlier.used)
             traced.draws.append(same_draw)
             return same_draw
-        made = Draw(len(traced.draws), method, law, value, site, location)
+        made = WatchedDraw(len(traced.draws), method, law, value, site, location)
         if origin is not None:
             self._origins[origin] = made
         traced.draws.append(made)
         return made
 
-    def _expected_draw(self, key: tuple[Site, str], shape: tuple[int, ...] | None) -> Draw | None:
+    def _expected_draw(self, key: tuple[CodeLine, str], shape: tuple[int, ...] | None) -> WatchedDraw | None:
         if self.record is None:
             return None
         waiting = self._draws.get(key)
@@ -156,10 +156,10 @@ class Run:
     def release(
         self,
         kind: str,
-        law: Law,
+        law: NoiseLaw,
         location: Any,
         plain: Any,
-        site: Site,
+        site: CodeLine,
         terms: tuple[Term, ...] = (),
         *,
         groups: Any = None,
@@ -198,7 +198,7 @@ class Run:
         )
         return result
 
-    def _expected_release(self, key: tuple[Site, str], kind: str, plain: Any) -> Release | None:
+    def _expected_release(self, key: tuple[CodeLine, str], kind: str, plain: Any) -> Release | None:
         if self.record is None:
             return None
         waiting = self._releases.get(key)
@@ -215,10 +215,10 @@ class Run:
             )
         return found
 
-    def _part(self, site: Site, sentence: str) -> None:
+    def _part(self, site: CodeLine, sentence: str) -> None:
         self.traced.parted.append((site, sentence))
 
-    def seed(self, site: Site, seed: str) -> None:
+    def seed(self, site: CodeLine, seed: str) -> None:
         """Note that a generator is made with a seed."""
         self.traced.seeds.append((site, seed))
         if self.record is not None:
@@ -226,7 +226,7 @@ class Run:
             if number < len(self.record.seeds) and self.record.seeds[number] != (site, seed):
                 self._part(site, "a generator is seeded with another number")
 
-    def finish(self) -> Traced:
+    def finish(self) -> TracedRun:
         """Return the run, once what the record has beyond it is noted."""
         for (site, method), waiting in self._draws.items():
             if waiting:
@@ -238,7 +238,7 @@ class Run:
         return self.traced
 
 
-def _moved(draw: Draw, law: Law, location: Any) -> Any:
+def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
     """Return a recorded draw with another scale and location."""
     with np.errstate(all="ignore"):
         ratio = (
@@ -306,7 +306,7 @@ def _like(plain: Any, recorded: Any) -> Any:
         return recorded
 
 
-def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Law, Any]:
+def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[NoiseLaw, Any]:
     """Return the law of a linear form, and which entries of a value of some shape share a draw, if any do."""
     law = law_of(terms)
     if len(terms) != 1 or not shape:

@@ -15,7 +15,7 @@ MOST_SUMMED = 64
 """Entries that are summed as draws, at most."""
 
 
-class Shaped(Form):
+class ShapedForm(Form):
     """A linear form of draws whose entries can be taken and laid out as those of an array."""
 
     __slots__ = ()

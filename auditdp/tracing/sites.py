@@ -14,7 +14,7 @@ from auditdp.errors import ELSEWHERE
 HERE = str(Path(__file__).parent)
 
 
-class Site(NamedTuple):
+class CodeLine(NamedTuple):
     """A line.
 
     Attributes:
@@ -31,7 +31,7 @@ class Site(NamedTuple):
         return f"{Path(self.file).name}:{self.line}" if self.line else "an unknown line"
 
 
-NOWHERE = Site("", 0, "")
+NOWHERE = CodeLine("", 0, "")
 
 
 @lru_cache(maxsize=4096)
@@ -47,18 +47,18 @@ def called_by_builtin() -> bool:
     return frame is not None and not dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("BINARY")
 
 
-def here() -> Site:
+def here() -> CodeLine:
     """Return the caller's line; where libraries alone are on the stack, the innermost line outside this room."""
     frame: FrameType | None = sys._getframe(1)
     fallback = None
     while frame is not None:
         code = frame.f_code
         if _is_callers(code):
-            return Site(code.co_filename, frame.f_lineno, code.co_name)
+            return CodeLine(code.co_filename, frame.f_lineno, code.co_name)
         if fallback is None and not code.co_filename.startswith(HERE):
             fallback = frame
         frame = frame.f_back
-    return Site(fallback.f_code.co_filename, fallback.f_lineno, fallback.f_code.co_name) if fallback else NOWHERE
+    return CodeLine(fallback.f_code.co_filename, fallback.f_lineno, fallback.f_code.co_name) if fallback else NOWHERE
 
 
 def label() -> str:

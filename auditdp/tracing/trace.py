@@ -20,7 +20,7 @@ from auditdp.tracing.caller import GENERATOR, STATE, Caller
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Key, Run, Traced
+from auditdp.tracing.run import Key, TracedRun, WatchedRun
 
 
 class _Sources:
@@ -31,12 +31,12 @@ class _Sources:
     """
 
     def __init__(self) -> None:
-        self.run: Run | None = None
+        self.run: WatchedRun | None = None
         self.patches = Patches()
         self._lock = threading.RLock()
         self._depth = 0
 
-    def active(self) -> Run | None:
+    def active(self) -> WatchedRun | None:
         """Return the run under way in this thread."""
         run = self.run
         return run if run is not None and run.thread == threading.get_ident() else None
@@ -109,7 +109,7 @@ class Trace:
         finally:
             _sources.leave()
 
-    def record(self, data: Any, rng: np.random.Generator, *, forced: Mapping[int, Any] | None = None) -> Traced:
+    def record(self, data: Any, rng: np.random.Generator, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
         """Run the function on an input and keep every release.
 
         Args:
@@ -121,14 +121,14 @@ class Trace:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
         state = rng.bit_generator.state
-        run = Run(data, forced=forced)
+        run = WatchedRun(data, forced=forced)
         traced = self._watched(run, data, rng)
         traced.state = (type(rng.bit_generator), state)
         if isinstance(traced.output, Raised) and not forced:
             self._check(traced, data)
         return traced
 
-    def reordered(self, neighbour: Any, recorded: Traced, replayed: Traced) -> Traced | None:
+    def reordered(self, neighbour: Any, recorded: TracedRun, replayed: TracedRun) -> TracedRun | None:
         """Replay with the releases of every line put together as values move least; None where they are so already.
 
         Args:
@@ -144,7 +144,7 @@ class Trace:
             return None
         return self._replayed(neighbour, recorded, None, numbers)
 
-    def replay(self, neighbour: Any, recorded: Traced, *, forced: Mapping[int, Any] | None = None) -> Traced:
+    def replay(self, neighbour: Any, recorded: TracedRun, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
         """Run the function on another input with the recorded draws, every release forced to its recorded result.
 
         Args:
@@ -160,18 +160,18 @@ class Trace:
     def _replayed(
         self,
         neighbour: Any,
-        recorded: Traced,
+        recorded: TracedRun,
         forced: Mapping[int, Any] | None,
         numbers: Mapping[Key, Sequence[int | None]] | None,
-    ) -> Traced:
-        run = Run(neighbour, recorded, forced, numbers)
+    ) -> TracedRun:
+        run = WatchedRun(neighbour, recorded, forced, numbers)
         run.traced.state = recorded.state
         traced = self._watched(run, neighbour, _generator(recorded))
         if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):
             self._check(traced, neighbour)  # what code raises that meets noise in place of a number
         return traced
 
-    def _watched(self, run: Run, data: Any, rng: np.random.Generator) -> Traced:
+    def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
         with self, self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
             try:
@@ -182,7 +182,7 @@ class Trace:
                 _sources.run = before
         return run.finish()
 
-    def _check(self, traced: Traced, data: Any) -> None:
+    def _check(self, traced: TracedRun, data: Any) -> None:
         """Run the function plainly where the watched run raised: only what both raise is an output."""
         try:
             with self._inputs.lent(self.name, data) as (lent,):
@@ -194,7 +194,7 @@ class Trace:
             traced.output = output
 
 
-def _generator(recorded: Traced) -> np.random.Generator:
+def _generator(recorded: TracedRun) -> np.random.Generator:
     """Return a generator in the state in which a recorded run began."""
     kind, state = recorded.state
     made = kind(0)
@@ -243,11 +243,11 @@ def watching(functions: Sequence[Any]) -> Iterator[list[Trace]]:
         yield [stack.enter_context(Trace(function)) for function in functions]
 
 
-def record(function: Any, data: Any, rng: np.random.Generator) -> Traced:
+def record(function: Any, data: Any, rng: np.random.Generator) -> TracedRun:
     """Run a function on an input and keep every release; see ``Trace.record``."""
     return Trace(function).record(data, rng)
 
 
-def replay(function: Any, neighbour: Any, recorded: Traced) -> Traced:
+def replay(function: Any, neighbour: Any, recorded: TracedRun) -> TracedRun:
     """Run a function on another input with the recorded draws and results; see ``Trace.replay``."""
     return Trace(function).replay(neighbour, recorded)

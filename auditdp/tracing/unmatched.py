@@ -18,7 +18,7 @@ import numpy as np
 
 from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.outputs import where_differ
-from auditdp.tracing.run import Traced
+from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace
 
 WHOLE_GRID = (-40, -20, -12, -8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8, 12, 20, 40)
@@ -29,7 +29,7 @@ BISECTIONS = 30
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTail:
     """A release that one input alone has.
 
     Attributes:
@@ -41,14 +41,14 @@ class Shown:
     chance: float
 
 
-def unmatched(first: Traced, second: Traced) -> list[tuple[Traced, Release]]:
+def unmatched(first: TracedRun, second: TracedRun) -> list[tuple[TracedRun, Release]]:
     """Return the releases of a record and its replay that correspond to none of the other, with the run that has them."""
     used = {release.recorded for release in second.releases}
     alone = [(first, release) for release in first.releases if release.number not in used]
     return alone + [(second, release) for release in second.releases if release.recorded is None]
 
 
-def shown(trace: Trace, first: Traced, second: Traced) -> list[Shown] | None:
+def shown(trace: Trace, first: TracedRun, second: TracedRun) -> list[ShownTail] | None:
     """Return how often the output shows each noisy number that one input alone has.
 
     Args:
@@ -68,11 +68,13 @@ def shown(trace: Trace, first: Traced, second: Traced) -> list[Shown] | None:
             return None
         other = second if run is first else first
 
-        def differs(result: float, run: Traced = run, number: int = release.number, other: Traced = other) -> bool:
+        def differs(
+            result: float, run: TracedRun = run, number: int = release.number, other: TracedRun = other
+        ) -> bool:
             forced = trace.replay(run.data, run, forced={number: result})
             return where_differ(forced.output, trace.replay(other.data, forced).output) is not None
 
-        found.append(Shown(release, _whole(release, differs) if known.is_whole else _continuous(release, differs)))
+        found.append(ShownTail(release, _whole(release, differs) if known.is_whole else _continuous(release, differs)))
     return found
 
 

@@ -17,12 +17,12 @@ from auditdp.tracing.losses import Moved
 from auditdp.tracing.outputs import brief, where_differ
 from auditdp.tracing.pair import PairTrace, replayed
 from auditdp.tracing.plain import any_of, shape_of
-from auditdp.tracing.run import Traced
+from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class VersionChange:
     """What differs between the versions at one release.
 
     Attributes:
@@ -50,9 +50,9 @@ class VersionsTrace:
         pairs: Both versions on the pair; None where there was no neighbour.
     """
 
-    old: Traced
-    new: Traced
-    changes: Sequence[Change]
+    old: TracedRun
+    new: TracedRun
+    changes: Sequence[VersionChange]
     output: str | None
     pairs: tuple[PairTrace, PairTrace] | None = None
 
@@ -104,7 +104,7 @@ def compare_versions(
 
 def _changes(
     old: Sequence[Release], new: Sequence[Release], pairs: tuple[PairTrace, PairTrace] | None
-) -> Iterator[Change]:
+) -> Iterator[VersionChange]:
     moved: list[dict[int, Moved]] = [{}, {}]
     if pairs is not None:
         moved = [{pair.first.number: pair for pair in one.moved} for one in pairs]
@@ -115,11 +115,11 @@ def _changes(
             before, after = old[a + k], new[c + k]
             said = _difference(before, after, moved[0].get(before.number), moved[1].get(after.number))
             if said:
-                yield Change(before, after, said)
+                yield VersionChange(before, after, said)
         for release in old[a + common : b]:
-            yield Change(release, None, f"gone: {sentences.what_it_does(release)} of the old version")
+            yield VersionChange(release, None, f"gone: {sentences.what_it_does(release)} of the old version")
         for release in new[c + common : d]:
-            yield Change(None, release, f"new: {sentences.what_it_does(release)}")
+            yield VersionChange(None, release, f"new: {sentences.what_it_does(release)}")
 
 
 def _difference(before: Release, after: Release, old: Moved | None, new: Moved | None) -> str:

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable
 
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Run
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sources import numpy_random, standard, torch_tensors
 
-Active = Callable[[], Run | None]
+Active = Callable[[], WatchedRun | None]
 Watch = Callable[[Patches, Active], None]
 SOURCES: tuple[Watch, ...] = (numpy_random.watch, standard.watch)
 ADAPTERS: dict[str, Watch] = {"torch": torch_tensors.watch}

@@ -12,10 +12,10 @@ from auditdp.tracing.generators import UNWATCHED, WatchedGenerator, WatchedState
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.numpy_functions import stacked
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Run
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
 
-Active = Callable[[], Run | None]
+Active = Callable[[], WatchedRun | None]
 
 
 def watch(patches: Patches, active: Active) -> None:
@@ -62,7 +62,7 @@ def _array(array: Callable[..., Any], active: Active) -> Callable[..., Any]:
     return make
 
 
-def seeded(run: Run, seed: Any) -> tuple[Any, Any]:
+def seeded(run: WatchedRun, seed: Any) -> tuple[Any, Any]:
     """Return a seed as an ordinary one, and what generators share that have the same; None where it has no seed."""
     seed = seed.settle("seeds a generator") if isinstance(seed, Noise) else seed
     if seed is None or isinstance(seed, np.random.BitGenerator | np.random.Generator | np.random.RandomState):

@@ -11,32 +11,32 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, Term
-from auditdp.tracing.families import Law
+from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.folding import logarithm
 from auditdp.tracing.forms import number
 from auditdp.tracing.generators import LARGEST
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.run import Run
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
 
-Active = Callable[[], Run | None]
-Samplers = dict[str, Callable[..., tuple[Law, Any]]]
+Active = Callable[[], WatchedRun | None]
+Samplers = dict[str, Callable[..., tuple[NoiseLaw, Any]]]
 SAMPLERS: Samplers = {
-    "random": lambda: (Law("uniform"), 0.0),
-    "uniform": lambda a, b: (Law("uniform", b - a), a),
-    "gauss": lambda mu=0.0, sigma=1.0: (Law("Gaussian", sigma), mu),
-    "normalvariate": lambda mu=0.0, sigma=1.0: (Law("Gaussian", sigma), mu),
-    "expovariate": lambda lambd=1.0: (Law("exponential", 1 / lambd), 0.0),
-    "randint": lambda a, b: (Law("integer", 1.0, b - a + 1), a),
-    "randbelow": lambda n: (Law("integer", 1.0, n), 0.0),
+    "random": lambda: (NoiseLaw("uniform"), 0.0),
+    "uniform": lambda a, b: (NoiseLaw("uniform", b - a), a),
+    "gauss": lambda mu=0.0, sigma=1.0: (NoiseLaw("Gaussian", sigma), mu),
+    "normalvariate": lambda mu=0.0, sigma=1.0: (NoiseLaw("Gaussian", sigma), mu),
+    "expovariate": lambda lambd=1.0: (NoiseLaw("exponential", 1 / lambd), 0.0),
+    "randint": lambda a, b: (NoiseLaw("integer", 1.0, b - a + 1), a),
+    "randbelow": lambda n: (NoiseLaw("integer", 1.0, n), 0.0),
     "randrange": lambda start, stop=None, step=1: (
-        (Law("integer", 1.0, start), 0.0)
+        (NoiseLaw("integer", 1.0, start), 0.0)
         if stop is None
-        else (Law("integer", float(step), -(-(stop - start) // step)), start)
+        else (NoiseLaw("integer", float(step), -(-(stop - start) // step)), start)
     ),
-    "getrandbits": lambda k: (Law("integer", 1.0, 2.0**k if k < 1000 else np.inf), 0.0),
-    "randbits": lambda k: (Law("integer", 1.0, 2.0**k if k < 1000 else np.inf), 0.0),
+    "getrandbits": lambda k: (NoiseLaw("integer", 1.0, 2.0**k if k < 1000 else np.inf), 0.0),
+    "randbits": lambda k: (NoiseLaw("integer", 1.0, 2.0**k if k < 1000 else np.inf), 0.0),
 }
 """By the name of the sampler: from its arguments the law of the draw, and the location."""
 OTHERS = (
@@ -95,13 +95,15 @@ def _watched(name: str, function: Callable[..., Any], active: Active, *, is_meth
     return draw
 
 
-def drawn(run: Run, name: str, perform: Callable[..., Any], given: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def drawn(
+    run: WatchedRun, name: str, perform: Callable[..., Any], given: Sequence[Any], keywords: dict[str, Any]
+) -> Any:
     """Draw by a function of the standard library."""
     if name in ITEMS:
         return _items(run, name, perform, *given, **keywords)
     site = here()
-    law, location = SAMPLERS[name](*given, **keywords) if name in SAMPLERS else (Law(name), 0.0)
-    law, location = Law(law.family, number(law.scale), law.parameter), number(location)
+    law, location = SAMPLERS[name](*given, **keywords) if name in SAMPLERS else (NoiseLaw(name), 0.0)
+    law, location = NoiseLaw(law.family, number(law.scale), law.parameter), number(location)
     draw = run.draw(name, lambda: perform(*given, **keywords), law, site, location=location, shape=())
     noise = Noise(run, draw.value, (Term(draw, 0),), location if location else None)
     if law.family == "integer" and law.parameter > LARGEST:
@@ -110,20 +112,20 @@ def drawn(run: Run, name: str, perform: Callable[..., Any], given: Sequence[Any]
     return noise.settle("") if settled else noise
 
 
-def _items(run: Run, name: str, perform: Callable[..., Any], items: Any, *rest: Any, **keywords: Any) -> Any:
+def _items(run: WatchedRun, name: str, perform: Callable[..., Any], items: Any, *rest: Any, **keywords: Any) -> Any:
     """Choose items by their places, so that a replay chooses from its own."""
     site, count = here(), len(items)
     places = range(count)
     if name == "choices":
         given = dict(zip(("weights",), rest, strict=False)) | keywords
         weights, sums = given.get("weights"), given.get("cum_weights")
-        chosen = run.draw(name, lambda: np.array(perform(places, *rest, **keywords)), Law("choice"), site)
+        chosen = run.draw(name, lambda: np.array(perform(places, *rest, **keywords)), NoiseLaw("choice"), site)
         if weights is None and sums is None:
-            place = run.release(ALONE, Law("choice of items", 1.0, count), None, chosen.value, site)
+            place = run.release(ALONE, NoiseLaw("choice of items", 1.0, count), None, chosen.value, site)
         else:
             table = np.asarray(weights if weights is not None else np.diff(np.asarray(sums), prepend=0), float)
             place = run.release(
-                CHOICE, Law("choice"), table / table.sum(), chosen.value, site, names=tuple(map(repr, items))
+                CHOICE, NoiseLaw("choice"), table / table.sum(), chosen.value, site, names=tuple(map(repr, items))
             )
         return [items[min(k, count - 1)] for k in place.tolist()]
     if name == "shuffle":
@@ -133,12 +135,12 @@ def _items(run: Run, name: str, perform: Callable[..., Any], items: Any, *rest: 
             perform(made)
             return np.array(made, int)
 
-        shuffled = run.draw(name, order, Law("permutation", 1.0, count), site, shape=(count,))
-        place = run.release(ALONE, Law("permutation", 1.0, count), None, shuffled.value, site)
+        shuffled = run.draw(name, order, NoiseLaw("permutation", 1.0, count), site, shape=(count,))
+        place = run.release(ALONE, NoiseLaw("permutation", 1.0, count), None, shuffled.value, site)
         items[:] = [items[k] for k in place.tolist()]
         return None
     sample = name == "sample"
-    law = Law("sample of items" if sample else "choice of items", 1.0, count)
+    law = NoiseLaw("sample of items" if sample else "choice of items", 1.0, count)
     chosen = run.draw(name, lambda: np.array(perform(places, *rest, **keywords))[()], law, site)
     place = run.release(ALONE, law, None, chosen.value, site)
     found = [items[min(k, count - 1)] for k in np.atleast_1d(place).tolist()]

@@ -9,28 +9,28 @@ from typing import Any
 import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
-from auditdp.tracing.families import Law
+from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of
-from auditdp.tracing.run import Run
+from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
 
-Active = Callable[[], Run | None]
-Parameters = Callable[..., tuple[Law, Any]]
+Active = Callable[[], WatchedRun | None]
+Parameters = Callable[..., tuple[NoiseLaw, Any]]
 FUNCTIONS: dict[str, Parameters] = {
-    "randn": lambda *_, **__: (Law("Gaussian"), 0.0),
-    "randn_like": lambda *_, **__: (Law("Gaussian"), 0.0),
-    "rand": lambda *_, **__: (Law("uniform"), 0.0),
-    "rand_like": lambda *_, **__: (Law("uniform"), 0.0),
-    "normal": lambda mean=0.0, std=1.0, *_, **__: (Law("Gaussian", number(std)), number(mean)),
+    "randn": lambda *_, **__: (NoiseLaw("Gaussian"), 0.0),
+    "randn_like": lambda *_, **__: (NoiseLaw("Gaussian"), 0.0),
+    "rand": lambda *_, **__: (NoiseLaw("uniform"), 0.0),
+    "rand_like": lambda *_, **__: (NoiseLaw("uniform"), 0.0),
+    "normal": lambda mean=0.0, std=1.0, *_, **__: (NoiseLaw("Gaussian", number(std)), number(mean)),
 }
 """For each function, from its arguments the law of the draw and the location."""
 IN_PLACE: dict[str, Parameters] = {
-    "normal_": lambda mean=0.0, std=1.0, **_: (Law("Gaussian", std), mean),
-    "uniform_": lambda low=0.0, high=1.0, **_: (Law("uniform", high - low), low),
-    "exponential_": lambda lambd=1.0, **_: (Law("exponential", 1 / lambd), 0.0),
+    "normal_": lambda mean=0.0, std=1.0, **_: (NoiseLaw("Gaussian", std), mean),
+    "uniform_": lambda low=0.0, high=1.0, **_: (NoiseLaw("uniform", high - low), low),
+    "exponential_": lambda lambd=1.0, **_: (NoiseLaw("exponential", 1 / lambd), 0.0),
 }
 DISTRIBUTIONS: dict[str, tuple[str, str, str]] = {
     "Laplace": ("Laplace", "loc", "scale"),
@@ -59,7 +59,7 @@ def watch(patches: Patches, active: Active) -> None:
                     _distribution(patches, getattr(distributions, name), name, method, active)
 
 
-def _inside(run: Run, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
+def _inside(run: WatchedRun, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
     """Return what draws with the samplers that a sampler uses itself left alone."""
 
     def perform() -> Any:
@@ -72,7 +72,7 @@ def _inside(run: Run, function: Callable[..., Any], *arguments: Any, **keywords:
     return perform
 
 
-def _noise(run: Run, name: str, perform: Callable[[], Any], law: Law, location: Any) -> Any:
+def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any) -> Any:
     draw = run.draw(name, perform, law, here(), location=location)
     index: Any = np.arange(draw.value.numel()).reshape(tuple(draw.value.shape)) if draw.value.ndim else 0
     noise = Noise(run, draw.value, (Term(draw, index),), location if any_of(location) else None)
@@ -99,8 +99,8 @@ def _public(family: str, function: Callable[..., Any], active: Active) -> Callab
         if run is None or run.inside:
             return function(*arguments, **keywords)
         site, count = here(), float(max(number for number in arguments if isinstance(number, int)))
-        made = run.draw(family, _inside(run, function, *arguments, **keywords), Law(family, 1.0, count), site)
-        return run.release(ALONE, Law(family, 1.0, count), None, made.value, site)
+        made = run.draw(family, _inside(run, function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
+        return run.release(ALONE, NoiseLaw(family, 1.0, count), None, made.value, site)
 
     return draw
 
@@ -111,8 +111,8 @@ def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., An
         if run is None or run.inside or arguments:
             return function(chances, *arguments, **keywords)
         site = here()
-        made = run.draw("bernoulli", _inside(run, function, chances, **keywords), Law("coin"), site)
-        return run.release(COIN, Law("coin"), number(chances), made.value, site)
+        made = run.draw("bernoulli", _inside(run, function, chances, **keywords), NoiseLaw("coin"), site)
+        return run.release(COIN, NoiseLaw("coin"), number(chances), made.value, site)
 
     return draw
 
@@ -143,9 +143,11 @@ def _distribution(patches: Patches, kind: Any, name: str, method: str, active: A
         perform = _inside(run, function, self, *arguments, **keywords)
         if name in DISTRIBUTIONS:
             family, loc, scale = DISTRIBUTIONS[name]
-            return _noise(run, name, perform, Law(family, number(getattr(self, scale))), number(getattr(self, loc)))
+            return _noise(
+                run, name, perform, NoiseLaw(family, number(getattr(self, scale))), number(getattr(self, loc))
+            )
         site = here()
-        made = run.draw(name, perform, Law(TABLES[name]), site)
-        return run.release(TABLES[name], Law(TABLES[name]), number(self.probs), made.value, site)
+        made = run.draw(name, perform, NoiseLaw(TABLES[name]), site)
+        return run.release(TABLES[name], NoiseLaw(TABLES[name]), number(self.probs), made.value, site)
 
     patches.attribute(kind, method, draw)

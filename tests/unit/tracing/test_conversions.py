@@ -11,7 +11,6 @@ import pytest
 from auditdp.tracing import Trace
 from auditdp.tracing.conversions import converted
 
-
 MODULE = "mechanism_of_a_test"
 
 

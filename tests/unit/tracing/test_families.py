@@ -8,7 +8,7 @@ from scipy import stats
 
 from auditdp.claims.statements import PureDP
 from auditdp.tracing import Trace, compare
-from auditdp.tracing.families import FAMILIES, Law, location_loss
+from auditdp.tracing.families import FAMILIES, NoiseLaw, location_loss
 
 
 def two_sided(p):
@@ -113,7 +113,7 @@ def test_rounded_laplace_noise_has_the_probabilities_of_its_cells(noise, b):
 @pytest.mark.parametrize("family", ["geometric", "two-sided geometric", "integer", "rounded Laplace"])
 def test_probabilities_of_whole_families_sum_to_one(family):
     parameter = {"integer": 7.0, "rounded Laplace": 1.3}.get(family, 0.3)
-    law = Law(family, 1.0, parameter)
+    law = NoiseLaw(family, 1.0, parameter)
     assert math.fsum(math.exp(law.log_likelihood(0, k)) for k in range(-300, 301)) == pytest.approx(1.0)
     assert law.log_likelihood(0, 0.5) == -math.inf
 
@@ -124,7 +124,7 @@ def test_a_distribution_function_is_that_of_the_density(family):
     z = np.linspace(-8, 8, 16001)
     if known.is_whole:
         points = np.arange(-3, 9)
-        masses = [math.exp(Law(family, 1.0, parameter).log_likelihood(0, int(k))) for k in points]
+        masses = [math.exp(NoiseLaw(family, 1.0, parameter).log_likelihood(0, int(k))) for k in points]
         np.testing.assert_allclose(known.distribution(points, parameter), np.cumsum(masses))
         return
     with np.errstate(all="ignore"):
@@ -140,7 +140,7 @@ def test_a_distribution_function_is_that_of_the_density(family):
     [("Laplace", None), ("logistic", None), ("two-sided geometric", 0.3), ("rounded Laplace", 1.5)],
 )
 def test_a_pure_loss_is_the_supremum_of_the_log_ratio(family, parameter):
-    law = Law(family, 1.0 if FAMILIES[family].is_whole else 2.0, parameter)
+    law = NoiseLaw(family, 1.0 if FAMILIES[family].is_whole else 2.0, parameter)
     ratios = [abs(law.log_likelihood(0, k) - law.log_likelihood(3, k)) for k in range(-60, 61)]
     loss = location_loss(law, law, 3.0)
     assert loss.epsilon == pytest.approx(max(ratios), rel=1e-6)
@@ -148,23 +148,23 @@ def test_a_pure_loss_is_the_supremum_of_the_log_ratio(family, parameter):
 
 
 def test_a_gaussian_loss_is_the_distance_over_the_deviation():
-    loss = location_loss(Law("Gaussian", 2.0), Law("Gaussian", 2.0), np.array([3.0, 4.0]))
+    loss = location_loss(NoiseLaw("Gaussian", 2.0), NoiseLaw("Gaussian", 2.0), np.array([3.0, 4.0]))
     assert loss.squared_mu == pytest.approx((5 / 2) ** 2)
 
 
 def test_uniform_noise_loses_a_delta_alone():
-    loss = location_loss(Law("uniform", 10.0), Law("uniform", 10.0), 2.0)
+    loss = location_loss(NoiseLaw("uniform", 10.0), NoiseLaw("uniform", 10.0), 2.0)
     assert loss == (0.0, pytest.approx(0.2), 0.0)
 
 
-@pytest.mark.parametrize("other", [Law("Laplace", 3.0), Law("Gaussian", 2.0)])
+@pytest.mark.parametrize("other", [NoiseLaw("Laplace", 3.0), NoiseLaw("Gaussian", 2.0)])
 def test_another_scale_or_family_has_no_bound(other):
-    assert location_loss(Law("Laplace", 2.0), other, 0.0).epsilon == math.inf
+    assert location_loss(NoiseLaw("Laplace", 2.0), other, 0.0).epsilon == math.inf
 
 
 def test_a_law_that_is_not_known_has_no_loss_and_no_likelihood():
-    assert location_loss(Law("poisson"), Law("poisson"), 1.0) is None
-    assert math.isnan(Law("poisson").log_likelihood(0, 1))
+    assert location_loss(NoiseLaw("poisson"), NoiseLaw("poisson"), 1.0) is None
+    assert math.isnan(NoiseLaw("poisson").log_likelihood(0, 1))
 
 
 TABLES = {
