@@ -39,6 +39,7 @@ ROOMS = {
     "mechanism": {"errors", "doors", "numerics"},
     "adjacency": {"errors", "mechanism"},
     "accountants": {"errors", "claims", "mechanism", "record"},
+    "tracing": {"errors", "numerics", "claims", "accountants", "mechanism"},
     "history": {"errors", "doors", "numerics", "record"},
     "report": {"errors", "doors", "numerics", "record", "claims", "history"},
     "betting": CORE,

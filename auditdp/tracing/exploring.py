@@ -1,0 +1,195 @@
+"""Other outcomes of events and choices: the law of what the code decides by chance, for the same noisy values.
+
+Randomised response draws a coin that does not depend on the data and turns the answer round by it, so with the same coin the
+outputs differ on every pair. What counts is the law of the output. Here every outcome of the events and choices of a run is
+forced in turn, on both inputs, with the noisy values as recorded; the probability of each is known, so the law of the output
+given these values is exact where all outcomes fit into the budget. Where they do not, those that differ from the
+recorded run in one outcome are looked at first.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from auditdp.mechanism.calls.leaves import Raised, form_key, leaves
+from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
+from auditdp.tracing.losses import chance
+from auditdp.tracing.run import TracedRun
+from auditdp.tracing.trace import Trace
+
+MOST_RUNS = 64
+"""Runs on each input, at most."""
+MOST_OUTCOMES = 16
+"""Outcomes of one choice that are tried, at most."""
+MOST_PERMUTED = 3
+"""Items of which every order is tried, at most."""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What chance decides on a pair, given the recorded noisy values.
+
+    Attributes:
+        masses: For each output seen, its probability on both inputs.
+        complete: Whether all outcomes were tried.
+        matched: Whether the recorded output was seen on the other input.
+        only: An output that one input alone gives, and the runs that gave it; None where there is none.
+        runs: How many runs were made.
+    """
+
+    masses: Mapping[bytes, tuple[float, float]]
+    complete: bool
+    matched: bool
+    only: TracedRun | None
+    runs: int
+
+    @property
+    def epsilon(self) -> float:
+        """The largest |ln p/p′| over the outputs that both inputs give."""
+        return max((abs(math.log(p / q)) for p, q in self.masses.values() if p > 0 and q > 0), default=0.0)
+
+    @property
+    def delta(self) -> float:
+        """The probability of the outputs that one input alone gives, the larger of both directions."""
+        first = math.fsum(p for p, q in self.masses.values() if q <= 0)
+        second = math.fsum(q for p, q in self.masses.values() if p <= 0)
+        return max(first, second)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return Σ (p − e^ε p′)₊, the larger of both directions."""
+        factor = math.exp(min(epsilon, 700.0))
+        first = math.fsum(max(p - factor * q, 0.0) for p, q in self.masses.values())
+        return max(first, math.fsum(max(q - factor * p, 0.0) for p, q in self.masses.values()))
+
+
+def is_by_chance(release: Release) -> bool:
+    """Return whether a release has few outcomes, each of which can be forced."""
+    if release.kind in (COIN, CHOICE, MAXIMUM):
+        return True
+    if release.kind != ALONE or release.law.family not in ("integer", "choice of items", "permutation"):
+        return False
+    count = float(np.max(release.law.parameter))
+    if release.law.family == "permutation":
+        return count <= MOST_PERMUTED
+    return count ** math.prod(release.shape) <= MOST_OUTCOMES
+
+
+def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST_RUNS) -> Outcomes:
+    """Return the law of the output on both inputs, over the outcomes of events and choices.
+
+    Args:
+        trace: Of the function.
+        recorded: A run on the one input.
+        neighbour: The other input.
+        most: Runs on each input.
+    """
+    sides, complete, runs = [], True, 0
+    examples: dict[bytes, TracedRun] = {}
+    book = TracedRun(recorded.data, releases=[*recorded.releases], draws=[*recorded.draws], state=recorded.state)
+    for data in (recorded.data, neighbour):
+        masses: dict[bytes, float] = {}
+        waiting: deque[dict[int, Any]] = deque([{}])
+        made = 0
+        while waiting and made < most:
+            forced = waiting.popleft()
+            run = trace.replay(data, book, forced=forced)
+            made += 1
+            _extend(book, run)
+            key = output_key(run.output)
+            decided = [release for release in run.releases if is_by_chance(release)]
+            masses[key] = masses.get(key, 0.0) + math.prod(map(chance, decided))
+            examples.setdefault(key, run)
+            whole = _push(waiting, decided, forced)
+            complete = complete and whole
+        complete = complete and not waiting
+        runs += made
+        sides.append(masses)
+    both = {key: (sides[0].get(key, 0.0), sides[1].get(key, 0.0)) for key in {*sides[0], *sides[1]}}
+    matched = sides[1].get(output_key(recorded.output), 0.0) > 0
+    alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
+    only = examples[max(alone, key=lambda key: max(both[key]))] if alone else None
+    return Outcomes(both, complete, matched, only, runs)
+
+
+def _extend(book: TracedRun, run: TracedRun) -> None:
+    """Add to the record what only other outcomes lead to, so that both inputs get the same draws and noisy values."""
+    have, seen = Counter((d.site, d.method) for d in book.draws), Counter[Any]()
+    for draw in run.draws:
+        seen[key := (draw.site, draw.method)] += 1
+        if seen[key] > have[key]:
+            book.draws.append(draw)
+    have, seen = Counter((r.site, r.law.family) for r in book.releases), Counter()
+    for release in run.releases:
+        seen[key := (release.site, release.law.family)] += 1
+        if seen[key] > have[key]:
+            book.releases.append(release)
+
+
+def _push(waiting: deque[dict[int, Any]], decided: list[Release], forced: Mapping[int, Any]) -> bool:
+    """Add the runs that differ from one in a later outcome; return whether all of them were added."""
+    whole, last = True, max(forced, default=-1)
+    for place, release in enumerate(decided):
+        if release.number <= last:
+            continue
+        before = {earlier.number: earlier.result for earlier in decided[:place]}
+        others, all_of_them = _others(release)
+        whole = whole and all_of_them
+        waiting.extend({**before, release.number: other} for other in others)
+    return whole
+
+
+def _others(release: Release) -> tuple[Iterator[Any], bool]:
+    """Return the other outcomes of a release that have a probability, and whether these are all."""
+    size = math.prod(release.shape)
+    if release.law.family == "permutation":
+        orders = map(np.array, itertools.permutations(range(size)))
+        return (order for order in orders if not np.array_equal(order, release.result)), True
+    if release.kind == COIN:
+        p = np.broadcast_to(np.asarray(release.location, float), release.shape)
+        if not release.shape:
+            possible = 0 < p < 1 or bool(release.result) != bool(p >= 1)
+            return iter([not release.result] if possible else []), True
+        count = 2
+    else:
+        count = int(float(release.law.parameter)) if release.kind == ALONE else len(np.ravel(release.location))
+        if not release.shape:
+            table = None if release.kind == ALONE else np.ravel(release.location)
+            start = int(release.location or 0) if release.kind == ALONE else 0
+            names = [
+                start + k
+                for k in range(count)
+                if start + k != release.result and (table is None or table[k] > 0 or release.kind == MAXIMUM)
+            ]
+            return iter(names[:MOST_OUTCOMES]), len(names) <= MOST_OUTCOMES
+    if count**size <= MOST_OUTCOMES:
+        made = (np.array(each).reshape(release.shape) for each in itertools.product(range(count), repeat=size))
+        kept = [each.astype(bool) if release.kind == COIN else each for each in made]
+        return (each for each in kept if not np.array_equal(each, release.result)), True
+    return itertools.islice(_single(release, count), MOST_OUTCOMES), False
+
+
+def _single(release: Release, count: int) -> Iterator[Any]:
+    """Yield results that differ in one entry."""
+    for place in range(math.prod(release.shape)):
+        for value in range(count):
+            made = np.array(release.result)
+            if made.flat[place] != value:
+                made.flat[place] = value
+                yield made
+
+
+def output_key(output: Any) -> bytes:
+    """Return bytes that outputs share which are the same, their types included."""
+    if isinstance(output, Raised):
+        return str(output).encode()
+    try:
+        return np.array(list(leaves(output)), float).tobytes() + form_key(output)
+    except Exception:  # of a type that no output of an audit may have
+        return repr(output).encode()

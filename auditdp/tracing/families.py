@@ -1,0 +1,279 @@
+"""Families of noise: the density of one draw, its distribution function, and what a moved location loses.
+
+A release is R = v + c·U with a draw U of a family in its standard form, so the density of R at r is that of U at
+(r − v)/c, divided by |c|. What two locations v and v′ under the same noise lose is exact for each family: the sum of
+|v − v′|/c for Laplace and logistic noise and for the difference of two geometric draws (where it is whole), the square of
+‖v − v′‖₂/σ for Gaussian noise, and without bound for noise whose support or tail shows the location.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from auditdp.tracing.plain import all_of, any_of, ndim
+
+WHOLE = 1e-9
+"""How far from a whole number rounding may leave a difference of numbers that is one."""
+
+
+class Loss(NamedTuple):
+    """What one release loses on a pair: an (ε, δ) statement, or that of a Gaussian pair.
+
+    Attributes:
+        epsilon: ε in nats, without bound where infinite.
+        delta: δ: above 0 where some outcomes occur on one input alone.
+        squared_mu: The square of μ, of releases with Gaussian noise; 0 for others.
+    """
+
+    epsilon: float = 0.0
+    delta: float = 0.0
+    squared_mu: float = 0.0
+
+
+NOTHING = Loss()
+UNBOUNDED = Loss(math.inf, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """One family in its standard form.
+
+    Attributes:
+        name: What sentences call it.
+        log_density: Log density, or log probability, of the standard draw; with the shape parameter where it has one.
+        distribution: P(U <= z), for draws that are compared with a number; None where that is not followed.
+        loss: The loss of a location that moved, given the moves in units of the scale, and the shape parameter.
+        norm: The norm in which a move counts.
+        is_whole: Whether draws are whole numbers.
+        is_released_at_once: Whether adding a value to such noise is the release. Other draws are parts: of a difference of
+            two, or of a comparison.
+    """
+
+    name: str
+    log_density: Callable[[Any, Any], Any] | None
+    distribution: Callable[[Any, Any], Any] | None
+    loss: Callable[[Any, Any], Loss]
+    norm: str = "L1"
+    is_whole: bool = False
+    is_released_at_once: bool = False
+
+
+def _sum_of(moves: Any) -> float:
+    return abs(float(moves)) if ndim(moves) == 0 else float(np.abs(moves).sum())
+
+
+def _linear(moves: Any, parameter: Any) -> Loss:
+    del parameter
+    return Loss(_sum_of(moves))
+
+
+def _gaussian(moves: Any, parameter: Any) -> Loss:
+    del parameter
+    return Loss(squared_mu=float(moves) ** 2 if ndim(moves) == 0 else float(np.square(moves).sum()))
+
+
+def _shown(moves: Any, parameter: Any) -> Loss:
+    del parameter
+    return UNBOUNDED if any_of(moves) else NOTHING
+
+
+def _uniform(moves: Any, parameter: Any) -> Loss:
+    """Intervals that overlap: what lies in both has one density, and what lies in one of them occurs on one input alone."""
+    del parameter
+    overlap = float(np.prod(np.maximum(1 - np.abs(np.atleast_1d(moves)), 0.0)))
+    return Loss(0.0, 1 - overlap)
+
+
+def _geometric_moves(moves: Any, parameter: Any) -> Loss:
+    off = np.abs(moves - np.rint(moves))
+    if any_of(off > WHOLE):
+        return UNBOUNDED
+    return Loss(float(np.sum(np.abs(np.rint(moves)) * -np.log1p(-np.asarray(parameter, float)))))
+
+
+def _laplace_distribution(z: Any, parameter: Any) -> Any:
+    del parameter
+    half = np.exp(-np.abs(z)) / 2
+    return np.where(np.asarray(z) < 0, half, 1 - half)
+
+
+def _normal_distribution(z: Any, parameter: Any) -> Any:
+    del parameter
+    from scipy.special import ndtr  # slow to load: only where it is needed
+
+    return ndtr(z)
+
+
+def _whole_only(z: Any, log_probability: Any) -> Any:
+    return np.where(np.abs(z - np.rint(z)) <= WHOLE * np.maximum(1, np.abs(z)), log_probability, -np.inf)
+
+
+def _in_support(z: Any, log_density: Any) -> Any:
+    return np.where(np.asarray(z) >= -1e-12, log_density, -np.inf)
+
+
+def _log_geometric(z: Any, p: Any) -> Any:
+    log = np.log(p) + (np.rint(z) - 1) * np.log1p(-np.asarray(p, float))
+    return _whole_only(z, np.where(np.rint(z) >= 1, log, -np.inf))
+
+
+def _log_two_sided(z: Any, p: Any) -> Any:
+    p = np.asarray(p, float)
+    return _whole_only(z, np.log(p / (2 - p)) + np.abs(np.rint(z)) * np.log1p(-p))
+
+
+def _log_integers(z: Any, count: Any) -> Any:
+    inside = (np.rint(z) >= 0) & (np.rint(z) < count)
+    return _whole_only(z, np.where(inside, -np.log(count), -np.inf))
+
+
+def _log_rounded(z: Any, scale: Any) -> Any:
+    """Laplace noise of a scale, rounded to the nearest whole number."""
+    k = np.abs(np.rint(z))
+    zero = np.log(-np.expm1(-0.5 / scale))
+    return _whole_only(z, np.where(k == 0, zero, -k / scale + np.log(np.sinh(0.5 / scale))))
+
+
+def _rounded_moves(moves: Any, scale: Any) -> Loss:
+    whole = all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
+    return Loss(float(np.sum(np.abs(np.rint(moves)) / scale))) if whole else UNBOUNDED
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family(
+            "Laplace",
+            lambda z, _: -np.abs(z) - math.log(2),
+            _laplace_distribution,
+            _linear,
+            is_released_at_once=True,
+        ),
+        Family(
+            "Gaussian",
+            lambda z, _: -np.square(z) / 2 - math.log(2 * math.pi) / 2,
+            _normal_distribution,
+            _gaussian,
+            norm="L2",
+            is_released_at_once=True,
+        ),
+        Family(
+            "logistic",
+            lambda z, _: -np.abs(z) - 2 * np.log1p(np.exp(-np.abs(z))),
+            lambda z, _: 1 / (1 + np.exp(-np.asarray(z, float))),
+            _linear,
+            is_released_at_once=True,
+        ),
+        Family("Gumbel", lambda z, _: -z - np.exp(-z), lambda z, _: np.exp(-np.exp(-np.asarray(z, float))), _shown),
+        Family(
+            "exponential",
+            lambda z, _: _in_support(z, -z),
+            lambda z, _: np.where(np.asarray(z) > 0, -np.expm1(-np.maximum(z, 0.0)), 0.0),
+            _shown,
+        ),
+        Family(
+            "uniform",
+            lambda z, _: np.where((np.asarray(z) >= -1e-12) & (np.asarray(z) <= 1 + 1e-12), 0.0, -np.inf),
+            lambda z, _: np.clip(z, 0.0, 1.0),
+            _uniform,
+        ),
+        Family("geometric", _log_geometric, None, _shown, is_whole=True),
+        Family("two-sided geometric", _log_two_sided, None, _geometric_moves, is_whole=True, is_released_at_once=True),
+        Family("rounded Laplace", _log_rounded, None, _rounded_moves, is_whole=True, is_released_at_once=True),
+        Family(
+            "integer",
+            _log_integers,
+            lambda z, count: np.clip((np.floor(np.asarray(z, float)) + 1) / count, 0.0, 1.0),
+            _shown,
+            is_whole=True,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLaw:
+    """The law of the noise of a release.
+
+    Attributes:
+        family: A name in ``FAMILIES``; any other is the name of a sampler whose law the trace does not know.
+        scale: What the standard draw is multiplied by, a number or an array; negative where it is mirrored.
+        parameter: The shape parameter: p of geometric draws, how many integers there are, the scale before rounding.
+    """
+
+    family: str
+    scale: Any = 1.0
+    parameter: Any = None
+
+    @property
+    def known(self) -> Family | None:
+        """The family, where the trace knows it."""
+        return FAMILIES.get(self.family)
+
+    def log_likelihood(self, location: Any, result: Any) -> float:
+        """Return the log density of a result, summed over its entries; NaN where the law is not known.
+
+        Args:
+            location: v, a number or an array.
+            result: r, of the same shape.
+        """
+        known = self.known
+        if known is None or known.log_density is None:
+            return math.nan
+        with np.errstate(all="ignore"):
+            scale = np.asarray(self.scale, float)
+            z = (np.real(np.asarray(result)).astype(float) - np.asarray(location, float)) / scale
+            logs = np.asarray(known.log_density(z, self.parameter)) - (0.0 if known.is_whole else np.log(np.abs(scale)))
+            return float(np.broadcast_to(logs, z.shape).sum())
+
+
+def same(a: Any, b: Any) -> bool:
+    """Return whether two parameters of a law are equal, NaN as NaN; arrays of one value and that value are."""
+    if a is b:
+        return True
+    try:
+        return bool(a == b) if ndim(a) == 0 and ndim(b) == 0 else bool(np.all(np.equal(a, b)))
+    except (TypeError, ValueError):
+        return False
+
+
+def moves(a: Any, b: Any) -> Any:
+    """Return by how much a location moved, entry by entry: 0 where both are the same, infinite where one is no number."""
+    if type(a) is type(b) and isinstance(a, int):
+        return float(b - a) if abs(b - a) < 1e300 else math.inf
+    with np.errstate(all="ignore"):
+        first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        alike = (first == second) | (np.isnan(first) & np.isnan(second))
+        moved = np.where(alike, 0.0, second - first)
+        moved = np.where(np.isnan(moved), np.inf, moved)
+    return float(moved) if moved.ndim == 0 else moved
+
+
+def location_loss(law: NoiseLaw, other: NoiseLaw, moved: Any) -> Loss | None:
+    """Return the loss of a release whose location moved; None where the law is not known.
+
+    Args:
+        law: Of the noise on one input.
+        other: On the other; another scale shows in the tails, without bound.
+        moved: By how much, as ``moves`` has it.
+    """
+    known = law.known
+    if known is None:
+        return (
+            NOTHING
+            if law.family == other.family and same(law.parameter, other.parameter) and not any_of(moved)
+            else None
+        )
+    if law.family != other.family or not same(law.scale, other.scale) or not same(law.parameter, other.parameter):
+        return UNBOUNDED
+    if not any_of(moved):
+        return NOTHING
+    if not all_of(np.isfinite(moved)):
+        return UNBOUNDED
+    with np.errstate(all="ignore"):
+        return known.loss(moved / law.scale, law.parameter)

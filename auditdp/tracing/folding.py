@@ -1,0 +1,91 @@
+"""Noise that is transformed and stays noise: rounded, and made of uniform draws by their logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.draws import Term
+from auditdp.tracing.families import NoiseLaw, same
+from auditdp.tracing.forms import Form, derived
+from auditdp.tracing.plain import shape_of
+from auditdp.tracing.run import law_and_groups
+
+
+def rounded(noise: Form, plain: Any) -> Any:
+    """Return it rounded to whole numbers: whole noise as it is, Laplace noise as that of another family."""
+    if noise.settled is not None:
+        return None
+    if noise.is_whole:
+        return type(noise)(noise.run, plain, noise.terms, noise.offset, noise.site)
+    term, law = noise.terms[0], law_and_groups(noise.terms, ())[0]
+    if law.family == "Laplace" and len(noise.terms) == 1 and noise.offset is None and not term.draw.used:
+        draw = term.draw
+        made = derived(draw, NoiseLaw("rounded Laplace", 1.0, np.abs(law.scale)), plain)
+        return type(noise)(noise.run, plain, (Term(made, term.index),))
+    return None
+
+
+def folded(noise: Form) -> Any:
+    """Return |noise|: of a uniform draw around 0 a uniform one of half the width."""
+    term, draw = noise.terms[0], noise.terms[0].draw
+    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
+    if (
+        noise.settled is None
+        and law.family == "uniform"
+        and len(noise.terms) == 1
+        and noise.offset is not None
+        and not draw.used
+    ):
+        width = np.abs(law.scale)
+        if same(2 * noise.offset, -law.scale):
+            made = derived(draw, NoiseLaw("uniform", width / 2))
+            return type(noise)(noise.run, abs(noise.value), (Term(made, term.index),))
+    return abs(noise.settle("is used by abs"))
+
+
+def sign_of(noise: Form) -> Form | None:
+    """Return the sign of a uniform draw around 0, which may make an exponential one Laplace noise; None of other noise."""
+    term, draw = noise.terms[0], noise.terms[0].draw
+    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
+    if noise.settled is not None or law.family != "uniform" or noise.offset is None or draw.used:
+        return None
+    if not same(2 * noise.offset, -law.scale):
+        return None
+    made = derived(draw, NoiseLaw("sign"))
+    return type(noise)(noise.run, np.sign(noise.value), (Term(made, term.index),))
+
+
+def signed(first: Form, second: Form) -> Form | None:
+    """Return an exponential draw times the sign of the uniform one that it was made of: Laplace noise; None of others."""
+    laws = [noise.terms[0].draw.law.family for noise in (first, second)]
+    if sorted(laws) != ["exponential", "sign"] or len(first.terms) + len(second.terms) > 2:
+        return None
+    size, sign = (first, second) if laws[0] == "exponential" else (second, first)
+    term, draw = size.terms[0], size.terms[0].draw
+    if draw.used is not sign.terms[0].draw.used or size.offset is not None or first.settled or second.settled:
+        return None
+    scale = np.abs(term.factor * sign.terms[0].factor * draw.law.scale)
+    made = derived(draw, NoiseLaw("Laplace", scale))
+    return type(first)(first.run, first.value * second.value, (Term(made, term.index),))
+
+
+def logarithm(noise: Any, log: Callable[[Any], Any]) -> Form | None:
+    """Return the logarithm of a uniform draw, an exponential one with a minus sign; None of anything else.
+
+    Args:
+        noise: Any argument.
+        log: Computes the logarithm of its value.
+    """
+    if not isinstance(noise, Form) or len(noise.terms) != 1:
+        return None
+    term, draw = noise.terms[0], noise.terms[0].draw
+    if draw.law.family != "uniform" or draw.used or draw.limits or noise.settled is not None:
+        return None
+    width, start = term.factor * draw.law.scale, 0.0 if noise.offset is None else noise.offset
+    if not (same(width, 1.0) and same(start, 0.0)) and not (same(width, -1.0) and same(start, 1.0)):
+        return None
+    made = derived(draw, NoiseLaw("exponential", -1.0))
+    return type(noise)(noise.run, log(noise.value), (Term(made, term.index),))

@@ -1,0 +1,145 @@
+"""Linear forms of draws: what noise is, beside how it behaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.draws import ALONE, NOISY, Term, WatchedDraw
+from auditdp.tracing.families import NoiseLaw, same
+from auditdp.tracing.plain import any_of, ndim, shape_of
+from auditdp.tracing.run import WatchedRun, law_and_groups
+from auditdp.tracing.sites import CodeLine
+
+SEEN = ("is in the output", "is printed")
+"""Uses that show a number as it is."""
+LAZY = ("geometric", "exponential", "Gumbel", "uniform", "integer")
+"""Families of draws that are parts of noise, or are compared; a value that is added to one is released when it is used."""
+
+
+class Form:
+    """A linear form of draws, and perhaps a value that was added to it.
+
+    Attributes:
+        run: The run that it belongs to.
+        value: The number or array that it is.
+        terms: The draws.
+        offset: What was added to them; None where nothing was.
+        site: Where it was added; None where nothing was, or by the sampler itself.
+        weight: Of noise before a maximum: ln Σ e^score over all that it was seen to exceed, itself included.
+        settled: The ordinary number or array in a tuple, once it has ended as noise; None before.
+    """
+
+    __slots__ = ("offset", "run", "settled", "site", "terms", "value", "weight")
+
+    def __init__(
+        self, run: WatchedRun, value: Any, terms: tuple[Term, ...], offset: Any = None, site: CodeLine | None = None
+    ) -> None:
+        self.run, self.value, self.terms, self.offset, self.site = run, value, terms, offset, site
+        self.weight: float | None = None
+        self.settled: tuple[Any] | None = None
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The law of the noise."""
+        return law_and_groups(self.terms, ())[0]
+
+    def settle(self, why: str) -> Any:
+        """Return the ordinary number or array, and note the release: of the value that was added, or of noise alone."""
+        if self.settled is None:
+            site = self.site or self.terms[0].draw.site
+            kind = ALONE if self.offset is None else NOISY
+            law, groups = law_and_groups(self.terms, shape_of(self.value))
+            if law.family == "integer" or why in SEEN or (kind == NOISY and law.family not in LAZY):
+                why = ""  # a choice among as many, what is shown as it is, or a value with noise, which is what is released
+            self.settled = (
+                self.run.release(kind, law, self.offset, self.value, site, self.terms, groups=groups, why=why),
+            )
+        return self.settled[0]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether noise is whole by its family, and what was added and multiplied is."""
+        whole = all(
+            term.draw.law.family in ("geometric", "integer", "binomial", "rounded Laplace")
+            and bool(np.all(np.asarray(term.factor) == np.rint(term.factor)))
+            for term in self.terms
+        )
+        return whole and (self.offset is None or bool(np.all(self.offset == np.rint(self.offset))))
+
+
+def derived(draw: WatchedDraw, law: NoiseLaw, value: Any = None) -> WatchedDraw:
+    """Return a draw of another law that was made of one; what uses either uses both."""
+    return WatchedDraw(draw.number, draw.method, law, draw.value if value is None else value, draw.site, 0.0, draw.used)
+
+
+def number(value: Any) -> Any:
+    """Return a value as numpy computes with it: Decimal and Fraction as floats, of complex numbers the real part."""
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, complex):
+        return value.real
+    if isinstance(value, np.ndarray | np.generic):
+        array = value.real if value.dtype.kind == "c" else value
+        return array.astype(np.float64) if array.dtype.kind in "bu" or array.dtype == object else array
+    if isinstance(value, list | tuple):
+        return np.asarray(value, float)
+    if hasattr(value, "to_numpy"):
+        return value.to_numpy()
+    if hasattr(value, "detach"):
+        return value.detach().cpu().double().numpy()[()]
+    return float(value)
+
+
+def is_numeric(value: Any) -> bool:
+    """Return whether arithmetic with a value is that of numbers."""
+    if isinstance(value, bool | int | float | complex):
+        return True
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind in "biufc"
+    if isinstance(value, list | tuple):
+        return False
+    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame") or hasattr(value, "detach")
+
+
+def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
+    """Return terms multiplied by a factor."""
+    if isinstance(factor, float) and factor == 1.0:
+        return terms
+    return tuple(Term(term.draw, term.index, term.factor * factor) for term in terms)
+
+
+def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
+    """Return terms for noise of a shape; those of the same entries of one draw as one, and none that cancel."""
+    if len(terms) < 2:
+        return terms
+    found: list[Term] = []
+    for term in terms:
+        for other in found:
+            if other.draw is term.draw and same(other.index, term.index):
+                other.factor = other.factor + term.factor
+                break
+        else:
+            found.append(Term(term.draw, term.index, term.factor))
+    return tuple(term for term in found if any_of(term.factor))
+
+
+def with_law(draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]) -> WatchedDraw:
+    """Return a draw whose scale, where it is an array, follows a change of shape."""
+    law = draw.law
+    if law.known is None or (ndim(law.scale) == 0 and ndim(law.parameter) == 0):
+        return draw
+    scale, parameter = (
+        part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)
+    )
+    return WatchedDraw(
+        draw.number,
+        draw.method,
+        NoiseLaw(law.family, scale, parameter),
+        draw.value,
+        draw.site,
+        draw.location,
+        draw.used,
+    )

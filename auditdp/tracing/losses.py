@@ -1,0 +1,228 @@
+"""What each release loses on a pair, and how far its value moved in the norm of its noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.draws import CHOICE, COIN, MAXIMUM, Release
+from auditdp.tracing.families import NOTHING, UNBOUNDED, Loss, NoiseLaw, location_loss, moves, same
+from auditdp.tracing.plain import all_of, any_of, ndim, shape_of
+
+TOLERANCE = 1e-9
+"""By how much, relative to the scale, two moves under one draw may differ by rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """One release on both inputs.
+
+    Attributes:
+        first: The release on the one input; ``second``, on the other.
+        distance: How far the value moved, in the norm of its noise and in units of the value; of events and choices the
+            largest |ln p/p′|.
+        loss: What it loses on this pair; None where the law is not known.
+        log_ratio: ln p(R | v)/p(R | v′) of the recorded result; NaN where a law is not known.
+        why: What is wrong with the noise itself: 'scale' where it depends on the data, 'reuse' where the same draw was used
+            before or for several entries, 'whole' where a value between whole numbers has whole noise, 'number' where the
+            value is none; else empty.
+    """
+
+    first: Release
+    second: Release
+    distance: float
+    loss: Loss | None
+    log_ratio: float
+    why: str = ""
+
+
+def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
+    """Return what a release loses on a pair.
+
+    Args:
+        first: It on one input.
+        second: On the other.
+        pairs: The releases before it.
+    """
+    if first.kind in (COIN, CHOICE, MAXIMUM):
+        return _of_tables(first, second)
+    if first.shape != second.shape:
+        first, second = _common(first, second)
+    moved = moves(
+        0.0 if first.location is None else first.location, 0.0 if second.location is None else second.location
+    )
+    law, other = first.law, second.law
+    unmoved = ndim(moved) == 0 and moved == 0.0 and not first.earlier and law.known is not None
+    if unmoved and law.family == other.family and same(law.scale, other.scale) and same(law.parameter, other.parameter):
+        return Moved(first, second, 0.0, NOTHING, 0.0)
+    if ndim(moved) and shape_of(moved) != first.shape and first.shape:
+        moved = np.broadcast_to(moved, np.broadcast_shapes(shape_of(moved), first.shape))
+    if first.earlier and law.known is not None:
+        return _reused(first, second, moved, pairs)
+    why, scale = "", law
+    if first.groups is not None and shape_of(moved) == shape_of(first.groups):
+        moved, alike = _of_groups(first.groups, moved, law)
+        if not alike:
+            return Moved(first, second, _distance(moved, law), UNBOUNDED, math.inf, "reuse")
+        scale = other = NoiseLaw(
+            law.family, np.ravel(np.broadcast_to(law.scale, shape_of(first.groups)))[0], law.parameter
+        )
+        other = second.law if not same(second.law.scale, law.scale) else scale
+    if (law.known is not None and not same(law.scale, second.law.scale)) or (
+        law.known is not None and law.family == second.law.family and not same(law.parameter, second.law.parameter)
+    ):
+        why = "scale"
+    loss = location_loss(scale, other, moved)
+    if loss is UNBOUNDED and not why:
+        finite = bool(all_of(np.isfinite(moved)))
+        whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
+        why = "number" if not finite else "whole" if whole else ""
+    return Moved(first, second, _distance(moved, law), loss, _log_ratio(first, second), why)
+
+
+def _common(first: Release, second: Release) -> tuple[Release, Release]:
+    """Return two releases cut to the entries that both have; the trace says that they parted."""
+    if len(first.shape) != len(second.shape):
+        return replace(first, location=0.0), replace(second, location=0.0)
+    common = tuple(slice(0, min(a, b)) for a, b in zip(first.shape, second.shape, strict=True))
+
+    def cut(release: Release) -> Release:
+        shape = release.shape
+
+        def entries(value: Any) -> Any:
+            return value if value is None or ndim(value) == 0 else np.broadcast_to(value, shape)[common]
+
+        law = NoiseLaw(release.law.family, entries(release.law.scale), entries(release.law.parameter))
+        location, groups = entries(release.location), entries(release.groups)
+        return replace(release, law=law, location=location, result=release.result[common], groups=groups)
+
+    return cut(first), cut(second)
+
+
+def _of_groups(groups: Any, moved: Any, law: NoiseLaw) -> tuple[Any, bool]:
+    """Return one move for each draw that several entries share, and whether all entries of each moved alike."""
+    flat, places = np.ravel(groups), np.ravel(moved)
+    kept, alike = [], True
+    for group in np.unique(flat):
+        of_group = places[flat == group]
+        kept.append(of_group[0])
+        alike = alike and bool(all_of(np.abs(of_group - of_group[0]) <= TOLERANCE * np.max(np.abs(law.scale))))
+    return (np.array(kept), True) if alike else (moved, False)
+
+
+def _reused(first: Release, second: Release, moved: Any, pairs: Sequence[Moved]) -> Moved:
+    """Return the loss of a release whose draws went into another one: their difference has no noise."""
+    by_number = {pair.first.number: pair for pair in pairs}
+    earlier = [by_number[number] for number in first.earlier if number in by_number]
+    none_moved = not any_of(moved)
+    for pair in earlier:
+        before = pair.first
+        if before.kind in (COIN, CHOICE, MAXIMUM):
+            shift = pair.distance
+        else:
+            start = 0.0 if before.location is None else before.location
+            end = 0.0 if pair.second.location is None else pair.second.location
+            shift = moves(start, end) / before.factor if ndim(before.factor) == 0 else moves(start, end)
+        mine = moved / first.factor if ndim(first.factor) == 0 else moved
+        if none_moved and not any_of(shift):
+            continue
+        try:
+            together = bool(all_of(np.abs(mine - shift) <= TOLERANCE * np.max(np.abs(first.law.scale))))
+        except ValueError:  # of other shapes
+            together = False
+        if not together:
+            return Moved(first, second, _distance(moved, first.law), UNBOUNDED, math.inf, "reuse")
+    unmoved_scale = same(first.law.scale, second.law.scale)
+    return Moved(first, second, _distance(moved, first.law), NOTHING if unmoved_scale else UNBOUNDED, 0.0)
+
+
+def _distance(moved: Any, law: NoiseLaw) -> float:
+    if ndim(moved) == 0:
+        return abs(float(moved))
+    norm = law.known.norm if law.known is not None else "L1"
+    return float(np.linalg.norm(np.ravel(moved), 2 if norm == "L2" else 1))
+
+
+def _log_ratio(first: Release, second: Release) -> float:
+    """Return ln p(R | v)/p(R | v′); of entries that share a draw, as if each had its own."""
+    start = 0.0 if first.location is None else first.location
+    end = 0.0 if second.location is None else second.location
+    try:
+        one, two = first.law.log_likelihood(start, first.result), second.law.log_likelihood(end, first.result)
+    except (TypeError, ValueError):
+        return math.nan
+    return one - two if math.isfinite(one) or math.isfinite(two) else math.nan
+
+
+def _of_tables(first: Release, second: Release) -> Moved:
+    """Return the loss of an event, a choice or a maximum: the largest over its outcomes, not that of the one that came."""
+    if first.kind == COIN and ndim(first.location) == 0 and ndim(second.location) == 0:
+        p, q = float(first.location), float(second.location)
+        if p == q:
+            return Moved(first, second, 0.0, NOTHING, 0.0)
+    tables = tuple(_tables(release) for release in (first, second))
+    if first.names != second.names and first.names is not None and second.names is not None:
+        tables = _by_name(first, second)
+    if tables[0].shape != tables[1].shape:
+        return Moved(first, second, math.inf, UNBOUNDED, math.nan)
+    p, q = tables
+    with np.errstate(all="ignore"):
+        ratios = np.where(p == q, 0.0, np.log(p) - np.log(q))
+        both = (p > 0) & (q > 0)
+        largest = np.where(both, np.abs(ratios), 0.0).max(axis=-1)
+        only = np.maximum(np.where(q <= 0, p, 0.0).sum(axis=-1), np.where(p <= 0, q, 0.0).sum(axis=-1))
+    times = max(1, int(np.prod(first.shape))) if first.kind == CHOICE else 1
+    delta = float(-np.expm1(times * np.log1p(-np.minimum(only, 1.0)).sum())) if only.max() < 1 else 1.0
+    results = np.atleast_1d(np.asarray(first.result, int)).ravel()
+    rows = ratios.reshape(-1, ratios.shape[-1])
+    ratio = math.fsum(float(rows[k if len(rows) > 1 else 0][r]) for k, r in enumerate(results))
+    epsilon = float(largest.sum()) * times
+    return Moved(first, second, math.inf if delta else epsilon, Loss(epsilon, delta), ratio)
+
+
+def _by_name(first: Release, second: Release) -> tuple[Any, Any]:
+    """Return the probabilities of every name that either table has, the recorded one's in their places."""
+    assert first.names is not None
+    assert second.names is not None
+    places: dict[Any, int] = {}
+    for name in (*first.names, *second.names):
+        places.setdefault(name, len(places))
+    tables = []
+    for release in (first, second):
+        table = np.zeros(len(places) + len(first.names))
+        assert release.names is not None
+        for name, p in zip(release.names, np.ravel(release.location), strict=True):
+            table[places[name]] += p
+        tables.append(np.atleast_2d(table))
+    return tables[0], tables[1]
+
+
+def _tables(release: Release) -> Any:
+    """Return the probabilities of the outcomes, shape (events, outcomes)."""
+    if release.kind == COIN:
+        p = np.atleast_1d(np.asarray(release.location, float)).ravel()
+        return np.stack([1 - p, p], axis=-1)
+    if release.kind == CHOICE:
+        return np.atleast_2d(release.location)
+    scores = np.asarray(release.location, float) / release.law.scale
+    weights = np.exp(scores - scores.max()) if len(scores) else scores
+    return np.atleast_2d(weights / weights.sum())
+
+
+def chance(release: Release) -> float:
+    """Return the probability of the outcome of an event, a choice or a draw of few integers."""
+    if release.kind == COIN and not release.shape:
+        p = float(release.location)
+        return p if release.result else 1 - p
+    if release.kind in (COIN, CHOICE, MAXIMUM):
+        rows = _tables(release)
+        results = np.atleast_1d(np.asarray(release.result, int)).ravel()
+        count = rows.shape[-1]
+        return math.prod(float(rows[k if len(rows) > 1 else 0][r]) if r < count else 0.0 for k, r in enumerate(results))
+    if release.law.family == "permutation":
+        return 1 / math.factorial(int(release.law.parameter))
+    return float(release.law.parameter) ** -math.prod(release.shape)

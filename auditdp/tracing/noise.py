@@ -1,0 +1,291 @@
+"""Noise that remembers its draws: what watched samplers return in place of a number or an array.
+
+It behaves as the number or the array does. Scaling, shifting, slicing, sums and differences of noise give noise; adding a
+value to it gives an ordinary number or array, and that is a release; comparing it with a number is a release of an event of
+known probability. Any other use ends it: from there on it is an ordinary number, released as public randomness, and
+the trace says why.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.comparing import compare, largest
+from auditdp.tracing.draws import NOISY, Term
+from auditdp.tracing.families import FAMILIES
+from auditdp.tracing.folding import folded, rounded, signed
+from auditdp.tracing.forms import LAZY, is_numeric, joined, number, scaled
+from auditdp.tracing.plain import all_of, ndim, shape_of, size_of
+from auditdp.tracing.run import law_and_groups
+from auditdp.tracing.shapes import ShapedForm
+from auditdp.tracing.sites import called_by_builtin, here
+
+
+class Noise(ShapedForm):
+    """A linear form of draws that behaves as the number or the array that it is."""
+
+    __array_priority__ = 1e9
+    __pandas_priority__ = 1_000_000
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> Any:
+        """The type that code sees which asks ``isinstance(x, float)``."""
+        return type(self.value)
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError(f"the type of a number cannot be set to {kind!r}")
+
+    # -- sums and multiples -------------------------------------------------------------------------------------------
+
+    def _sum(self, other: Any, sign: float, reflected: bool) -> Any:
+        """Return other + self, self ± other or other − self: ``sign`` is that of what is subtracted."""
+        compute = operator.add if sign > 0 else operator.sub
+        if self.settled is not None:
+            mine, theirs = self.settled[0], other
+            return compute(theirs, mine) if reflected else compute(mine, theirs)
+        if isinstance(other, Noise):
+            if other.settled is not None:
+                return self._sum(other.settled[0], sign, reflected)
+            plain = compute(self.value, other.value)
+            offset = self.offset
+            if other.offset is not None:
+                offset = (0.0 if offset is None else offset) + sign * number(other.offset)
+            return self._made(plain, (*self.terms, *scaled(other.terms, sign)), offset)
+        if isinstance(other, list | tuple) and isinstance(self.value, np.ndarray):
+            other = np.asarray(other)
+        if not is_numeric(other):
+            settled = self.settle("is combined with what is no number")
+            return compute(other, settled) if reflected else compute(settled, other)
+        if reflected and sign > 0 and type(other) is int and other == 0 and called_by_builtin():
+            return self  # sum() begins with it
+        plain = compute(other, self.value) if reflected else compute(self.value, other)
+        terms = scaled(self.terms, sign) if reflected else self.terms
+        value = number(other)
+        before = 0.0 if self.offset is None else self.offset
+        if reflected:
+            offset = value + sign * before if self.offset is not None else value
+        else:
+            offset = before + sign * value if self.offset is not None else (value if sign > 0 else -value)
+        return self._made(plain, terms, offset)
+
+    def _made(self, plain: Any, terms: tuple[Term, ...], offset: Any) -> Any:
+        """Return a new form, or the release that it is where a value was added to noise of a whole family."""
+        made = Noise(self.run, plain, joined(terms, shape_of(plain)), offset)
+        if not made.terms:  # all noise has cancelled
+            return plain
+        if offset is None:
+            return made
+        made.site = self.site or here()
+        law, groups = law_and_groups(made.terms, shape_of(plain))
+        known = FAMILIES.get(law.family)
+        if (
+            known is None
+            and all(term.draw.law.family in LAZY for term in terms)
+            and not any(t.draw.compared(t.index) for t in terms)
+        ):
+            return made
+        if known is not None and not known.is_released_at_once:
+            return made
+        return self.run.release(NOISY, law, offset, plain, made.site, made.terms, groups=groups)
+
+    def _times(self, other: Any, compute: Callable[[Any, Any], Any], reflected: bool, divide: bool) -> Any:
+        if isinstance(other, Noise) and not divide and (made := signed(self, other)) is not None:
+            return made
+        if self.settled is not None or isinstance(other, Noise) or not is_numeric(other) or (divide and reflected):
+            mine = self.settle(
+                "is multiplied with noise, or is divided by" if is_numeric(other) else "repeats something"
+            )
+            theirs = other.settle("is multiplied with noise") if isinstance(other, Noise) else other
+            return compute(theirs, mine) if reflected else compute(mine, theirs)
+        plain = compute(other, self.value) if reflected else compute(self.value, other)
+        with np.errstate(all="ignore"):
+            factor = 1 / number(other) if divide and all_of(other) else number(other)
+            if divide and not all_of(other):
+                return compute(self.settle("is divided by zero"), other)
+            offset = None if self.offset is None else self.offset * factor
+            return Noise(self.run, plain, joined(scaled(self.terms, factor), shape_of(plain)), offset, self.site)
+
+    def __add__(self, other: Any) -> Any:
+        return self._sum(other, 1.0, False)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._sum(other, 1.0, True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, -1.0, False)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._sum(other, -1.0, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._times(other, operator.mul, False, False)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._times(other, operator.mul, True, False)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._times(other, operator.truediv, False, True)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._times(other, operator.truediv, True, True)
+
+    def __neg__(self) -> Any:
+        if self.settled is not None:
+            return -self.settled[0]
+        return Noise(
+            self.run, -self.value, scaled(self.terms, -1.0), None if self.offset is None else -self.offset, self.site
+        )
+
+    def __pos__(self) -> Any:
+        return self
+
+    # -- comparisons --------------------------------------------------------------------------------------------------
+
+    def __lt__(self, other: Any) -> Any:
+        return compare(self, other, "less")
+
+    def __le__(self, other: Any) -> Any:
+        return compare(self, other, "less_equal")
+
+    def __gt__(self, other: Any) -> Any:
+        return compare(self, other, "greater")
+
+    def __ge__(self, other: Any) -> Any:
+        return compare(self, other, "greater_equal")
+
+    def __eq__(self, other: object) -> Any:
+        theirs = other.settle("is compared for equality") if isinstance(other, Noise) else other
+        return self.settle("is compared for equality") == theirs
+
+    def __ne__(self, other: object) -> Any:
+        theirs = other.settle("is compared for equality") if isinstance(other, Noise) else other
+        return self.settle("is compared for equality") != theirs
+
+    def __hash__(self) -> int:
+        return hash(self.settle("is a key"))
+
+    def argmax(self, *arguments: Any, **keywords: Any) -> Any:
+        """Return the place of the largest entry."""
+        return largest(self, *arguments, **keywords)
+
+    # -- conversions --------------------------------------------------------------------------------------------------
+
+    def as_number(self, kind: type) -> Any:
+        """Return it as an ``int`` or a ``float`` that is still noise, where that changes no number of it."""
+        if self.settled is None and size_of(self.value) == 1 and (kind is float or self.is_whole):
+            scalar = self if ndim(self.value) == 0 else self.shaped(lambda array: np.reshape(array, ()))
+            return Noise(self.run, kind(self.value), scalar.terms, scalar.offset, self.site)
+        return kind(self.settle("is rounded"))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        found = rounded(self, round(self.value)) if digits is None else None
+        return found if found is not None else round(self.settle("is rounded"), digits)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """Return it rounded."""
+        found = rounded(self, self.value.round()) if not decimals and out is None else None
+        return found if found is not None else self.settle("is rounded").round(decimals, out)
+
+    def astype(self, dtype: Any, *arguments: Any, **keywords: Any) -> Any:
+        """Return it as another type that holds the same numbers; else it is an array from there on."""
+        target = np.dtype(dtype)
+        same_numbers = target == np.float64 or (target.kind == "i" and target.itemsize == 8 and self.is_whole)
+        if self.settled is None and not arguments and not keywords and same_numbers:
+            return Noise(self.run, self.value.astype(target), self.terms, self.offset, self.site)
+        return self.settle("is converted").astype(dtype, *arguments, **keywords)
+
+    def __float__(self) -> float:
+        return float(self.settle("is converted to a float"))
+
+    def __int__(self) -> int:
+        return int(self.settle("is converted to an int"))
+
+    def __index__(self) -> int:
+        return operator.index(self.settle("is an index or a count"))
+
+    def __bool__(self) -> bool:
+        return bool(self.settle("is a truth value"))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.settle("is converted to an array"), dtype=dtype)
+
+    def __repr__(self) -> str:
+        return repr(self.settle("is printed"))
+
+    def __str__(self) -> str:
+        return str(self.settle("is printed"))
+
+    def __format__(self, form: str) -> str:
+        return format(self.settle("is printed"), form)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # of what others look for in types of their own
+            raise AttributeError(name)
+        if name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
+            return getattr(self.value, name)
+        return getattr(self.settle(f"is used by .{name}"), name)
+
+    def __reduce__(self) -> Any:
+        return (_itself, (self.settle("is copied"),))
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        from auditdp.tracing.numpy_functions import ufunc
+
+        return ufunc(function, method, inputs, keywords)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        from auditdp.tracing.torch_functions import torch_function
+
+        return torch_function(function, arguments, keywords or {})
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        from auditdp.tracing.numpy_functions import array_function
+
+        return array_function(function, arguments, keywords)
+
+
+def _ending(name: str, function: Callable[..., Any], *, reflected: bool = False) -> Callable[..., Any]:
+    """Return an operator that ends noise: it is an ordinary number for it."""
+
+    def operate(self: Noise, *others: Any) -> Any:
+        plain = [other.settle("is computed with") if isinstance(other, Noise) else other for other in others]
+        mine = self.settle(f"is used by {name}")
+        return function(*plain, mine) if reflected else function(mine, *plain)
+
+    return operate
+
+
+for _name in ("floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod"):
+    _function = divmod if _name == "divmod" else getattr(operator, f"__{_name}__")
+    setattr(Noise, f"__{_name}__", _ending(_name, _function))
+    setattr(Noise, f"__r{_name}__", _ending(_name, _function, reflected=True))
+
+
+Noise.__abs__ = folded  # type: ignore[attr-defined]
+_ENDING: dict[str, Callable[..., Any]] = {
+    "invert": operator.invert,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "complex": complex,
+}
+for _name, _function in _ENDING.items():
+    setattr(Noise, f"__{_name}__", _ending(_name, _function))
+
+
+def _itself(value: Any) -> Any:
+    return value

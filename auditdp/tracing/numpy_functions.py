@@ -1,0 +1,151 @@
+"""numpy's functions on noise: those that keep it noise or make a release of it; for all others it is an ordinary array."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.comparing import COMPARISONS, compare, searched
+from auditdp.tracing.draws import Term, WatchedDraw
+from auditdp.tracing.families import NoiseLaw
+from auditdp.tracing.folding import logarithm, rounded, sign_of
+from auditdp.tracing.noise import Noise
+from auditdp.tracing.plain import ndim
+
+ROUNDINGS = ("rint", "round", "around", "round_")
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "true_divide": operator.truediv,
+    "negative": operator.neg,
+    "positive": operator.pos,
+}
+
+
+def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Apply a ufunc of numpy: what ``Noise.__array_ufunc__`` does."""
+    name, out = function.__name__, keywords.get("out")
+    plain_call = method == "__call__" and set(keywords) <= {"out"}
+    if plain_call and name in ARITHMETIC:
+        return _into(out, _arithmetic(name, inputs))
+    if plain_call and name in COMPARISONS and len(inputs) == 2:
+        return _into(out, _compared(name, *inputs))
+    if plain_call and name == "rint" and out is None:
+        return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
+    if plain_call and name == "log" and out is None and (found := logarithm(inputs[0], np.log)) is not None:
+        return found
+    if plain_call and name == "absolute" and out is None:
+        return abs(inputs[0])
+    if plain_call and name == "sign" and out is None and (found := sign_of(inputs[0])) is not None:
+        return found
+    return getattr(function, method)(*plain(inputs, f"is used by {name}"), **_plain_keywords(keywords, name))
+
+
+def _arithmetic(name: str, inputs: Sequence[Any]) -> Any:
+    """Apply an operator by the method of the noise, so that numpy is not asked again."""
+    if len(inputs) == 1:
+        return ARITHMETIC[name](inputs[0])
+    first, second = inputs
+    if isinstance(first, Noise):
+        return ARITHMETIC[name](first, second)
+    reflected = {"add": second.__radd__, "subtract": second.__rsub__, "multiply": second.__rmul__}
+    return reflected.get(name, second.__rtruediv__)(first)
+
+
+def _compared(name: str, first: Any, second: Any) -> Any:
+    if isinstance(first, Noise):
+        return compare(first, second, name)
+    mirrored = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+    return compare(second, first, mirrored[name])
+
+
+def _into(out: Any, result: Any) -> Any:
+    """Return a result, written into the array that ``out`` names, where it names one."""
+    if out is None:
+        return result
+    (target,) = out if isinstance(out, tuple) else (out,)
+    if isinstance(target, Noise):
+        return result
+    target[...] = result.settle("is written into an array") if isinstance(result, Noise) else result
+    return target
+
+
+def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Apply a function of numpy: what ``Noise.__array_function__`` does."""
+    name = function.__name__
+    first = arguments[0] if arguments else None
+    if isinstance(first, Noise):
+        is_array = isinstance(first.value, np.ndarray)
+        if name in ("reshape", "ravel", "transpose", "squeeze") or (is_array and name in ("sum", "argmax")):
+            return getattr(first, name)(*arguments[1:], **keywords)
+        if name in ROUNDINGS and len(arguments) == 1 and not keywords and first.settled is None:
+            found = rounded(first, np.round(first.value))
+            if found is not None:
+                return found
+    if name == "searchsorted" and len(arguments) > 1 and isinstance(arguments[1], Noise) and "sorter" not in keywords:
+        side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")
+        found = searched(arguments[1], plain((first,), "is a table")[0], side)
+        if found is not None:
+            return found
+    return function(*plain(arguments, f"is used by {name}"), **_plain_keywords(keywords, name))
+
+
+class Stacked(WatchedDraw):
+    """Entries of several draws as one draw, where code puts them into an array."""
+
+    __slots__ = ("parts",)
+    parts: list[tuple[WatchedDraw, Any]]
+
+    def earlier(self, index: Any) -> list[int]:
+        """Return the releases that some entries went into already."""
+        return sorted(
+            {number for k in np.ravel(index).tolist() for number in self.parts[k][0].earlier(self.parts[k][1])}
+        )
+
+    def use(self, index: Any, release: int) -> None:
+        """Note that some entries go into a release."""
+        for k in np.ravel(index).tolist():
+            self.parts[k][0].use(self.parts[k][1], release)
+
+
+def stacked(items: Sequence[Any], array: Callable[..., Any]) -> Noise | None:
+    """Return an array of noise whose entries are of one family; None where it is none."""
+    if not all(type(item) is Noise and len(item.terms) == 1 and item.settled is None for item in items):
+        return None
+    terms = [item.terms[0] for item in items]
+    families = {term.draw.law.family for term in terms}
+    plain_ones = all(
+        ndim(i.value) == 0 and i.offset is None and not t.draw.limits for i, t in zip(items, terms, strict=True)
+    )
+    if len(families) > 1 or not plain_ones or any(term.draw.law.parameter is not None for term in terms):
+        return None
+    value = array([item.value for item in items])
+    scales = np.array([term.factor * term.draw.law.scale for term in terms])
+    scale = float(scales[0]) if (scales == scales[0]).all() else scales
+    draw = Stacked(
+        terms[0].draw.number, terms[0].draw.method, NoiseLaw(families.pop(), scale), value, terms[0].draw.site
+    )
+    draw.parts = [(term.draw, term.index) for term in terms]
+    return Noise(items[0].run, value, (Term(draw, np.arange(len(items))),))
+
+
+def plain(values: Sequence[Any], why: str) -> list[Any]:
+    """Return arguments with ordinary numbers in place of noise."""
+    return [_plain(value, why) for value in values]
+
+
+def _plain(value: Any, why: str) -> Any:
+    if isinstance(value, Noise):
+        return value.settle(why)
+    if isinstance(value, list | tuple) and any(isinstance(item, Noise) for item in value):
+        return type(value)(_plain(item, why) for item in value)
+    return value
+
+
+def _plain_keywords(keywords: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: _plain(value, f"is used by {name}") for key, value in keywords.items()}

@@ -1,0 +1,299 @@
+"""What a trace says of a pair of inputs: likelihood ratio, what moved, what it loses, and what got round the noise."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from auditdp.claims.statements import Claim
+from auditdp.tracing import sentences
+from auditdp.tracing.composing import ComposedLoss
+from auditdp.tracing.draws import ALONE
+from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
+from auditdp.tracing.families import Loss, same
+from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
+from auditdp.tracing.losses import Moved, compared
+from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.run import TracedRun
+from auditdp.tracing.sites import NOWHERE, CodeLine
+from auditdp.tracing.trace import Trace
+from auditdp.tracing.unmatched import ShownTail, shown
+
+Extent = Literal["full", "part", "none"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairTrace:
+    """A recorded run and its replay on a neighbour.
+
+    Everything it says is seen on this pair and these runs, and certified for none.
+
+    Attributes:
+        first: The recorded run.
+        second: The replay.
+        moved: The releases that both have, in order.
+        claim: The claim that it is compared with; None where there is none.
+        differ: Where the outputs differ; None where they are the same.
+        outcomes: The law of what chance decides, where it was asked for.
+        shown: How often the output shows noisy numbers that one input alone has, where that was asked and is known.
+        repeats: Whether a replay on the same input gave the same output; None where it was not asked.
+    """
+
+    first: TracedRun
+    second: TracedRun
+    moved: Sequence[Moved]
+    claim: Claim | None = None
+    differ: str | None = None
+    outcomes: Outcomes | None = None
+    shown: Sequence[ShownTail] = ()
+    repeats: bool | None = None
+
+    @property
+    def log_ratio(self) -> float:
+        """Ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
+        return math.nan if self.second.parted else math.fsum(pair.log_ratio for pair in self.moved)
+
+    @property
+    def output_log_ratio(self) -> float:
+        """Ln of the recorded output's likelihood ratio, if the noisy values can be recovered from it; NaN if not known.
+
+        Where the law of what chance decides is known, its probabilities take the place of those of the single outcomes.
+        """
+        if self.outcomes is None or not self.outcomes.complete:
+            return self.log_ratio if self.differ is None else math.nan
+        p, q = self.outcomes.masses.get(output_key(self.first.output), (0.0, 0.0))
+        noisy = math.fsum(pair.log_ratio for pair in self.noisy)
+        if p <= 0 or self.second.parted:
+            return math.nan
+        return math.inf if q <= 0 else math.log(p / q) + noisy
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether every noisy value that moved occurs in the output as it is: then it can be recovered from it."""
+        lossy = [pair.first for pair in self.noisy if pair.loss is None or any(pair.loss)]
+        return all(occurs(release.result, self.first.output) for release in lossy)
+
+    @cached_property
+    def losses(self) -> tuple[Loss | None, ...]:
+        """What each release loses; those decided by chance as one, the last, where the law of the output is known."""
+        outcomes = self.outcomes
+        if outcomes is None or not outcomes.complete:
+            return tuple(pair.loss for pair in self.moved)
+        noisy = [pair.loss for pair in self.moved if not is_by_chance(pair.first)]
+        return (*noisy, Loss(outcomes.epsilon, outcomes.delta if outcomes.delta > 1e-12 else 0.0))
+
+    @cached_property
+    def composed(self) -> ComposedLoss:
+        """The releases together."""
+        return ComposedLoss.of(self.losses)
+
+    @property
+    def level(self) -> float:
+        """The smallest level of a claim of this kind that the releases of the pair satisfy.
+
+        Raises:
+            ValueError: If there is no claim.
+        """
+        if self.claim is None:
+            raise ValueError(
+                "level: expected a claim, whose kind says what a level is; give compare(..., claim=PureDP(1.0))"
+            )
+        return self.composed.level(self.claim)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the loss of the releases bounds that of the output, as far as this pair and run show: see the theorem."""
+        settled = self.outcomes is not None and self.outcomes.complete
+        known = all(pair.loss is not None for pair in self.moved)
+        same_output = self.differ is None or settled
+        return self.extent == "full" and known and same_output and (settled or not self.second.parted)
+
+    @cached_property
+    def satisfies(self) -> bool | None:
+        """Whether the releases that the trace understands keep the claim on this pair; None without a claim."""
+        if self.claim is None:
+            return None
+        if (
+            self.outcomes is not None
+            and self.outcomes.complete
+            and not any(pair.loss and any(pair.loss) for pair in self.noisy)
+        ):
+            return all(
+                self.outcomes.delta_at(float(e) * (1 + 1e-9)) <= float(d) + 1e-12 for e, d in self.claim.statements()
+            )
+        return self.composed.satisfies(self.claim)
+
+    @property
+    def share(self) -> float:
+        """A number that grows with the loss, 1 at the claim; infinite where something got round the noise: for a search."""
+        if self.claim is None:
+            return self.composed.statements + math.sqrt(self.composed.squared_mu)
+        return math.inf if self.differ and not self.by_chance else self.composed.share(self.claim)
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether a search that looks at two runs of each pair has reason to compare this one with all ``outcomes``.
+
+        Code that decides by chance has reason on its first pair as well: what happens seldom shows there.
+        """
+        return self.differ is not None or bool(self.second.parted) or self.share > 1 + 1e-9
+
+    @property
+    def opaque(self) -> list[tuple[CodeLine, str]]:
+        """What the trace does not understand."""
+        found = list(dict.fromkeys([*self.first.opaque, *self.second.opaque]))
+        return found + (
+            [(NOWHERE, "the same draws give another output: it depends on something else")]
+            if self.repeats is False
+            else []
+        )
+
+    @property
+    def extent(self) -> Extent:
+        """Whether the code is traced in full, in part, or not at all."""
+        if self.first.untraceable or self.second.untraceable:
+            return "none"
+        known = [pair for pair in self.moved if pair.first.is_known]
+        return "full" if not self.opaque and (self.first.draws or self.second.draws) else "part" if known else "none"
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What is to be said of the pair, most telling first."""
+        found = [*of_noise(self), *of_loss(self), *of_outputs(self)]
+        found += [
+            Finding(
+                "seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence
+            )
+            for site, sentence in dict.fromkeys(self.second.parted)
+        ]
+        unknown = {site: [pair for pair in pairs if not pair.first.is_known] for site, pairs in self.by_line().items()}
+        for site, why in self.opaque:
+            line = f"line {site.line}: {why}" if site.line else why
+            found.append(
+                Finding("opaque", site, sentences.of_line(unknown[site]) if unknown.get(site) else line, False)
+            )
+        return sorted(found, key=lambda finding: not finding.is_read_off)
+
+    @property
+    def proposes(self) -> bool:
+        """Whether the trace proposes that the claim fails on this pair, for a reason that it understands."""
+        return any(finding.is_read_off for finding in self.findings)
+
+    def by_line(self) -> dict[CodeLine, list[Moved]]:
+        """Return the releases by their line."""
+        lines: dict[CodeLine, list[Moved]] = defaultdict(list)
+        for pair in self.moved:
+            lines[pair.first.site].append(pair)
+        return dict(lines)
+
+    def __str__(self) -> str:
+        """Return every finding as a line, the lines that release anything, and what that comes to."""
+        lines = [sentences.of_line(pairs, self.claim) for pairs in self.by_line().values()]
+        said = [finding.sentence for finding in self.findings]
+        return "\n".join([*said, *(line for line in lines if line not in said), self.summary])
+
+    @property
+    def summary(self) -> str:
+        """What all releases lose together, and on what that was seen."""
+        if self.claim is None:
+            return "on this pair and run; there is no claim to compare it with"
+        loss = f"{self.claim.parameter} = {self.level:.6g}"
+        if not self.is_bound:
+            return f"on this pair and run, what the trace understands loses {loss}; the output may lose more"
+        return f"on this pair and run: at most {loss}; the claim is {self.claim}"
+
+    @property
+    def noisy(self) -> list[Moved]:
+        """The releases that are values with noise."""
+        return [pair for pair in self.moved if not is_by_chance(pair.first)]
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether any release is an event or a choice."""
+        return any(is_by_chance(pair.first) for pair in self.moved)
+
+    @property
+    def reordered(self) -> bool:
+        """Whether an order or a sample of rows is of another length on the other input: how they correspond is not known."""
+        return any(
+            pair.first.kind == ALONE and not same(pair.first.law.parameter, pair.second.law.parameter)
+            for pair in self.moved
+        )
+
+
+def compare(
+    trace: Trace,
+    data: Any,
+    neighbour: Any,
+    rng: np.random.Generator,
+    *,
+    claim: Claim | None = None,
+    outcomes: int = MOST_RUNS,
+) -> PairTrace:
+    """Record a run on an input, replay it on a neighbour, and return what that says of the pair.
+
+    Args:
+        trace: Of the function; entered by the caller where many pairs follow.
+        data: The input.
+        neighbour: The other one.
+        rng: The generator of the recorded run.
+        claim: What the function is to satisfy.
+        outcomes: Runs on each input for other outcomes of events and choices; 0 looks at the recorded ones alone, in
+            two runs.
+    """
+    with trace:
+        recorded = trace.record(data, rng)
+        return replayed(trace, recorded, neighbour, claim=claim, outcomes=outcomes)
+
+
+def replayed(
+    trace: Trace, recorded: TracedRun, neighbour: Any, *, claim: Claim | None = None, outcomes: int = MOST_RUNS
+) -> PairTrace:
+    """Replay a recorded run on a neighbour: ``compare`` where the run is there already, for a search from one input."""
+    with trace:
+        second = trace.replay(neighbour, recorded)
+        differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
+        second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
+        repeats = None
+        if differ is not None and outcomes:
+            repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
+        found = None
+        if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
+            found = explored(trace, recorded, neighbour, outcomes)
+        tails: Sequence[ShownTail] = ()
+        if outcomes and found is None and claim is not None and second.parted:
+            tails = shown(trace, recorded, second) or ()
+    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats)
+
+
+Replayed = tuple[TracedRun, str | None, list[Moved]]
+
+
+def _best_order(trace: Trace, recorded: TracedRun, replayed: Replayed, neighbour: Any, claim: Claim | None) -> Replayed:
+    """Return a replay with the releases of each line in another order, where that shows less: a coupling as good as any."""
+    second, differ, moved = replayed
+    loss = ComposedLoss.of([pair.loss for pair in moved])
+    if differ is None and (claim is None or loss.satisfies(claim)):
+        return replayed
+    other = trace.reordered(neighbour, recorded, second)
+    if other is None:
+        return replayed
+    elsewhere, anew = where_differ(recorded.output, other.output), _together(recorded, other)
+    moves_less = claim is not None and ComposedLoss.of([pair.loss for pair in anew]).share(claim) < loss.share(claim)
+    return (other, elsewhere, anew) if elsewhere is None or (other.parted and moves_less) else replayed
+
+
+def _together(first: TracedRun, second: TracedRun) -> list[Moved]:
+    """Return the releases that two runs share."""
+    replayed_as = {release.recorded: release for release in second.releases if release.recorded is not None}
+    found: list[Moved] = []
+    for release in first.releases:
+        if release.number in replayed_as:
+            found.append(compared(release, replayed_as[release.number], found))
+    return found

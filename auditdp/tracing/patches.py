@@ -1,0 +1,76 @@
+"""What is replaced while code is watched, and put back whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+MISSING: Any = object()
+
+
+class Patches:
+    """Replacements that are undone in reverse order; used as a context manager.
+
+    Attributes:
+        replaced: By the identity of an original, what took its place: for names that the caller's modules imported.
+    """
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+        self.replaced: dict[int, tuple[Any, Any]] = {}
+
+    def attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Set an attribute of a module or class."""
+        before = vars(owner).get(name, MISSING)
+        if before is not MISSING:
+            self.replaced[id(before)] = (before, value)
+        self._undo.append(lambda: delattr(owner, name) if before is MISSING else setattr(owner, name, before))
+        setattr(owner, name, value)
+
+    def item(self, owner: dict[str, Any], name: str, value: Any) -> None:
+        """Set an entry of a namespace."""
+        before = owner.get(name, MISSING)
+
+        def undo() -> None:
+            if owner.get(name, MISSING) is not value:  # the code itself has rebound the name
+                return
+            if before is MISSING:
+                owner.pop(name, None)
+            else:
+                owner[name] = before
+
+        self._undo.append(undo)
+        owner[name] = value
+
+    def cell(self, cell: Any, value: Any) -> None:
+        """Set a variable of a closure."""
+        before = cell.cell_contents
+
+        def undo() -> None:
+            if cell.cell_contents is value:
+                cell.cell_contents = before
+
+        self._undo.append(undo)
+        cell.cell_contents = value
+
+    def code(self, function: Any, code: Any) -> None:
+        """Set the code of a function."""
+        before = function.__code__
+
+        def undo() -> None:
+            function.__code__ = before
+
+        self._undo.append(undo)
+        function.__code__ = code
+
+    def undo(self) -> None:
+        """Put everything back."""
+        while self._undo:
+            self._undo.pop()()
+        self.replaced.clear()
+
+    def __enter__(self) -> Patches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.undo()

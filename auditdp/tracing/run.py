@@ -1,0 +1,320 @@
+"""One watched run: it keeps draws and releases, and on a replay forces the results of the recorded ones."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.draws import NOISY, Release, Term, WatchedDraw, law_of
+from auditdp.tracing.families import NoiseLaw, same
+from auditdp.tracing.plain import PLAIN, ndim, shape_of
+from auditdp.tracing.sites import CodeLine, label
+
+PREFIX = 64
+"""Entries of a longer or shorter draw that are looked at one by one, at most."""
+
+
+@dataclass(slots=True, eq=False)
+class TracedRun:
+    """A run that was watched.
+
+    Attributes:
+        data: Its input.
+        output: What the code returned; what a plain run returns on the same seed, bit for bit. An exception stands as
+            ``auditdp.mechanism.calls.leaves.Raised``.
+        releases: In order.
+        draws: In order.
+        seeds: Where the code seeded a generator, and with what.
+        parted: Where a replay's draws or releases are not those of the record: line and sentence.
+        untraceable: Why the code does not run on watched noise; empty where it does.
+        state: The state of the generator at the start.
+    """
+
+    data: Any
+    output: Any = None
+    releases: list[Release] = field(default_factory=list)
+    draws: list[WatchedDraw] = field(default_factory=list)
+    seeds: list[tuple[CodeLine, str]] = field(default_factory=list)
+    parted: list[tuple[CodeLine, str]] = field(default_factory=list)
+    untraceable: str = ""
+    state: Any = None
+
+    @property
+    def opaque(self) -> list[tuple[CodeLine, str]]:
+        """What the trace does not understand: line and reason, each once."""
+        found = [(CodeLine("", 0, ""), self.untraceable)] if self.untraceable else []
+        for release in self.releases:
+            if release.why:
+                found.append((release.site, f"{_noise(release.law)} {release.why}"))
+            elif not release.is_known:
+                found.append((release.site, f"the law of {_noise(release.law)} is not known"))
+        return list(dict.fromkeys(found))
+
+
+def _noise(law: NoiseLaw) -> str:
+    return f"{law.family} noise" if law.known is not None else law.family
+
+
+Key = tuple[CodeLine, str]
+"""A line and a family."""
+
+
+class WatchedRun:
+    """What a run under way keeps.
+
+    Args:
+        data: The input.
+        record: The run that is replayed; None where this one is recorded.
+        forced: Results that releases get by their number, whatever was drawn; for events and choices.
+        aligned: For lines and families of which the replay has more or fewer releases: the number of the recorded release
+            that each of its own corresponds to, None where it is none.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        record: TracedRun | None = None,
+        forced: Mapping[int, Any] | None = None,
+        aligned: Mapping[Key, Sequence[int | None]] | None = None,
+    ) -> None:
+        self.traced = TracedRun(data)
+        self.record = record
+        self.forced = forced or {}
+        self.thread = threading.get_ident()
+        self.inside = False
+        self._origins: dict[Any, WatchedDraw] = {}
+        self._draws: dict[Any, list[WatchedDraw]] = {}
+        self._releases: dict[Key, list[Release | None]] = {}
+        if record is not None:
+            for draw in reversed(record.draws):
+                self._draws.setdefault((draw.site, draw.method), []).append(draw)
+            for release in reversed(record.releases):
+                self._releases.setdefault((release.site, release.law.family), []).append(release)
+            for key, numbers in (aligned or {}).items():
+                self._releases[key] = [None if n is None else record.releases[n] for n in reversed(numbers)]
+
+    def draw(
+        self,
+        method: str,
+        perform: Callable[[], Any],
+        law: NoiseLaw,
+        site: CodeLine,
+        *,
+        location: Any = 0.0,
+        shape: tuple[int, ...] | None = None,
+        origin: Any = None,
+    ) -> WatchedDraw:
+        """Return a draw: of the generator on a record, that of the record on a replay.
+
+        Args:
+            method: The sampler.
+            perform: Draws.
+            law: Of the draw without its location.
+            site: The line.
+            location: What the sampler adds to the draw.
+            shape: The shape of what is drawn, where it is known beforehand.
+            origin: What only draws share that are the same number of a generator with the same seed.
+        """
+        traced = self.traced
+        earlier = self._origins.get(origin) if origin is not None else None
+        expected = self._expected_draw((site, method), shape)
+        if expected is None:
+            value = perform()
+        elif same(expected.law.scale, law.scale) and same(expected.location, location):
+            value = expected.value
+        else:
+            value = perform() if expected.law.known is None else _moved(expected, law, location)
+        if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
+            same_draw = WatchedDraw(len(traced.draws), method, law, value, site, location, used=earlier.used)
+            traced.draws.append(same_draw)
+            return same_draw
+        made = WatchedDraw(len(traced.draws), method, law, value, site, location)
+        if origin is not None:
+            self._origins[origin] = made
+        traced.draws.append(made)
+        return made
+
+    def _expected_draw(self, key: tuple[CodeLine, str], shape: tuple[int, ...] | None) -> WatchedDraw | None:
+        if self.record is None:
+            return None
+        waiting = self._draws.get(key)
+        if not waiting:
+            self._part(key[0], f"{key[1]} is drawn more often")
+            return None
+        found = waiting.pop()
+        if shape is not None and shape_of(found.value) != shape:
+            self._part(
+                key[0], f"{key[1]} draws numbers of shape {shape_of(found.value)} on one input and {shape} on the other"
+            )
+            return None
+        return found
+
+    def release(
+        self,
+        kind: str,
+        law: NoiseLaw,
+        location: Any,
+        plain: Any,
+        site: CodeLine,
+        terms: tuple[Term, ...] = (),
+        *,
+        groups: Any = None,
+        why: str = "",
+        names: tuple[Any, ...] | None = None,
+    ) -> Any:
+        """Note a release and return its result: what was computed on a record, what the record has on a replay."""
+        traced = self.traced
+        number = len(traced.releases)
+        earlier: list[int] = []
+        for term in terms:
+            earlier += term.draw.earlier(term.index)
+            term.draw.use(term.index, number)
+        factor = terms[0].factor if len(terms) == 1 else 1.0
+        expected = self._expected_release((site, law.family), kind, plain)
+        result = plain if expected is None else forced_result(plain, _renamed(expected, names))
+        if number in self.forced:
+            result = _like(plain, self.forced[number])
+        kept = result if type(result) in PLAIN else _array_of(result)
+        traced.releases.append(
+            Release(
+                number,
+                kind,
+                law,
+                location,
+                kept,
+                site,
+                groups,
+                factor,
+                tuple(dict.fromkeys(earlier)),
+                why,
+                names,
+                label() if kind == NOISY else "",
+                None if expected is None else expected.number,
+            )
+        )
+        return result
+
+    def _expected_release(self, key: tuple[CodeLine, str], kind: str, plain: Any) -> Release | None:
+        if self.record is None:
+            return None
+        waiting = self._releases.get(key)
+        if not waiting:
+            self._part(key[0], f"{kind} ({key[1]}) is released more often")
+            return None
+        found = waiting.pop()
+        if found is None:
+            return None
+        if shape_of(found.result) != shape_of(plain):
+            self._part(
+                key[0],
+                f"{kind} ({key[1]}) has shape {shape_of(found.result)} on one input and {shape_of(plain)} on the other",
+            )
+        return found
+
+    def _part(self, site: CodeLine, sentence: str) -> None:
+        self.traced.parted.append((site, sentence))
+
+    def seed(self, site: CodeLine, seed: str) -> None:
+        """Note that a generator is made with a seed."""
+        self.traced.seeds.append((site, seed))
+        if self.record is not None:
+            number = len(self.traced.seeds) - 1
+            if number < len(self.record.seeds) and self.record.seeds[number] != (site, seed):
+                self._part(site, "a generator is seeded with another number")
+
+    def finish(self) -> TracedRun:
+        """Return the run, once what the record has beyond it is noted."""
+        for (site, method), waiting in self._draws.items():
+            if waiting:
+                self._part(site, f"{method} is drawn less often")
+        if not self.traced.parted:
+            for (site, family), left in self._releases.items():
+                if left and left[-1] is not None:
+                    self._part(site, f"{left[-1].kind} ({family}) is released less often")
+        return self.traced
+
+
+def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
+    """Return a recorded draw with another scale and location."""
+    with np.errstate(all="ignore"):
+        ratio = (
+            1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
+        )
+        moved = location + (_array_of(draw.value) - draw.location) * ratio
+    if hasattr(draw.value, "detach"):
+        return draw.value.new_tensor(moved)
+    return moved if isinstance(draw.value, np.ndarray) else type(draw.value)(moved)
+
+
+def _renamed(recorded: Release, names: tuple[Any, ...] | None) -> Any:
+    """Return a recorded result; of a choice among other items, the places of the same ones where they are there."""
+    if names is None or recorded.names is None or names == recorded.names:
+        return recorded.result
+    place = {name: k for k, name in reversed(list(enumerate(names)))}
+    moved = [place.get(recorded.names[k], 0) for k in np.ravel(recorded.result).tolist()]
+    return np.array(moved).reshape(shape_of(recorded.result))[()]
+
+
+def forced_result(plain: Any, recorded: Any) -> Any:
+    """Return a recorded result as the type that the code computed; entries that the record lacks as computed.
+
+    Only the real part of a complex number has noise.
+    """
+    if hasattr(plain, "iloc"):
+        values = forced_result(plain.to_numpy(), recorded)
+        named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
+        return type(plain)(values, index=plain.index, **named)
+    if hasattr(plain, "detach"):
+        return plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+    if isinstance(plain, np.ndarray):
+        made = plain.copy()
+        target = made.real if made.dtype.kind == "c" else made
+        source = np.real(recorded)
+        if shape_of(source) == target.shape:
+            with np.errstate(all="ignore"):
+                target[...] = source
+        elif target.ndim and ndim(source) == target.ndim:
+            common = tuple(slice(0, min(a, b)) for a, b in zip(target.shape, shape_of(source), strict=True))
+            target[common] = source[common]
+        return made
+    return plain if ndim(recorded) else _like(plain, recorded)
+
+
+def _array_of(result: Any) -> Any:
+    """Return a copy of a result as an array; plain numbers as they are."""
+    if isinstance(result, np.ndarray):
+        return result.copy()
+    if hasattr(result, "iloc"):
+        return result.to_numpy().copy()
+    return result.detach().cpu().numpy().copy() if hasattr(result, "detach") else result
+
+
+def _like(plain: Any, recorded: Any) -> Any:
+    if type(plain) is type(recorded):
+        return complex(recorded.real, plain.imag) if isinstance(plain, complex) else recorded
+    try:
+        if isinstance(plain, complex | np.complexfloating):
+            return type(plain)(complex(np.real(recorded), plain.imag))
+        if isinstance(plain, np.ndarray):
+            return np.broadcast_to(np.asarray(recorded, plain.dtype), plain.shape).copy()
+        return type(plain)(recorded)
+    except (TypeError, ValueError, OverflowError):
+        return recorded
+
+
+def law_and_groups(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[NoiseLaw, Any]:
+    """Return the law of a linear form, and which entries of a value of some shape share a draw, if any do."""
+    law = law_of(terms)
+    if len(terms) != 1 or not shape:
+        return law, None
+    index = terms[0].index
+    if isinstance(index, int):
+        return law, (np.zeros(shape, np.int64) if np.prod(shape) > 1 else None)
+    if shape_of(index) != shape:
+        index = np.broadcast_to(index, shape)
+        return law, index
+    return law, None

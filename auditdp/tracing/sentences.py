@@ -1,0 +1,108 @@
+"""What a trace says, as sentences that name the line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.claims.curves import ZeroConcentratedDP
+from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
+from auditdp.tracing.losses import Moved
+from auditdp.tracing.outputs import brief
+
+
+def scale_of(release: Release) -> str:
+    """Return the scale of a release, of all entries where it is one."""
+    scales = np.unique(np.abs(np.asarray(release.law.scale, float)))
+    if release.law.family in ("geometric", "two-sided geometric"):
+        scales = np.unique(-1 / np.log1p(-np.asarray(release.law.parameter, float)))
+    if release.law.family == "rounded Laplace":
+        scales = np.unique(np.asarray(release.law.parameter, float))
+    return f"{scales[0]:.6g}" if len(scales) == 1 else f"{scales[0]:.6g} to {scales[-1]:.6g}"
+
+
+def what_it_does(release: Release) -> str:
+    """Return what a line does, such as 'line 31 adds Laplace noise of scale 1 to a value'."""
+    line = f"line {release.site.line}"
+    if release.kind == COIN:
+        return f"{line} decides by a draw of known probability"
+    if release.kind == CHOICE:
+        return f"{line} chooses by a table of probabilities"
+    if release.kind == MAXIMUM:
+        return f"{line} takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
+    if release.law.known is None and release.kind == ALONE:
+        return f"{line} uses {release.law.family}, whose law the trace does not know, by itself"
+    if release.law.known is None:
+        return f"{line} adds {release.law.family}, whose law the trace does not know, to a value"
+    noise = f"{release.law.family} noise of scale {scale_of(release)}"
+    return f"{line} uses {noise} by itself" if release.kind == ALONE else f"{line} adds {noise} to a value"
+
+
+def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
+    """Return the sentence of the releases of one line on a pair: what moved, and which scale the claim needs."""
+    pairs = list(pairs)
+    first = max(pairs, key=size)
+    release, moved = first.first, [pair.distance for pair in pairs]
+    in_l2 = release.law.known is not None and release.law.known.norm == "L2"
+    distance = math.hypot(*moved) if in_l2 else math.fsum(moved)
+    times = f", {len(pairs)} times" if len(pairs) > 1 else ""
+    doing = what_it_does(release)
+    if any(pair.why == "reuse" for pair in pairs):
+        said = "with noise that is used before or for another entry: the difference has no noise, and it moves"
+        return f"{doing}{times}, {said}"
+    if any(pair.why == "scale" for pair in pairs):
+        other = scale_of(first.second)
+        return f"{doing}{times}; on the other input the scale is {other}: it depends on the data"
+    if any(pair.why == "number" for pair in pairs):
+        values = f"{brief(release.location)} on one input and {brief(first.second.location)} on the other"
+        return f"{doing}{times} that is {values}"
+    if any(pair.why == "whole" for pair in pairs):
+        return f"{doing}{times} that moves by {distance:.6g}: whole noise does not hide what is no whole number"
+    if release.kind in (COIN, CHOICE, MAXIMUM):
+        changes = (
+            f"whose logarithms move by {distance:.6g}"
+            if math.isfinite(distance)
+            else "of which one is 0 on one input alone"
+        )
+        return f"{doing}{times}, {changes}" if distance else f"{doing}{times}, the same on both inputs"
+    if not distance:
+        return f"{doing}{times} that does not move"
+    return f"{doing}{times} that moves by {distance:.6g}{_enough(release, distance, claim)}"
+
+
+def _enough(release: Release, distance: float, claim: Claim | None) -> str:
+    """Return which scale would be enough for a claim, where one number says it."""
+    if claim is None or release.law.known is None or not math.isfinite(distance):
+        return ""
+    needed = None
+    if isinstance(claim, PureDP) and claim.level and release.law.known.norm == "L1":
+        if release.law.known.is_released_at_once:
+            needed = distance / claim.level
+    elif release.law.family == "Gaussian":
+        if isinstance(claim, GaussianDP):
+            needed = distance / claim.level
+        elif isinstance(claim, ZeroConcentratedDP):
+            needed = distance / math.sqrt(2 * claim.level)
+        elif isinstance(claim, ApproxDP) and claim.delta > 0:
+            needed = GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance)
+        elif isinstance(claim, PureDP):
+            return "; Gaussian noise is of no finite ε"
+    elif (
+        isinstance(claim, ApproxDP)
+        and claim.level
+        and release.law.known.norm == "L1"
+        and release.law.known.is_released_at_once
+    ):
+        needed = distance / claim.level
+    return "" if needed is None else f"; {claim} needs scale {needed:.6g}"
+
+
+def size(pair: Moved) -> float:
+    """Return a number by which losses of releases are put in order."""
+    if pair.loss is None:
+        return 0.0
+    return pair.loss.epsilon + pair.loss.delta + math.sqrt(pair.loss.squared_mu)

@@ -1,0 +1,73 @@
+"""Where in the caller's code something happens: the innermost line that is neither numpy's, nor a library's, nor ours."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from auditdp.errors import ELSEWHERE
+
+HERE = str(Path(__file__).parent)
+
+
+class CodeLine(NamedTuple):
+    """A line.
+
+    Attributes:
+        file: Its file.
+        line: Its number.
+        function: The function that it is in.
+    """
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}" if self.line else "an unknown line"
+
+
+NOWHERE = CodeLine("", 0, "")
+
+
+@lru_cache(maxsize=4096)
+def _is_callers(code: CodeType) -> bool:
+    return not code.co_filename.startswith((*ELSEWHERE, "<frozen", "<__array_function__"))
+
+
+def called_by_builtin() -> bool:
+    """Return whether the caller's code is in a call of a function in C, such as ``sum``, not at an operator."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    return frame is not None and not dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("BINARY")
+
+
+def here() -> CodeLine:
+    """Return the caller's line; where libraries alone are on the stack, the innermost line outside this room."""
+    frame: FrameType | None = sys._getframe(1)
+    fallback = None
+    while frame is not None:
+        code = frame.f_code
+        if _is_callers(code):
+            return CodeLine(code.co_filename, frame.f_lineno, code.co_name)
+        if fallback is None and not code.co_filename.startswith(HERE):
+            fallback = frame
+        frame = frame.f_back
+    return CodeLine(fallback.f_code.co_filename, fallback.f_lineno, fallback.f_code.co_name) if fallback else NOWHERE
+
+
+def label() -> str:
+    """Return the texts among the local variables of the caller's code: in a loop over keys they tell its passes apart."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not _is_callers(frame.f_code):
+        frame = frame.f_back
+    return (
+        ""
+        if frame is None
+        else "\n".join(f"{name}={value}" for name, value in frame.f_locals.items() if type(value) is str)
+    )

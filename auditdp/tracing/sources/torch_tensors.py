@@ -1,0 +1,153 @@
+"""torch, where it is imported: its samplers as functions, in place, and in distributions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
+from auditdp.tracing.families import NoiseLaw
+from auditdp.tracing.forms import number
+from auditdp.tracing.noise import Noise
+from auditdp.tracing.patches import Patches
+from auditdp.tracing.plain import any_of
+from auditdp.tracing.run import WatchedRun
+from auditdp.tracing.sites import here
+
+Active = Callable[[], WatchedRun | None]
+Parameters = Callable[..., tuple[NoiseLaw, Any]]
+FUNCTIONS: dict[str, Parameters] = {
+    "randn": lambda *_, **__: (NoiseLaw("Gaussian"), 0.0),
+    "randn_like": lambda *_, **__: (NoiseLaw("Gaussian"), 0.0),
+    "rand": lambda *_, **__: (NoiseLaw("uniform"), 0.0),
+    "rand_like": lambda *_, **__: (NoiseLaw("uniform"), 0.0),
+    "normal": lambda mean=0.0, std=1.0, *_, **__: (NoiseLaw("Gaussian", number(std)), number(mean)),
+}
+"""For each function, from its arguments the law of the draw and the location."""
+IN_PLACE: dict[str, Parameters] = {
+    "normal_": lambda mean=0.0, std=1.0, **_: (NoiseLaw("Gaussian", std), mean),
+    "uniform_": lambda low=0.0, high=1.0, **_: (NoiseLaw("uniform", high - low), low),
+    "exponential_": lambda lambd=1.0, **_: (NoiseLaw("exponential", 1 / lambd), 0.0),
+}
+DISTRIBUTIONS: dict[str, tuple[str, str, str]] = {
+    "Laplace": ("Laplace", "loc", "scale"),
+    "Normal": ("Gaussian", "loc", "scale"),
+    "Gumbel": ("Gumbel", "loc", "scale"),
+}
+TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
+TEMPORARY = 2
+"""References to a tensor that nobody holds, while one of its methods is watched."""
+
+
+def watch(patches: Patches, active: Active) -> None:
+    """Replace what draws."""
+    torch = sys.modules["torch"]
+    for name, parameters in FUNCTIONS.items():
+        patches.attribute(torch, name, _function(name, getattr(torch, name), parameters, active))
+    patches.attribute(torch, "randperm", _public("permutation", torch.randperm, active))
+    patches.attribute(torch, "randint", _public("choice of items", torch.randint, active))
+    patches.attribute(torch, "bernoulli", _bernoulli(torch.bernoulli, active))
+    for name, parameters in IN_PLACE.items():
+        patches.attribute(torch.Tensor, name, _in_place(name, getattr(torch.Tensor, name), parameters, active))
+    if (distributions := sys.modules.get("torch.distributions")) is not None:
+        for name in (*DISTRIBUTIONS, *TABLES):
+            for method in ("sample", "rsample"):
+                if hasattr(getattr(distributions, name), method):
+                    _distribution(patches, getattr(distributions, name), name, method, active)
+
+
+def _inside(run: WatchedRun, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
+    """Return what draws with the samplers that a sampler uses itself left alone."""
+
+    def perform() -> Any:
+        run.inside = True
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            run.inside = False
+
+    return perform
+
+
+def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any) -> Any:
+    draw = run.draw(name, perform, law, here(), location=location)
+    index: Any = np.arange(draw.value.numel()).reshape(tuple(draw.value.shape)) if draw.value.ndim else 0
+    noise = Noise(run, draw.value, (Term(draw, index),), location if any_of(location) else None)
+    at_once = law.known is not None and law.known.is_released_at_once
+    return noise.settle("") if noise.offset is not None and at_once else noise
+
+
+def _function(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
+    def draw(*arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        if run is None or run.inside or keywords.get("out") is not None:
+            return function(*arguments, **keywords)
+        law, location = parameters(*arguments, **keywords)
+        return _noise(run, name, _inside(run, function, *arguments, **keywords), law, location)
+
+    return draw
+
+
+def _public(family: str, function: Callable[..., Any], active: Active) -> Callable[..., Any]:
+    """Return a sampler of orders or places that do not depend on the data, as public randomness."""
+
+    def draw(*arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        if run is None or run.inside:
+            return function(*arguments, **keywords)
+        site, count = here(), float(max(number for number in arguments if isinstance(number, int)))
+        made = run.draw(family, _inside(run, function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
+        return run.release(ALONE, NoiseLaw(family, 1.0, count), None, made.value, site)
+
+    return draw
+
+
+def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., Any]:
+    def draw(chances: Any, *arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        if run is None or run.inside or arguments:
+            return function(chances, *arguments, **keywords)
+        site = here()
+        made = run.draw("bernoulli", _inside(run, function, chances, **keywords), NoiseLaw("coin"), site)
+        return run.release(COIN, NoiseLaw("coin"), number(chances), made.value, site)
+
+    return draw
+
+
+def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
+    def draw(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        if run is None or run.inside:
+            return function(tensor, *arguments, **keywords)
+        law, location = parameters(*arguments, **keywords)
+        held = sys.getrefcount(tensor) > TEMPORARY
+        fill = _inside(run, function, tensor, *arguments, **keywords)
+        noise = _noise(run, name, lambda: fill().clone(), law, location)
+        if not held:
+            return noise
+        return tensor.copy_(noise.settle("fills a tensor in place") if isinstance(noise, Noise) else noise)
+
+    return draw
+
+
+def _distribution(patches: Patches, kind: Any, name: str, method: str, active: Active) -> None:
+    function = getattr(kind, method)
+
+    def draw(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        if run is None or run.inside:
+            return function(self, *arguments, **keywords)
+        perform = _inside(run, function, self, *arguments, **keywords)
+        if name in DISTRIBUTIONS:
+            family, loc, scale = DISTRIBUTIONS[name]
+            return _noise(
+                run, name, perform, NoiseLaw(family, number(getattr(self, scale))), number(getattr(self, loc))
+            )
+        site = here()
+        made = run.draw(name, perform, NoiseLaw(TABLES[name]), site)
+        return run.release(TABLES[name], NoiseLaw(TABLES[name]), number(self.probs), made.value, site)
+
+    patches.attribute(kind, method, draw)

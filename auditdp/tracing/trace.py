@@ -1,0 +1,253 @@
+"""Record a run and replay it: the same draws, every release forced to what was recorded."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+
+from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.calls.leaves import Raised
+from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_size
+from auditdp.tracing import conversions, sources
+from auditdp.tracing.aligning import aligned
+from auditdp.tracing.caller import GENERATOR, STATE, Caller
+from auditdp.tracing.generators import WatchedGenerator, WatchedState
+from auditdp.tracing.outputs import plain
+from auditdp.tracing.patches import Patches
+from auditdp.tracing.run import Key, TracedRun, WatchedRun
+
+
+class _Sources:
+    """What draws in this process, replaced while any trace is watched: one thread has it at a time.
+
+    Attributes:
+        run: The run under way; None between runs.
+    """
+
+    def __init__(self) -> None:
+        self.run: WatchedRun | None = None
+        self.patches = Patches()
+        self._lock = threading.RLock()
+        self._depth = 0
+
+    def active(self) -> WatchedRun | None:
+        """Return the run under way in this thread."""
+        run = self.run
+        return run if run is not None and run.thread == threading.get_ident() else None
+
+    def enter(self) -> None:
+        """Replace all that draws, unless that was done."""
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth > 1:
+            return
+        try:
+            for name, function in conversions.FUNCTIONS.items():
+                self.patches.attribute(builtins, name, function)
+            sources.watch(self.patches, self.active)
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Put it back, where no other trace is watched."""
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                self.patches.undo()
+        finally:
+            self._lock.release()
+
+
+_sources = _Sources()
+
+
+class Trace:
+    """Watches one function; used as a context manager where many runs follow, since that installs what watches once.
+
+    Args:
+        function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of size 1 is watched; ``f(data)`` where
+            it draws from elsewhere.
+
+    Raises:
+        MechanismError: If it is not callable.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.name = name_of(function)
+        self._call = _caller_of(function)
+        self._caller: Caller | None = None
+        self._patches = Patches()
+        self._depth = 0
+        self._inputs = Inputs()
+
+    def __enter__(self) -> Trace:
+        _sources.enter()
+        self._depth += 1
+        try:
+            if self._depth == 1:
+                if self._caller is None:
+                    self._caller = Caller.of(self.function)
+                self._caller.watch(self._patches, _sources.patches.replaced, _sources.active)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        try:
+            if self._depth == 0:
+                self._patches.undo()
+        finally:
+            _sources.leave()
+
+    def record(self, data: Any, rng: np.random.Generator, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
+        """Run the function on an input and keep every release.
+
+        Args:
+            data: The input.
+            rng: Its generator; it is left where a plain run leaves it.
+            forced: Results of events and choices by the number of the release, in place of what was drawn.
+
+        Returns:
+            The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
+        """
+        state = rng.bit_generator.state
+        run = WatchedRun(data, forced=forced)
+        traced = self._watched(run, data, rng)
+        traced.state = (type(rng.bit_generator), state)
+        if isinstance(traced.output, Raised) and not forced:
+            self._check(traced, data)
+        return traced
+
+    def reordered(self, neighbour: Any, recorded: TracedRun, replayed: TracedRun) -> TracedRun | None:
+        """Replay with the releases of every line put together as values move least; None where they are so already.
+
+        Args:
+            neighbour: The input.
+            recorded: What ``record`` returned.
+            replayed: What ``replay`` returned.
+        """
+        numbers = aligned(recorded, replayed, in_order=False)
+        now: dict[Key, list[int | None]] = {}
+        for release in replayed.releases:
+            now.setdefault((release.site, release.law.family), []).append(release.recorded)
+        if all(now.get(key) == given for key, given in numbers.items()):
+            return None
+        return self._replayed(neighbour, recorded, None, numbers)
+
+    def replay(self, neighbour: Any, recorded: TracedRun, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
+        """Run the function on another input with the recorded draws, every release forced to its recorded result.
+
+        Args:
+            neighbour: The input.
+            recorded: What ``record`` returned.
+            forced: As in ``record``.
+        """
+        traced = self._replayed(neighbour, recorded, forced, None)
+        if not forced and (numbers := aligned(recorded, traced)):
+            traced = self._replayed(neighbour, recorded, forced, numbers)
+        return traced
+
+    def _replayed(
+        self,
+        neighbour: Any,
+        recorded: TracedRun,
+        forced: Mapping[int, Any] | None,
+        numbers: Mapping[Key, Sequence[int | None]] | None,
+    ) -> TracedRun:
+        run = WatchedRun(neighbour, recorded, forced, numbers)
+        run.traced.state = recorded.state
+        traced = self._watched(run, neighbour, _generator(recorded))
+        if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):
+            self._check(traced, neighbour)  # what code raises that meets noise in place of a number
+        return traced
+
+    def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
+        with self, self._inputs.lent(self.name, data) as (lent,):
+            before, _sources.run = _sources.run, run
+            try:
+                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)))
+            except Exception as error:
+                run.traced.output = Raised.of(error)
+            finally:
+                _sources.run = before
+        return run.finish()
+
+    def _check(self, traced: TracedRun, data: Any) -> None:
+        """Run the function plainly where the watched run raised: only what both raise is an output."""
+        try:
+            with self._inputs.lent(self.name, data) as (lent,):
+                output = self._call(lent, _generator(traced))
+        except Exception as error:
+            output = Raised.of(error)
+        if not isinstance(output, Raised) or output != traced.output:
+            traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"
+            traced.output = output
+
+
+def _generator(recorded: TracedRun) -> np.random.Generator:
+    """Return a generator in the state in which a recorded run began."""
+    kind, state = recorded.state
+    made = kind(0)
+    made.state = state
+    return GENERATOR(made)
+
+
+def _caller_of(function: Any) -> Callable[[Any, Any], Any]:
+    """Return how a function is called for one output: ``call(data, rng)``."""
+    single = function.function if isinstance(function, PerCall) else function
+    parameters: Mapping[str, inspect.Parameter] | None
+    try:
+        parameters = inspect.signature(single).parameters
+    except (TypeError, ValueError):
+        parameters = None
+    if parameters is not None and "rng" not in parameters:
+        positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if takes_size(single):
+            return lambda data, rng: single(data, size=1)
+        if len(positional) == 1 or all(p.default is not p.empty for p in positional[1:]):
+            return lambda data, rng: single(_swapped(data, rng))
+    mechanism = as_mechanism(function)
+    if isinstance(mechanism, PerCall):
+        return lambda data, rng: single(data, rng=rng)
+    return lambda data, rng: mechanism(data, 1, rng=rng)
+
+
+def _swapped(data: Any, rng: Any) -> Any:
+    """Return an input in which a generator, where it holds one, is watched."""
+    active = _sources.active
+    if type(data) is GENERATOR:
+        return WatchedGenerator(data, active)
+    if type(data) is STATE:
+        return WatchedState(data, active)
+    if type(data) in (list, tuple):
+        return type(data)(_swapped(item, rng) for item in data)
+    if type(data) is dict:
+        return {key: _swapped(item, rng) for key, item in data.items()}
+    return data
+
+
+@contextmanager
+def watching(functions: Sequence[Any]) -> Iterator[list[Trace]]:
+    """Watch several functions at once, for runs of each in turn."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(Trace(function)) for function in functions]
+
+
+def record(function: Any, data: Any, rng: np.random.Generator) -> TracedRun:
+    """Run a function on an input and keep every release; see ``Trace.record``."""
+    return Trace(function).record(data, rng)
+
+
+def replay(function: Any, neighbour: Any, recorded: TracedRun) -> TracedRun:
+    """Run a function on another input with the recorded draws and results; see ``Trace.replay``."""
+    return Trace(function).replay(neighbour, recorded)

@@ -1,0 +1,251 @@
+"""What a trace says of a pair: outputs of any form, sentences, levels, and what got round the noise."""
+
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.tracing import Trace, compare
+from auditdp.tracing.outputs import where_differ
+
+
+@dataclass
+class Report:
+    total: float
+    rows: int = 0
+
+
+def total(values, rng):
+    return sum(values) + rng.laplace(scale=1.0)
+
+
+def of(function, data, neighbour, claim=None, seed=0, **keywords):
+    return compare(Trace(function), data, neighbour, np.random.default_rng(seed), claim=claim, **keywords)
+
+
+FORMS = {
+    "number": lambda noisy: noisy,
+    "list": lambda noisy: [noisy, 1],
+    "tuple in a dictionary": lambda noisy: {"answers": (noisy, {"again": noisy})},
+    "set": lambda noisy: {noisy},
+    "key": lambda noisy: {noisy: 1},
+    "JSON": lambda noisy: json.dumps({"total": noisy}),
+    "text": lambda noisy: f"about {noisy:.2f}",
+    "object": lambda noisy: Report(noisy, 3),
+    "array": lambda noisy: np.array([noisy, 0.0]),
+    "objects": lambda noisy: np.array([noisy, "x"], dtype=object),
+    "string array": lambda noisy: np.array([str(noisy)]),
+}
+
+
+@pytest.mark.parametrize("noise", [lambda rng: rng.laplace(), lambda rng: rng.geometric(0.6) - rng.geometric(0.6)])
+@pytest.mark.parametrize("form", FORMS)
+def test_outputs_of_any_form_are_the_same_where_the_noisy_values_are(form, noise):
+    def released(v, rng):
+        return FORMS[form](v + noise(rng))
+
+    pair = of(released, 3, 5, PureDP(1.0))
+    assert pair.extent == "full"
+    assert pair.differ is None
+    assert [finding.kind for finding in pair.findings] == ["loss"]
+    plain = released(3, np.random.default_rng(0))
+    assert where_differ(pair.first.output, plain) is None
+
+
+def test_tables_of_pandas_are_traced():
+    pd = pytest.importorskip("pandas")
+
+    def counts(table, rng):
+        sizes = table.groupby("city").size().reindex(["Oslo", "Rome"], fill_value=0)
+        return pd.DataFrame({"n": sizes + rng.laplace(scale=1.0, size=2)})
+
+    rows = pd.DataFrame({"city": ["Oslo", "Rome", "Rome"]})
+    pair = of(counts, rows, rows.iloc[:2], PureDP(1.0))
+    assert pair.extent == "full"
+    assert not pair.findings
+    assert pair.level == pytest.approx(1.0)
+    pd.testing.assert_frame_equal(pair.first.output, counts(rows, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("show", "where"),
+    [
+        (lambda noisy, v: [noisy, v], r"output\[1\] \(3 and 5\)"),
+        (lambda noisy, v: {"a": noisy, "raw": v}, r"output\['raw'\] \(3 and 5\)"),
+        (lambda noisy, v: Report(noisy, v), r"output.rows \(3 and 5\)"),
+        (lambda noisy, v: [noisy] * v, r"lengths 3 and 5"),
+        (lambda noisy, v: {noisy: 1, "odd" if v == 3 else "even": 2}, "'even', 'odd'"),
+        (lambda noisy, v: noisy if v == 3 else float(round(noisy)), "output"),
+        (lambda noisy, v: np.array([noisy, v]), r"output \(\[1\] 3.0 and 5.0\)"),
+        (lambda noisy, v: np.zeros(v), r"shapes \(3,\) and \(5,\)"),
+        (lambda noisy, v: f"{noisy:.1f} of {v}", "of 3"),
+        (lambda noisy, v: dict(sorted({"b": noisy, "a": 1}.items(), reverse=v == 3)), "the order of keys"),
+        (lambda noisy, v: 1 if v == 3 else 1.0, "int and float"),
+        (lambda noisy, v: None if v == 3 else noisy, "NoneType and float"),
+    ],
+)
+def test_what_got_round_the_noise_is_said_with_its_place(show, where):
+    pair = of(lambda v, rng: show(v + rng.laplace(scale=9.0), v), 3, 5, PureDP(1.0))
+    (finding,) = pair.findings
+    assert finding.kind == "round"
+    assert finding.is_read_off
+    import re
+
+    assert re.search(where, finding.sentence), finding.sentence
+
+
+def test_an_exception_on_one_input_gets_round_the_noise():
+    def logarithm(v, rng):
+        return math.log(v) + rng.laplace(scale=9.0)
+
+    pair = of(logarithm, 1, 0, PureDP(1.0))
+    assert any(finding.kind == "round" and "raised ValueError" in finding.sentence for finding in pair.findings)
+
+
+def test_a_sentence_names_the_line_the_value_and_the_scale_that_would_do():
+    line = total.__code__.co_firstlineno + 1
+    (finding,) = of(total, [1, 2], [1, 5], PureDP(1.0)).findings
+    assert (
+        finding.sentence == f"line {line} adds Laplace noise of scale 1 to a value that moves by 3; 1-DP needs scale 3"
+    )
+    assert finding.site.line == line
+    assert finding.site.file == __file__
+
+
+@pytest.mark.parametrize(
+    ("noise", "claim", "level", "needs"),
+    [
+        (lambda rng: rng.laplace(scale=1.0), PureDP(1.0), 2.0, "scale 2"),
+        (lambda rng: rng.laplace(scale=1.0), ApproxDP(1.0, 1e-6), 2.0, "scale 2"),
+        (lambda rng: rng.normal(scale=1.0), GaussianDP(1.0), 2.0, "scale 2"),
+        (lambda rng: rng.normal(scale=1.0), ZeroConcentratedDP(0.5), 2.0, "scale 2"),
+        (lambda rng: rng.normal(scale=1.0), RenyiDP(4.0, 2.0), 8.0, ""),
+        (lambda rng: rng.normal(scale=1.0), PureDP(1.0), math.inf, "no finite ε"),
+        # Balle & Wang (2018), Theorem 8: μ = 2 at δ = 1e-5 has ε = 9.9973.
+        (lambda rng: rng.normal(scale=1.0), ApproxDP(1.0, 1e-5), 9.99730, "scale 7.46"),
+    ],
+)
+def test_the_level_is_that_of_the_accountants(noise, claim, level, needs):
+    pair = of(lambda v, rng: v + noise(rng), 3, 5, claim)
+    assert pair.satisfies is False
+    assert needs in pair.findings[0].sentence
+    assert pair.level == pytest.approx(level, rel=0.02)
+    assert pair.share > 1
+
+
+def test_many_releases_compose_by_the_optimal_theorem():
+    def noisy(values, rng):
+        return [v + rng.laplace(scale=10.0) for v in values]
+
+    data, neighbour = [0] * 30, [1] * 30
+    assert of(noisy, data, neighbour, PureDP(3.0)).satisfies
+    assert not of(noisy, data, neighbour, PureDP(2.9)).satisfies
+    # Kairouz, Oh & Viswanath (2015): thirty .1-DP mechanisms at δ = 1e-5.
+    pair = of(noisy, data, neighbour, ApproxDP(2.4, 1e-5))
+    assert pair.satisfies
+    assert pair.level < 2.4
+    assert of(noisy, data, neighbour, ApproxDP(1.0, 1e-5)).satisfies is False
+
+
+def test_gaussian_and_pure_parts_compose_to_a_bound_that_holds():
+    def noisy(v, rng):
+        return v + rng.normal(scale=2.0), v + rng.laplace(scale=4.0)
+
+    pair = of(noisy, 0.0, 1.0, ApproxDP(2.0, 1e-3))
+    # The exact curve of both, by numerical integration over the Laplace output.
+    from auditdp.accountants.gaussian import GaussianCurve
+
+    x = np.linspace(-80, 81, 200001)
+    density = np.exp(-np.abs(x - 1) / 4) / 8
+    losses = (np.abs(x) - np.abs(x - 1)) / 4
+    grid = np.linspace(-0.25, 0.25, 41)
+    deltas = np.interp(losses, grid, [GaussianCurve(2.0).delta_at(max(2.0 - g, 0.0)) for g in grid])
+    exact = float((density * deltas).sum() * (x[1] - x[0]))
+    assert pair.composed.delta_at(2.0) >= exact * (1 - 1e-3)
+    assert pair.composed.delta_at(2.0) < 10 * exact
+
+
+def test_a_curve_is_compared_at_each_of_its_points():
+    claim = AccountedDP([(0.0, 0.4), (1.0, 0.13), (2.0, 0.03)], quoted=0.13)
+    assert of(lambda v, rng: v + rng.normal(scale=1.0), 0.0, 1.0, claim).satisfies
+    assert not of(lambda v, rng: v + rng.normal(scale=0.7), 0.0, 1.0, claim).satisfies
+
+
+def test_without_a_claim_there_is_no_level():
+    pair = of(total, [1], [2])
+    assert pair.satisfies is None
+    with pytest.raises(ValueError, match="give compare"):
+        _ = pair.level
+    assert not pair.findings
+    assert "no claim" in str(pair)
+
+
+def test_a_summary_says_what_it_was_seen_on_and_whether_it_is_a_bound():
+    assert str(of(total, [1], [2], PureDP(2.0))).endswith(
+        "on this pair and run: at most epsilon = 1; the claim is 2-DP"
+    )
+    partial = of(lambda v, rng: v + rng.laplace() + rng.poisson(2.0), 1, 2, PureDP(2.0))
+    assert not partial.is_bound
+    assert "the output may lose more" in str(partial)
+    around = of(lambda v, rng: (v, v + rng.laplace()), 1, 2, PureDP(2.0))
+    assert not around.is_bound
+
+
+def test_control_flow_that_parted_is_said_and_proposes_nothing_by_itself():
+    def looped(v, rng):
+        return max(0.0, *(0 * v + rng.laplace(scale=1.0) for _ in range(v)))
+
+    pair = of(looped, 2, 3, PureDP(9.0))
+    flow = [finding for finding in pair.findings if finding.kind == "flow"]
+    assert flow
+    assert "more often" in flow[0].sentence
+    assert not flow[0].is_read_off
+
+
+def test_vectorised_mechanisms_are_traced_for_one_run():
+    def histogram(data, size, *, rng):
+        return data + rng.laplace(scale=1.0, size=(size, len(data)))
+
+    pair = of(histogram, np.array([1.0, 2.0]), np.array([1.0, 4.0]), PureDP(1.0))
+    assert pair.extent == "full"
+    assert pair.findings[0].sentence.endswith("moves by 2; 1-DP needs scale 2")
+    plain = histogram(np.array([1.0, 2.0]), 1, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(pair.first.output, plain)
+
+
+def test_mechanisms_of_the_mutation_room_and_methods_are_traced():
+    class Noisy:
+        scale = 1.0
+
+        def __call__(self, v, rng):
+            return self._noisy(v, rng)
+
+        def _noisy(self, v, rng):
+            return v + int(rng.geometric(0.5)) - int(rng.geometric(0.5))
+
+    assert of(Noisy(), 1, 2, PureDP(1.0)).extent == "full"
+
+
+def test_the_search_has_one_number_for_every_pair():
+    shares = [of(total, [0], [k], PureDP(2.0), outcomes=0).share for k in range(4)]
+    assert shares == [pytest.approx(k / 2) for k in range(4)]
+    around = of(lambda v, rng: [v, v + rng.laplace()], 0, 1, PureDP(1.0), outcomes=0)
+    assert around.share == math.inf
+    assert around.is_notable
+    assert [of(total, [0], [k], PureDP(2.0), outcomes=0).is_notable for k in (0, 2, 3)] == [False, False, True]
+    assert of(lambda v, rng: max(0.0, *(rng.laplace() for _ in range(v))), 2, 3, outcomes=0).is_notable
+
+
+def test_an_input_that_is_changed_in_place_is_refused():
+    from auditdp.errors import MechanismError
+
+    def careless(rows, rng):
+        rows.append(rng.laplace())
+        return rows
+
+    with pytest.raises(MechanismError, match="changes its input"):
+        of(careless, [1.0], [2.0])

@@ -1,0 +1,83 @@
+"""torch's draws: functions, in place, distributions; outputs are those of plain runs."""
+
+import numpy as np
+import pytest
+
+from auditdp.claims.statements import GaussianDP
+from auditdp.tracing import Trace, compare
+
+torch = pytest.importorskip("torch")
+
+
+def in_place(v, rng):
+    x = torch.tensor(v)
+    x += torch.normal(0.0, 2.0, (2,))
+    return x
+
+
+def added_in_place(v, rng):
+    x = torch.tensor(v)
+    x.add_(torch.randn_like(x), alpha=2.0)
+    return x
+
+
+FULL = {
+    "randn": (lambda v, rng: torch.tensor(v) + 2 * torch.randn(2), 0.5),
+    "normal": (in_place, 0.5),
+    "randn_like": (added_in_place, 0.5),
+    "location": (lambda v, rng: torch.normal(torch.tensor(v), 2.0), 0.5),
+    "a new tensor": (lambda v, rng: torch.tensor(v) + torch.zeros(2).normal_(0, 2.0), 0.5),
+    "distribution": (lambda v, rng: torch.tensor(v) + torch.distributions.Normal(0.0, 2.0).sample((2,)), 0.5),
+    "its location": (lambda v, rng: torch.distributions.Normal(torch.tensor(v), 2.0).sample(), 0.5),
+    "as an array": (lambda v, rng: (torch.tensor(v) + torch.randn(2)).numpy().tolist(), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_tensor_with_noise_is_a_release(name):
+    function, level = FULL[name]
+    torch.manual_seed(0)
+    pair = compare(Trace(function), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    assert pair.extent == "full"
+    assert pair.differ is None
+    assert pair.level == pytest.approx(level)
+    torch.manual_seed(0)
+    plain = function([1.0, 2.0], None)
+    assert type(plain) is type(pair.first.output)
+    assert str(plain) == str(pair.first.output)
+
+
+def test_a_tensor_that_is_filled_in_place_and_kept_is_opaque():
+    def filled(v, rng):
+        noise = torch.zeros(2)
+        noise.normal_()
+        return torch.tensor(v) + noise
+
+    pair = compare(Trace(filled), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    assert pair.extent == "part"
+    assert any("fills a tensor in place" in why for _, why in pair.opaque)
+    assert not pair.proposes
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda p: torch.bernoulli(p), lambda p: torch.rand(2) < p, lambda p: torch.distributions.Bernoulli(p).sample()],
+)
+def test_coins_have_their_probabilities(draw):
+    pair = compare(
+        Trace(lambda v, rng: draw(torch.sigmoid(torch.tensor(v)))), [0.0, 1.0], [0.0, 2.0], np.random.default_rng(0)
+    )
+    p, q = (1 / (1 + np.exp(-np.array(v))) for v in ([0.0, 1.0], [0.0, 2.0]))
+    assert pair.outcomes.complete
+    assert pair.outcomes.epsilon == pytest.approx(np.abs(np.log((1 - p[1]) / (1 - q[1]))), rel=1e-5)
+
+
+def test_after_a_run_torch_is_as_before():
+    before = {
+        (owner.__name__, name): id(value) for owner in (torch, torch.Tensor) for name, value in vars(owner).items()
+    }
+    Trace(in_place).record([1.0, 2.0], np.random.default_rng(0))
+    after = {
+        (owner.__name__, name): id(value) for owner in (torch, torch.Tensor) for name, value in vars(owner).items()
+    }
+    assert before == after
