@@ -23,11 +23,10 @@ def pages() -> dict[str, str]:
 
 
 def _program() -> Any:
-    from auditdp.cli import GROUPS
-    from auditdp.cli.common import app
+    from auditdp.cli.common import COMMANDS, app
 
-    for group in GROUPS:
-        import_module(f"auditdp.cli.{group}")
+    for module in COMMANDS.values():
+        import_module(f"auditdp.cli.{module}")
     return get_command(app)
 
 

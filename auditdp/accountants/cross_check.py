@@ -185,7 +185,7 @@ def _of_points(
             shown = _at(*points[standing.index(way)], listed, about, attained, which)
             if shown.verdict is way:
                 return shown
-    if all(one is Verdict.CERTIFIED for one in standing) and (proof or provable.is_its_points(claim)):
+    if all(one is Verdict.CERTIFIED for one in standing) and (proof or claim.is_its_points):
         text = f"at each of its {len(points):,} points {claim} is proved of {about.text}"
         return replace(check, verdict=Verdict.CERTIFIED, statement=text)
     text = f"{claim} is not decided: {len(points):,} statements that it implies were compared, and do not imply it"

@@ -36,7 +36,7 @@ from auditdp.accountants.description import Description, around, within
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
-from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
+from auditdp.claims.statements import GaussianDP
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, ball
 from auditdp.mechanism.laws.gaussian import gaussian_delta
@@ -59,11 +59,6 @@ def _implied(claim: GaussianDP | ZeroConcentratedDP | RenyiDP, epsilon: float) -
         order = arb(claim.order)
         log = (order - 1) * (arb(claim.level) - arb(epsilon)) + order * (1 - 1 / order).log() - (order - 1).log()
         return min(1.0, above(log.exp()))
-
-
-def is_its_points(claim: Claim) -> bool:
-    """Return whether a claim says no more than its ``statements`` do."""
-    return isinstance(claim, PureDP | ApproxDP) or (isinstance(claim, AccountedDP) and not claim.is_function)
 
 
 def own_proof(claim: Claim, about: Description) -> Accountant | None:

@@ -56,11 +56,10 @@ class Audit:
             and support is blind to the size of the noise, so it may leave a control alone that other evidence refutes; where
             it is all the evidence, a control whose calibration it refutes counts as refuted.
         play: Which of the pairs are played where they are not those that the adjacency lists.
-        evidence: Kinds of evidence to gather, of 'exact', 'accounting', 'game', 'one_run', 'counting', 'sensitivity' and
-            'support'; all that apply unless named, except 'support', which looks at the last bits of floating-point outputs
-            and refutes nearly every textbook implementation, and 'one_run', for a training with many canaries
-            (``pairs=Canaries(1000)``; ``calls`` trainings, one unless named). With 'sensitivity' alone, what is audited is
-            the declared sensitivity, and reports say so.
+        evidence: Kinds of evidence to gather, as ``auditdp.record.details.KINDS`` names them; all that apply unless named,
+            except 'support', which looks at the last bits of floating-point outputs and refutes nearly every textbook
+            implementation, and 'one_run', for a training with many canaries (``pairs=Canaries(1000)``; ``calls`` trainings,
+            one unless named). With 'sensitivity' alone, what is audited is the declared sensitivity, and reports say so.
         forecasters: Forecasters for the game; chosen automatically unless named.
         calls: Calls of the game, instead of the budget's. The quick budget gives no game more than its own number; where
             an audit does not end as it declares for want of the others, reports call it undecided, and no finding.

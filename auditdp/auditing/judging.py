@@ -141,17 +141,16 @@ def _claim_record(built: Audit) -> ClaimRecord:
 
 def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:
     """Return a claim of privacy as records have it, with what its neighbours are called."""
+    level: dict[str, Any] = {claim.parameter: claim.level}
     return ClaimRecord(
         kind=type(claim).__name__,
         text=str(claim),
         adjacency=adjacency,
         source=claim.source,
         parameter=claim.parameter,
-        epsilon=claim.level if claim.parameter == "epsilon" else None,
         delta=claim.delta,
-        mu=claim.level if claim.parameter == "mu" else None,
-        rho=claim.level if claim.parameter == "rho" else None,
         curve=[] if claim.recorded_by else list(claim.tangents()),
+        **level,
     )
 
 

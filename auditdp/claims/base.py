@@ -54,6 +54,11 @@ class Claim:
             """Its delta; None where it has many."""
 
     @property
+    def is_its_points(self) -> bool:
+        """Whether it promises no more than its ``statements`` do, so that a proof of these proves it."""
+        return False
+
+    @property
     def level(self) -> float:
         """The claimed number."""
         return float(getattr(self, self.parameter))
@@ -90,6 +95,11 @@ class PointClaim(Claim):
 
     is_point: ClassVar[bool] = True
     of_curve: ClassVar[bool] = False
+
+    @property
+    def is_its_points(self) -> bool:
+        """Whether it promises no more than its ``statements``: it is the only one."""
+        return True
 
     def statements(self) -> NDArray[np.float64]:
         """Return the claim itself as its only (epsilon, delta) statement, shape (1, 2)."""

@@ -71,9 +71,9 @@ class AccountedDP(Claim):
         return [*self.members]
 
     @property
-    def is_function(self) -> bool:
-        """Whether the curve says something at every epsilon, and not at points alone."""
-        return not isinstance(self.curve, Sequence | np.ndarray)
+    def is_its_points(self) -> bool:
+        """Whether the curve is given by points, and says nothing between them."""
+        return isinstance(self.curve, Sequence | np.ndarray)
 
     @cached_property
     def _points(self) -> NDArray[np.float64]:

@@ -1,14 +1,14 @@
-"""The command line: one file per group of commands, and what they share in ``common``."""
+"""The command line: one file for each command or two, and what they share in ``common``."""
 
 import io
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib import import_module
 
-from auditdp.cli.common import CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
+from auditdp.cli.common import COMMANDS, CRASHED, INTERRUPTED, OK, USAGE, app, enter_project, say
 from auditdp.cli.ending import leave
 from auditdp.errors import AuditError, StoppedError
 from auditdp.report.text import shorten
@@ -17,24 +17,8 @@ __all__ = ["main"]
 
 LONGEST = 4_000
 """Characters of an error; it shows values, which may be long."""
-CALCULATORS = {"account": "calculators.account", "bounds": "calculators.bounds"}
-"""Where commands are that need none of the rooms that audit, and start without them."""
-ALONE = {**CALCULATORS, "run": "run.run"}
-"""Where commands are that start without the others."""
-GROUPS = (
-    *CALCULATORS.values(),
-    "baseline",
-    "config",
-    "confirm",
-    "init.command",
-    "inspect",
-    "merge",
-    "mutate",
-    "nightly",
-    "replay",
-    "run.run",
-    "selftest",
-)
+CALCULATORS = ("account", "bounds")
+"""Commands of no project: they need none of the rooms that audit."""
 
 
 def main() -> None:
@@ -44,7 +28,10 @@ def main() -> None:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
     named = command[0] if command else ""
-    leave(_carried_out([ALONE[named]] if named in ALONE else GROUPS, in_project=named not in CALCULATORS))
+    modules = (
+        [COMMANDS[named]] if named in COMMANDS else COMMANDS.values()
+    )  # all, to list them or to say which was meant
+    leave(_carried_out(modules, in_project=named not in CALCULATORS))
 
 
 def _settle_streams() -> None:
@@ -59,13 +46,13 @@ def _settle_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _carried_out(groups: Sequence[str], *, in_project: bool) -> int:
+def _carried_out(modules: Iterable[str], *, in_project: bool) -> int:
     """Return the exit code of the command; Python's own code for an uncaught exception is that of a finding."""
     try:
         if in_project:
             enter_project()
-        for group in groups:
-            import_module(f"auditdp.cli.{group}")  # which registers its commands
+        for module in modules:
+            import_module(f"auditdp.cli.{module}")  # which registers its commands
         app()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else OK if end.code is None else CRASHED

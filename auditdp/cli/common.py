@@ -39,12 +39,25 @@ DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
 
 
-ORDER = (
-    *("init", "run", "list", "show", "report", "replay", "confirm", "mutate"),
-    *("baseline", "compare", "nightly", "merge", "config"),
-    *("account", "bounds", "selftest"),
-)
-"""Commands as help lists them: audits and their runs, then the same over time and on many machines, then what needs none."""
+COMMANDS = {
+    "init": "init.command",
+    "run": "run.run",
+    "list": "inspect",
+    "show": "inspect",
+    "report": "replay",
+    "replay": "replay",
+    "confirm": "confirm",
+    "mutate": "mutate",
+    "baseline": "baseline",
+    "compare": "baseline",
+    "nightly": "nightly",
+    "merge": "merge",
+    "config": "config",
+    "account": "calculators.account",
+    "bounds": "calculators.bounds",
+    "selftest": "selftest",
+}
+"""The module of every command, in the order of help: audits and their runs, these over time and on many machines, others."""
 
 
 class _Commands(TyperGroup):
@@ -52,7 +65,7 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of those that are loaded, as help lists them."""
-        return sorted(super().list_commands(ctx), key=ORDER.index)
+        return sorted(super().list_commands(ctx), key=[*COMMANDS].index)
 
     def invoke(self, ctx: Any) -> Any:
         """Invoke a command.

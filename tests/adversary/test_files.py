@@ -35,7 +35,7 @@ from auditdp.history.nightly.stream import Account, Stream, read_stream
 from auditdp.mechanism.calls.calls import Calls
 from auditdp.mechanism.calls.recording import Playback
 from auditdp.record.results import AuditResult, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
-from auditdp.report.formats import render
+from auditdp.report.formats import FORMATS, render
 from auditdp.report.html.drawings import drawing, inputs
 from auditdp.report.markdown import graphs
 from auditdp.runner.log import Log
@@ -49,7 +49,7 @@ VALUES = (
     *(b'"x"', b'"\\ud800"', b'"\\u001b[2J"', b"[]", b"{}", b"[1, 2]", b'{"a": [[1e308, 1]]}', b'"2 nodes, edges 01"'),
 )
 """Values of JSON, which take the place of any other."""
-LIGHT = ("terminal", "claims", "claims-json", "junit", "sarif", "github", "pull-request")
+LIGHT = [name for name in FORMATS if name not in ("html", "json")]
 
 
 def evidence(verdict, **more):

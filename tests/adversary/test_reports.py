@@ -21,9 +21,8 @@ import auditdp
 from auditdp.cli.common import print_report
 from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import Verdict
-from auditdp.report.formats import render
+from auditdp.report.formats import FORMATS, render
 from auditdp.report.publishing import report_files
-from auditdp.report.targets import FORMATS
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
 from auditdp.report.text import markdown, markdown_code, shell

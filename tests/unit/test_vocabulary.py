@@ -1,6 +1,7 @@
 """The public names: where they are found, what old ones still do, and that one result is returned everywhere."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +56,11 @@ def test_a_name_that_never_was_is_none_and_an_old_one_of_elsewhere_neither(modul
     if module.startswith("auditdp.a"):
         with pytest.raises(AttributeError, match="AuditedTraining"):
             _ = __import__("auditdp.adjacency", fromlist=["_"]).AuditedTraining
+
+
+def test_every_public_name_is_in_the_reference():
+    page = (Path(__file__).parents[2] / "docs/pages/api/index.md").read_text(encoding="utf-8")
+    assert [name for name in auditdp.__all__ if f"`{name}`" not in page] == []
 
 
 def test_claims_end_in_dp_and_adjacencies_do_not():

@@ -1,11 +1,19 @@
-"""A claim that is not of auditdp: a class and a line in the table are all that it takes."""
+"""A claim that is not of auditdp: a class and a line in the table suffice. Those of auditdp are in every table."""
 
+import dataclasses
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+import auditdp
+from auditdp import claims
+from auditdp.accountants.composition.equal import OptimalComposition
+from auditdp.accountants.cross_check import cross_check
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
@@ -30,11 +38,25 @@ class SteppedDP(Claim):
     def __post_init__(self):
         check_positive("SteppedDP", "epsilon", self.epsilon)
 
+    @property
+    def is_its_points(self):
+        return True
+
     def statements(self):
         return np.array([[self.epsilon, 0.01], [2 * self.epsilon, 0.0]])
 
     def __str__(self):
         return f"{self.epsilon:g}-stepped DP"
+
+
+def test_every_claim_of_auditdp_is_in_the_table_and_public_and_in_the_reference():
+    modules = [import_module(f"{claims.__name__}.{module.name}") for module in iter_modules(claims.__path__)]
+    made = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    own = {each.__name__: each for each in made if issubclass(each, Claim) and dataclasses.is_dataclass(each)}
+    assert own == CLAIMS
+    assert set(own) <= set(auditdp.__all__)
+    page = (Path(__file__).parents[3] / "docs/pages/api/claims.md").read_text(encoding="utf-8")
+    assert [name for name, each in own.items() if f"::: {each.__module__}.{name}\n" not in page] == []
 
 
 @pytest.fixture
@@ -64,6 +86,11 @@ def test_reports_say_what_it_means_to_who_guesses(stepped):
     text = " ".join(render(RunRecord.from_json(record.to_json()), "terminal").split())
     assert "0.5-stepped DP" in text
     assert "the claim allows 63" in text
+
+
+@pytest.mark.parametrize(("each", "verdict"), [(0.25, Verdict.CERTIFIED), (0.6, Verdict.VIOLATED)])
+def test_accountants_decide_it(each, verdict, stepped):
+    assert cross_check(stepped, [OptimalComposition(each, 0.0, 2)]).verdict is verdict
 
 
 def test_a_level_that_is_none_is_refused():

@@ -2,11 +2,12 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from auditdp.record.details import Confirmation, CountingDetails, Details, ExactDetails, GameDetails, details_of
+from auditdp.record.details import KINDS, Confirmation, CountingDetails, Details, ExactDetails, GameDetails, details_of
 from auditdp.record.results import Evidence, Verdict, details, with_figure
 
 ADAPTER = TypeAdapter(Evidence)
@@ -18,6 +19,11 @@ def of(kind, given):
 
 def written(evidence):
     return json.loads(ADAPTER.dump_json(evidence))["details"]
+
+
+def test_what_each_kind_may_conclude_is_on_the_page_of_verdicts():
+    page = (Path(__file__).parents[3] / "docs/pages/verdicts.md").read_text(encoding="utf-8")
+    assert [name for name in KINDS if f"\n- `{name}`" not in page] == []
 
 
 def test_a_mapping_becomes_the_record_of_its_kind():

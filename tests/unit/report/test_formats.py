@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
+from auditdp.doors import write
 from auditdp.errors import ConfigurationError
 from auditdp.record.results import RunRecord
 from auditdp.report.formats import FORMATS, Format, render
-from auditdp.report.targets import target, write
+from auditdp.report.targets import target
 
 
 def in_a_sentence(record):
