@@ -18,8 +18,9 @@ from auditdp.accountants.base import epsilon_from
 from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.zcdp import ZCDP
-from auditdp.claims.curves import RenyiDP, ZeroConcentratedDP
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.base import Claim
+from auditdp.claims.curves import AccountedDP, RenyiDP, ZeroConcentratedDP
+from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.tracing.families import Loss
 
 SLACK = 1e-9
@@ -107,7 +108,7 @@ class ComposedLoss:
             return self.rho
         if isinstance(claim, RenyiDP):
             return claim.order * self.rho
-        quoted = claim.delta if isinstance(claim, ApproxDP) else claim.quoted
+        quoted = allowed_delta(claim)
         if not quoted or self.epsilon <= 0:
             return self.epsilon
         if self.delta > quoted or self.statements > LARGEST or math.isinf(self.squared_mu):
@@ -131,7 +132,7 @@ class ComposedLoss:
             return level / claim.level if claim.level else (math.inf if level else 0.0)
         if self.delta >= 1 or math.isinf(self.statements) or math.isinf(self.squared_mu):
             return math.inf
-        allowed = claim.delta if isinstance(claim, ApproxDP) else claim.quoted
+        allowed = allowed_delta(claim)
         spent = self.delta / allowed if allowed else (math.inf if self.delta else 0.0)
         mu = math.sqrt(self.squared_mu) / _mu_within(claim.level, allowed) if self.squared_mu and allowed else 0.0
         statements = self.statements / claim.level if claim.level else (math.inf if self.statements else 0.0)
@@ -151,3 +152,9 @@ def _mu_of(epsilon: float) -> float:
 def _mu_within(epsilon: float, delta: float) -> float:
     """Return the largest μ of Gaussian noise within an (ε, δ) statement."""
     return 1 / GaussianCurve.sigma_for(epsilon, delta)
+
+
+def allowed_delta(claim: Claim | None) -> float:
+    """Return the delta that a claim states, or that its curve is quoted at; 0 for claims without one."""
+    delta = claim.quoted if isinstance(claim, AccountedDP) else getattr(claim, "delta", None)
+    return float(delta or 0.0)

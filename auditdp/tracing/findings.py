@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auditdp.claims.curves import AccountedDP
-from auditdp.claims.statements import Claim
 from auditdp.tracing import sentences
-from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
@@ -101,7 +98,7 @@ def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:
 
 def of_outputs(trace: PairTrace) -> list[Finding]:
     """Return what got round the noise."""
-    outcomes, allowed = trace.outcomes, _allowed_delta(trace.claim)
+    outcomes, allowed = trace.outcomes, allowed_delta(trace.claim)
     if trace.shown:
         chance = math.fsum(one.chance for one in trace.shown)
         if chance <= allowed * (1 + 1e-6):
@@ -142,8 +139,3 @@ def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Fi
             else f"; {tried.runs if tried else 0} outcomes were tried"
         )
     return Finding("round", NOWHERE, sentence, understood)
-
-
-def _allowed_delta(claim: Claim | None) -> float:
-    delta = claim.quoted if isinstance(claim, AccountedDP) else getattr(claim, "delta", None)
-    return float(delta or 0.0)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE

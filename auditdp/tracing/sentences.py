@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.claims.base import Claim
 from auditdp.claims.curves import ZeroConcentratedDP
-from auditdp.claims.statements import ApproxDP, Claim, GaussianDP, PureDP
+from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.tracing.draws import ALONE, CHOICE, COIN, MAXIMUM, Release
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.outputs import brief

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.claims.statements import Claim
+from auditdp.claims.base import Claim
 from auditdp.tracing import sentences
 from auditdp.tracing.draws import CHOICE, COIN, Release
 from auditdp.tracing.families import moves, same
