@@ -1,6 +1,8 @@
 """The public names: where they are found, what old ones still do, and that one result is returned everywhere."""
 
+import ast
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +63,13 @@ def test_a_name_that_never_was_is_none_and_an_old_one_of_elsewhere_neither(modul
 def test_every_public_name_is_in_the_reference():
     page = (Path(__file__).parents[2] / "docs/pages/api/index.md").read_text(encoding="utf-8")
     assert [name for name in auditdp.__all__ if f"`{name}`" not in page] == []
+
+
+def test_a_class_name_is_used_once_in_the_package():
+    files = (Path(auditdp.__file__).parent).rglob("*.py")
+    nodes = (node for path in files for node in ast.parse(path.read_text(encoding="utf-8")).body)
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_claims_end_in_dp_and_adjacencies_do_not():

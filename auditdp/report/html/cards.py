@@ -15,7 +15,7 @@ from auditdp.record.details import EstimationDetails, ExactDetails, GameDetails
 from auditdp.record.results import AuditResult, ClaimRecord, Evidence, RunRecord, Verdict
 from auditdp.report import numbers
 from auditdp.report.guessing import guessing
-from auditdp.report.html.drawings import Drawing, Inputs, drawing, inputs
+from auditdp.report.html.drawings import Drawing, DrawnPair, drawing, inputs
 from auditdp.report.html.facts import Table, facts, pairs, says, tables
 from auditdp.report.html.intervals import Interval, interval_of
 from auditdp.report.numbers import as_float, level, number
@@ -84,7 +84,7 @@ class AuditView:
     title: str
     means: str
     guess: str
-    inputs: Inputs | None
+    inputs: DrawnPair | None
     output: Drawing | None
     instead: Sequence[str]
     interval: Interval | None

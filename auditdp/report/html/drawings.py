@@ -80,7 +80,7 @@ Drawing = Graph | Cells | Words
 
 
 @dataclass(frozen=True)
-class Inputs:
+class DrawnPair:
     """Both inputs of a pair, ready to be drawn, and what the pair is called."""
 
     name: str
@@ -88,13 +88,13 @@ class Inputs:
     second: Drawing
 
 
-def inputs(pair: str) -> Inputs | None:
+def inputs(pair: str) -> DrawnPair | None:
     """Return the two inputs of a recorded pair; None where its text does not say where one ends and the other begins."""
     found = _PAIR.fullmatch(pair.strip()) if len(pair) <= LONGEST else None
     if found is None:
         return None
     first, second = found["first"], found["second"]
-    return Inputs(found["name"] or "", drawing(first, second), drawing(second, first))
+    return DrawnPair(found["name"] or "", drawing(first, second), drawing(second, first))
 
 
 def drawing(text: str, other: str = "") -> Drawing:
