@@ -1,6 +1,7 @@
 """Who may import whom: the arrows of the design, walked over every module."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,17 @@ def test_rooms_import_only_the_rooms_below_them():
             if imported == "auditdp" and room not in ("", "runner", "report", "cli"):  # these ask for the version
                 wrong.append(f"{path.relative_to(ROOT)}:{line} imports auditdp itself; name the module")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_table_of_rooms_has_all_of_them_and_each_above_those_that_import_it():
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = [re.findall(r"`(\w+)`", row) for row in re.findall(r"^\| (`.*?) \|", page, flags=re.M)]
+    above: set[str] = set()
+    for row in rows:
+        for room in row:
+            assert ROOMS[room] <= above | set(row), f"{room} is above {sorted(ROOMS[room] - above)}"
+        above |= set(row)
+    assert above == set(ROOMS) - {"", "__main__"}
 
 
 def test_the_rules_have_no_cycle():

@@ -20,7 +20,7 @@ from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim, check_positive
 from auditdp.claims.statements import CLAIMS
 from auditdp.errors import ClaimError
-from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.record.results import SYMBOLS, AuditResult, ClaimRecord, RunRecord, Verdict
 from auditdp.report.formats import render
 from auditdp.testing import LaplaceMechanism
 
@@ -55,6 +55,8 @@ def test_every_claim_of_auditdp_is_in_the_table_and_public_and_in_the_reference(
     own = {each.__name__: each for each in made if issubclass(each, Claim) and dataclasses.is_dataclass(each)}
     assert own == CLAIMS
     assert set(own) <= set(auditdp.__all__)
+    recorded = {place.name for place in dataclasses.fields(ClaimRecord)} & set(SYMBOLS)
+    assert {each.parameter for each in own.values()} <= recorded
     page = (Path(__file__).parents[3] / "docs/pages/api/claims.md").read_text(encoding="utf-8")
     assert [name for name, each in own.items() if f"::: {each.__module__}.{name}\n" not in page] == []
 
