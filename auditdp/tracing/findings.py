@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from auditdp.tracing import sentences
+from auditdp.tracing.composing import ComposedLoss, allowed_delta
 from auditdp.tracing.draws import ALONE
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
