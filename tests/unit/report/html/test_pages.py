@@ -159,7 +159,7 @@ def test_a_statement_is_not_said_again_beside_it(audit):
         details={"detectable_epsilon": 1.083, "went_on": "after 600"},
     )
     claim = audit("warner").claim
-    assert dict(facts(evidence, claim, message=evidence.statement)) == {"Went on": "after 600"}
+    assert dict(facts(evidence, claim, already_shown=evidence.statement)) == {"Went on": "after 600"}
     assert dict(facts(evidence, claim)) == {
         "Went on": "after 600",
         "Calls": "1,200",
