@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from auditdp.numerics.rounding import same_number
-from auditdp.record.results import ClaimRecord
+from auditdp.record.results import SYMBOLS, ClaimRecord
 
 SAME_IN_TEXT = 1e-5
 """Relative difference of two numbers that are the same, rounded to six digits in a text."""
@@ -43,7 +43,8 @@ class Claimed:
         """Return a claim as it is compared; an audit that was skipped states none."""
         if claim is None:
             return cls()
-        given = (claim.epsilon, claim.delta, claim.mu, claim.rho, claim.level, *chain.from_iterable(claim.curve))
+        parameters = (getattr(claim, name) for name in SYMBOLS)  # of which a claim has one
+        given = (*parameters, claim.delta, claim.level, *chain.from_iterable(claim.curve))
         numbers = tuple(float(f"{float(number):.{DIGITS}g}") for number in given if number is not None)
         return cls(claim.text, claim.adjacency, numbers)
 

@@ -64,10 +64,10 @@ def bound(value: object, *, up: bool, against: float | None = None, digits: int 
 
 
 def level(claim: ClaimRecord | None) -> float | None:
-    """Return the claimed epsilon, mu or rho; None where the claim is not about privacy."""
-    if claim is None:
+    """Return the claimed number, of the parameter that it is about; None where the claim is not about privacy."""
+    if claim is None or claim.parameter not in SYMBOLS:
         return None
-    return as_float({"mu": claim.mu, "rho": claim.rho}.get(claim.parameter, claim.epsilon))
+    return as_float(getattr(claim, claim.parameter))
 
 
 def symbol(claim: ClaimRecord | None) -> str:
