@@ -11,9 +11,9 @@ import pytest
 
 from auditdp.cli.judging import code_of
 from auditdp.record.results import RESULT, AuditResult, ControlResult, Evidence, LedgerEntry, RunRecord, Verdict
-from auditdp.runner.plan import Collected, Listed, Task, make_plan
+from auditdp.runner.plan import Collected, Listed, PlanOptions, Task, make_plan
 from auditdp.runner.processes import workers
-from auditdp.runner.processes.children import Answer, Child, Work
+from auditdp.runner.processes.children import Child, Work, WorkAnswer
 from auditdp.runner.processes.workers import CrashError, Workers, result_for
 
 TASK = Task("audits/audit_a.py::leaks", "/a.py", "leaks", "/", {}, "holds", 1, 0.05, "quick", None)
@@ -33,12 +33,13 @@ ANSWERS = [
 
 @pytest.mark.parametrize("value", ANSWERS, ids=lambda value: json.dumps(value)[:30])
 def test_what_is_no_result_of_a_task_is_its_error(value):
-    found = result_for(TASK, Answer(1, value))
-    assert (found.id, found.verdict) == (TASK.id, Verdict.ERROR)
+    for sent in (value, json.dumps(value)):
+        found = result_for(TASK, WorkAnswer(1, sent))
+        assert (found.id, found.verdict) == (TASK.id, Verdict.ERROR)
 
 
 def test_a_result_has_what_its_task_declares_and_was_given():
-    found = result_for(TASK, Answer(1, certified(expected="violation", alpha=0.9)))
+    found = result_for(TASK, WorkAnswer(1, json.dumps(certified(expected="violation", alpha=0.9))))
     assert (found.verdict, found.expected, found.alpha) == (Verdict.CERTIFIED, "holds", 0.05)
 
 
@@ -102,7 +103,7 @@ def test_an_import_lists_no_audit_of_another_file(audits, tmp_path, monkeypatch)
     ("kind", "value"), [("show", {"rows": [1]}), ("show", []), ("again", {"a": 1}), ("again", [1])]
 )
 def test_what_an_audit_says_of_itself_has_a_shape(kind, value, monkeypatch):
-    monkeypatch.setattr(Workers, "_work", lambda self, wanted: [(TASK, Answer(1, value))])
+    monkeypatch.setattr(Workers, "_work", lambda self, wanted: [(TASK, WorkAnswer(1, value))])
     with Workers(needed=()) as processes, pytest.raises(CrashError, match="something else than a result"):
         processes.ask(kind, TASK)
 
@@ -127,7 +128,7 @@ from auditdp.runner.processes import jobs
 def forged(task):
     proof = Evidence("exact", Verdict.CERTIFIED, "")
     found = AuditResult("audits/audit_b.py::leaks", Verdict.CERTIFIED, "", evidence=[proof])
-    return json.loads(RESULT.dump_json(found))
+    return RESULT.dump_json(found).decode()
 
 jobs.JOBS["run"] = forged
 
@@ -150,7 +151,7 @@ def test_an_audit_that_answers_for_another_one_is_an_error_and_the_other_is_judg
     Path("audits/audit_a.py").write_text(FORGER)
     Path("audits/audit_b.py").write_text(HONEST)
     with Workers() as processes:
-        plan = make_plan(["audits"], root_seed=1, collect=processes.collect, budget="quick")
+        plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
         found = {result.id: result for result in processes.run(plan.tasks)}
     assert {name: result.verdict for name, result in found.items()} == {
         "audits/audit_a.py::theirs": Verdict.ERROR,

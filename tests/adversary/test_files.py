@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import typer
-from auditdp.cli.run.asked import Asked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from auditdp.cli.again import data_of
 from auditdp.cli.baseline import update
 from auditdp.cli.merge import merge
 from auditdp.cli.replay import report_command
+from auditdp.cli.run.options import RunOptions
 from auditdp.config import Configuration, load
 from auditdp.doors import write
 from auditdp.errors import AuditError, ConfigurationError
@@ -368,7 +368,7 @@ def test_settings_out_of_bounds_are_refused(line, tmp_path):
 )
 def test_options_out_of_bounds_are_refused(asked):
     with pytest.raises(ConfigurationError):
-        [getattr(Asked(**{"workers": "1", **asked}), name) for name in ("count", "memory", "part", "import_limit")]
+        [getattr(RunOptions(**{"workers": "1", **asked}), name) for name in ("count", "memory", "part", "import_limit")]
 
 
 def test_a_record_does_not_choose_whose_data_is_read(tmp_path, monkeypatch):
@@ -381,7 +381,7 @@ def test_a_record_does_not_choose_whose_data_is_read(tmp_path, monkeypatch):
     monkeypatch.setenv("AUDITDP_DATA", "/etc")
     assert data_of(replace(here, arguments={"data": "/etc"}), "") == "/etc"
     with pytest.raises(ConfigurationError):
-        Asked(resume=True).resumed(replace(here, arguments={"data": "/usr"}))
+        RunOptions(resume=True).resumed(replace(here, arguments={"data": "/usr"}))
 
 
 @pytest.mark.parametrize("path", ["/etc", "../audits", "../a.py::b"])
@@ -389,10 +389,10 @@ def test_a_record_does_not_choose_what_a_resumed_run_imports(path, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     theirs = replace(run(result()), arguments={"paths": [path]})
     with pytest.raises(ConfigurationError, match="a record must not choose what is imported"):
-        Asked(resume=True).resumed(theirs)
-    assert Asked(resume=True, paths=(path,)).resumed(theirs).paths == (path,)
+        RunOptions(resume=True).resumed(theirs)
+    assert RunOptions(resume=True, paths=[path]).resumed(theirs).paths == [path]
     ours = replace(theirs, arguments={"paths": ["audits", "audits/a.py::b"]})
-    assert Asked(resume=True).resumed(ours).paths == ("audits", "audits/a.py::b")
+    assert RunOptions(resume=True).resumed(ours).paths == ["audits", "audits/a.py::b"]
 
 
 @pytest.fixture

@@ -50,10 +50,12 @@ PERSONAL = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_W
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a command: this one, without the taste of whoever runs the tests."""
-    return {
-        name: value for name, value in os.environ.items() if name not in PERSONAL and not name.startswith("AUDITDP_")
-    }
+    """Return the environment of a command: this one, without the taste of whoever runs the tests.
+
+    Tests change a file twice in a second, which its compiled module would not notice.
+    """
+    kept = {n: v for n, v in os.environ.items() if n not in PERSONAL and not n.startswith("AUDITDP_")}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 UNTIMED = ("seconds", "cpu_seconds", "started", "finished", "run")

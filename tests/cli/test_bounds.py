@@ -142,7 +142,7 @@ SCORED = ["--scores", "score", "--labels", "in", "--design", "coin"]
         (["minus.csv", *SCORED], ["1 for in and 0 for out, got -1", "recode"]),
         (["hole.csv", *SCORED], ["scores: row 2 is nan", "the same for either label"]),
         (["ones.csv", *SCORED], ["3 in and 0 out"]),
-        (["fake.npz", *SCORED], ["fake.npz: not an NPZ file"]),
+        (["fake.npz", *SCORED], ["fake.npz: cannot read it as .npz: BadZipFile"]),
     ],
 )
 def test_what_cannot_be_used_is_refused(records, arguments, message):

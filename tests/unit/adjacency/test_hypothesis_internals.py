@@ -106,7 +106,7 @@ def test_a_strategy_whose_structure_is_kept_elsewhere_is_a_part_of_no_family():
     class IntegersStrategy(st.SearchStrategy):  # as one of another version might be
         pass
 
-    assert type(internals.part_of(IntegersStrategy())) is internals.Part
+    assert type(internals.part_of(IntegersStrategy())) is internals.StrategyPart
 
 
 @as_known

@@ -125,8 +125,8 @@ def test_what_lies_between_is_not_decided():
 
 def test_a_case_is_the_same_again_whatever_was_before_it():
     first, again = part.carried_out(1, 14), part.carried_out(1, 14)
-    assert (first.told, first.message) == (again.told, again.message)
-    assert first.message
+    assert (first.told, first.said) == (again.told, again.said)
+    assert first.said
     assert part.carried_out(2, 14).told != first.told
     assert [Case(1, n).alpha for n in (0, 1)] == [NEVER, ALPHA]
 

@@ -174,7 +174,7 @@ def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest
     assert smallest.confirmed
 
 
-@pytest.mark.parametrize("options", [{"pairs": [Pair(0, 1)]}, {"search": False}], ids=["given pairs", "no search"])
+@pytest.mark.parametrize("options", [{"play": [Pair(0, 1)]}, {"search": False}], ids=["given pairs", "no search"])
 def test_nothing_is_searched_where_pairs_are_given_or_nobody_asks(options):
     evidence = play_game(
         Sometimes(),

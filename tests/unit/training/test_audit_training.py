@@ -156,7 +156,7 @@ def test_what_is_no_trainer_is_refused(train, shown):
 
 def test_bounds_grow_with_the_steps_that_are_released_and_stay_below_the_truth():
     """Each step is ½-Gaussian DP, so k of them are √k/2."""
-    found = level_by_step(stepwise, GaussianDP(1.0), WORLDS, trainings=500, steps=[1, 4])
+    found = level_by_step(stepwise, GaussianDP(1.0), WORLDS, trainings=1_000, steps=[1, 4])
     assert found.steps == [1, 4]
     assert 0 <= found.bounds[0] < 0.5
     assert max(found.bounds[0], 0.3) < found.bounds[1] < 1
