@@ -43,21 +43,21 @@ def done(name, seconds):
 
 def test_the_line_says_what_runs_and_what_is_left():
     with shown(100, workers=2) as watch:
-        assert watch.message() == "0 of 4 · running one, two"
+        assert watch.as_line() == "0 of 4 · running one, two"
         watch.finished(done("two", 65.0))
-        assert watch.message() == "1 of 4 · about 2 min left · running one, three"
+        assert watch.as_line() == "1 of 4 · about 2 min left · running one, three"
         watch.finished(done("one", 65.0))
         watch.finished(done("three", 65.0))
-        assert watch.message() == "3 of 4 · about 60 s left · running four"
+        assert watch.as_line() == "3 of 4 · about 60 s left · running four"
         watch.finished(done("four", 65.0))
-        assert watch.message() == "4 of 4"
+        assert watch.as_line() == "4 of 4"
 
 
 def test_a_hostile_name_writes_no_control_characters():
     console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
     with Watch(["a.py::\x1b[31mred[bold]"], console) as watch:
-        assert "\x1b" not in watch.message()
-        assert "[bold]" in watch.message()
+        assert "\x1b" not in watch.as_line()
+        assert "[bold]" in watch.as_line()
 
 
 @pytest.mark.parametrize("width", range(20, 201, 9))
