@@ -11,10 +11,7 @@ from torch_geometric.data import Data  # noqa: E402 - needs torch
 
 from gnn.datasets import Split, inductive, paper_split, public_split, random_split  # noqa: E402
 from gnn.validation import DataError  # noqa: E402
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 
 def sizes(split):

@@ -32,6 +32,7 @@ from gnn.models import GCN, GIN, GraphSAGE  # noqa: E402
 from gnn.training import PageRankRows, PrivateSettings, Rows, fit_private  # noqa: E402
 from gnn.training.gradients import weights_of  # noqa: E402
 from gnn.validation import DataError, TrainingError  # noqa: E402
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 SETTINGS = PrivateSettings(
     steps=3,
@@ -45,10 +46,6 @@ SETTINGS = PrivateSettings(
 )
 BATCHES = {"full": {"rate": 1.0}, "Poisson": {"rate": 0.4}, "fixed": {"rate": None}}
 KEYS = keys_of(7, rng=np.random.default_rng(1))
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def mlp(dtype=torch.float64):

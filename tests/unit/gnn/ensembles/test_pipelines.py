@@ -18,16 +18,13 @@ from torch.nn import functional  # noqa: E402 - needs torch
 
 from audits.audit_trainers_graphs import aggregated, hub, pagerank_sums, sage_sums  # noqa: E402
 from gnn.ensembles.pipelines import GAPAggregations, arcs_of  # noqa: E402
+from tests.unit.gnn.draws import rng  # noqa: E402
 
 ALPHA = 1e-6
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 1], [0, 1, 0, 0], [0, 1, 0, 0]], np.int8)
 """Node 1 between three others."""
 ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 2.0], [3.0, 4.0]])
 UNIT = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.6, 0.8]])
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def test_gap_releases_normalised_sums_of_all_neighbours_and_noise():

@@ -14,10 +14,7 @@ from gnn.ensembles.trained import Trained, TrainedByLaw, fit_by_opacus, weights_
 from gnn.models import DecoupledPageRank  # noqa: E402
 from gnn.pipelines.features import FeaturesParameters, fit_features  # noqa: E402
 from gnn.training import PrivateSettings  # noqa: E402
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
+from tests.unit.gnn.draws import rng  # noqa: E402
 
 
 def test_a_pipeline_is_run_by_itself_with_a_seed_for_each_call():

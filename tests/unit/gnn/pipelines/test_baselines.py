@@ -25,16 +25,13 @@ from gnn.pipelines.gap import (  # noqa: E402
 from gnn.pipelines.sage_dp import SAGEParameters, fit_sage, with_means  # noqa: E402
 from gnn.training import evaluate, predict  # noqa: E402
 from gnn.validation import DataError  # noqa: E402
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 FEATURES = FeaturesParameters(epsilon=8.0, delta=0.01, batch=30, epochs=5, learning_rate=0.02, hidden=8)
 GAP = GAPParameters(epsilon=8.0, delta=0.01, batch=30, epochs=5, out_degree=4, hidden=8)
 SAGE = SAGEParameters(epsilon=8.0, delta=0.01, batch=30, steps=20, learning_rate=0.02)
 PIPELINES = {"features": (fit_features, FEATURES), "gap": (fit_gap, GAP), "sage": (fit_sage, SAGE)}
 PIPELINES["gap, edges"] = (fit_gap, GAPParameters(epsilon=8.0, delta=0.01, level="edge", epochs=5, hidden=8))
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def changed(parameters, **changes):

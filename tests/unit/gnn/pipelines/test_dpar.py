@@ -30,19 +30,12 @@ from gnn.pipelines.parts import part  # noqa: E402
 from gnn.training import evaluate, predict  # noqa: E402
 from gnn.validation import DataError  # noqa: E402
 from mechanisms.pagerank import ista, row_epsilon, share_of_row  # noqa: E402
+from tests.unit.gnn.draws import generator, rng  # noqa: E402
 
 SMALL = DPARParameters(
     epsilon=8.0, delta=0.02, rate=0.5, pagerank_rows=20, k=2, batch=20, epochs=5, learning_rate=0.02, hidden=8
 )
 NODES = 120
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 # Budget

@@ -21,16 +21,9 @@ from gnn.pipelines.dprr.pipeline import as_received  # noqa: E402
 from gnn.training.prediction import logits_of  # noqa: E402
 from gnn.validation import DataError  # noqa: E402
 from mechanisms.graphs import DirectedGraph, Graph, erdos_renyi  # noqa: E402
+from tests.unit.gnn.draws import generator, rng  # noqa: E402
 
 SHORT = GINParameters(layers=3, hidden=8, dropout=0.0, epochs=3)
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module")

@@ -28,12 +28,9 @@ from gnn.reverse_learning import ReverseLearning  # noqa: E402
 from mechanisms.edges.graph_pub import counts  # noqa: E402
 from mechanisms.edges.graph_pub_response import publishing_rates  # noqa: E402
 from mechanisms.graphs import Graph, erdos_renyi  # noqa: E402
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 QUICK = ScoreSettings(reverse=ReverseLearning(steps=10), epochs=20)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module")

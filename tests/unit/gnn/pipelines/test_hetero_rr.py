@@ -28,13 +28,10 @@ from gnn.pipelines.hetero_rr.features import METHODS  # noqa: E402
 from gnn.validation import DataError  # noqa: E402
 from mechanisms.backend import backend_of  # noqa: E402
 from mechanisms.features import MultiBit  # noqa: E402
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 RNG = np.random.default_rng
 PUBLIC = np.arange(0, 120, 3)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module")

@@ -38,10 +38,7 @@ from gnn.training import Epoch, evaluate  # noqa: E402
 from gnn.validation import DataError  # noqa: E402
 from mechanisms.features import MinMaxScaled, MultiBit  # noqa: E402
 from mechanisms.labels import LabelRR  # noqa: E402
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 
 def communities(isolated=0):

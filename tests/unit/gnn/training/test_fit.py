@@ -31,12 +31,9 @@ from gnn.training import (  # noqa: E402
 )
 from gnn.training.fit import neighbourhood  # noqa: E402
 from gnn.validation import DataError, TrainingError  # noqa: E402
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 NODE_MODELS = [GCN, GAT, GraphSAGE, MLP, APPNP, DecoupledPageRank]
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def communities(signal=3.0):

@@ -37,14 +37,11 @@ from gnn.training.gradients import (  # noqa: E402
 )
 from gnn.training.private import sample  # noqa: E402
 from gnn.validation import DataError, TrainingError  # noqa: E402
+from tests.unit.gnn.draws import generator  # noqa: E402
 
 CPU = torch.device("cpu")
 DATA = stochastic_block_model([30, 30], inside=0.1, across=0.02, features=5, signal=3.0, rng=np.random.default_rng(0))
 QUIET = PrivateSettings(steps=5, noise_multiplier=0.0, clipping_norm=0.3, batch=6.0, rate=0.1, optimiser="sgd")
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def mlp(seed=0):
