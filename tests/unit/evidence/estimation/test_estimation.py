@@ -163,14 +163,16 @@ def test_thirty_calls_of_every_input_are_the_least(inputs, calls, needed):
     assert evidence(estimator(), Unbiased(truth, margin=1.0), inputs, calls=needed).calls <= needed
 
 
-def test_outputs_must_be_single_numbers():
-    with pytest.raises(MechanismError, match=r"\(3,\)"):
-        evidence(lambda data, size, *, rng: rng.random((size, 3)), Unbiased(truth, margin=1.0))
-
-
-def test_shared_noise_is_noticed():
-    with pytest.raises(MechanismError, match="independent"):
-        evidence(lambda data, size, *, rng: np.full(size, rng.random()), Unbiased(truth, margin=1.0))
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (lambda data, size, *, rng: rng.random((size, 3)), r"\(3,\)"),
+        (lambda data, size, *, rng: np.full(size, rng.random()), "independent"),
+    ],
+)
+def test_outputs_must_be_single_numbers_with_noise_of_their_own(outputs, message):
+    with pytest.raises(MechanismError, match=message):
+        evidence(outputs, Unbiased(truth, margin=1.0))
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf])
