@@ -157,10 +157,6 @@ def class_of(name: str, **other: object) -> dict[str, object]:
     return {"class": name, **values, "variance_high": 1.1, **other}
 
 
-def odd_classes() -> list[dict[str, object]]:
-    return [class_of(NASTY), class_of("inf", high="inf")]
-
-
 def degrees() -> dict[str, object]:
     rng = np.random.default_rng(5)
     degree = np.round(np.exp(rng.uniform(0.0, 6.0, size=400)))
