@@ -47,10 +47,6 @@ BOUNDED = [
 MONOTONE = [(SVT4(0.7, 1), 0.7), (NoisyMax1(1.4), 0.7), (NoisyMax2(1.4), 0.7)]
 
 
-def named(value):
-    return getattr(value, "name", "")
-
-
 @given(vectors, st.integers(0, 20), seeds)
 def test_what_sparse_vectors_say(data, size, seed):
     """One code a query; after the last allowed positive nothing but -1, and before it no -1."""
@@ -109,7 +105,7 @@ def test_prefix_sums_are_sums(data, seed):
 @pytest.mark.parametrize(
     ("mechanism", "bound", "change"),
     [*((*each, "all") for each in BOUNDED), *((*each, "one") for each in MONOTONE)],
-    ids=named,
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_proved_bounds_hold(mechanism, bound, change):
     @given(QueryAnswers(4, change, shortest=1).strategy())

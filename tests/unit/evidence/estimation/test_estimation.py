@@ -198,7 +198,7 @@ def test_no_noise_is_within_every_bound_that_the_range_lets_one_see():
 
 
 def test_the_statement_and_the_assumptions_say_what_a_verdict_rests_on():
-    bounded = estimator(noise=uniform)
+    bounded = estimator(noise=lambda rng, size: (rng.random(size) - 0.5) * math.sqrt(12))
     asymptotic = evidence(bounded, Unbiased(truth, margin=0.5))
     assert asymptotic.statement.endswith("with asymptotic confidence 95%")
     assert any("a value of probability below 0.0015 may never have been seen" in a for a in asymptotic.assumptions)
@@ -308,10 +308,6 @@ def test_a_single_bias_among_many_classes_is_found():
 
 def exponential(rng, size):
     return rng.exponential(size=size) - 1
-
-
-def uniform(rng, size):
-    return (rng.random(size) - 0.5) * math.sqrt(12)
 
 
 def skewed_bounded(rng, size):
