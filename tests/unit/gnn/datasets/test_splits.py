@@ -1,17 +1,13 @@
 """Splits: sizes, disjointness, seeds and strata."""
 
 import pytest
+import torch
+from torch_geometric.data import Data
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.data import Data  # noqa: E402 - needs torch
-
-from gnn.datasets import Split, paper_split, public_split, random_split  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
-from tests.unit.gnn.draws import generator  # noqa: E402
+from gnn.datasets import Split, paper_split, public_split, random_split
+from gnn.validation import DataError
+from tests.unit.gnn.draws import generator
 
 
 def sizes(split):

@@ -5,20 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.nn import functional
 
 from auditdp.accountants.base import AccountantError
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch import nn  # noqa: E402 - needs torch
-from torch.nn import functional  # noqa: E402
-
-from gnn.datasets.generated import stochastic_block_model  # noqa: E402
-from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE  # noqa: E402
-from gnn.training import (  # noqa: E402
+from gnn.datasets.generated import stochastic_block_model
+from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
+from gnn.training import (
     PageRankRows,
     PrivateSettings,
     Rows,
@@ -27,7 +23,7 @@ from gnn.training import (  # noqa: E402
     fit_private,
     noise_for,
 )
-from gnn.training.gradients import (  # noqa: E402
+from gnn.training.gradients import (
     by_functorch,
     by_opacus,
     clipped_by_layers,
@@ -35,9 +31,9 @@ from gnn.training.gradients import (  # noqa: E402
     noisy_mean,
     weights_of,
 )
-from gnn.training.private import sample  # noqa: E402
-from gnn.validation import DataError, TrainingError  # noqa: E402
-from tests.unit.gnn.draws import generator  # noqa: E402
+from gnn.training.private import sample
+from gnn.validation import DataError, TrainingError
+from tests.unit.gnn.draws import generator
 
 CPU = torch.device("cpu")
 DATA = stochastic_block_model([30, 30], inside=0.1, across=0.02, features=5, signal=3.0, rng=np.random.default_rng(0))
