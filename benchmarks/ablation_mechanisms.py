@@ -46,18 +46,6 @@ def _geometric(data: int, size: int, rng: Rng) -> Array:
     return data + rng.geometric(0.6, size) - rng.geometric(0.6, size)
 
 
-def _uniform(data: int, size: int, rng: Rng) -> Array:
-    return 0.05 * data + rng.random(size)
-
-
-def _heavy_tails(data: int, size: int, rng: Rng) -> Array:
-    return 1.6 * data + rng.standard_cauchy(size)
-
-
-def _scale(data: int, size: int, rng: Rng) -> Array:
-    return (1.0 + 0.4 * data) * rng.laplace(size=size)
-
-
 def _outliers(data: int, size: int, rng: Rng) -> Array:
     return rng.normal(size=size) + np.where(rng.random(size) < 0.03, 8.0 + 4.0 * data, 0.0)
 
@@ -146,9 +134,9 @@ _FIRST = np.arange(8) == 3
 
 SHAPES = (
     Shape("geometric noise", _geometric, PureDP(0.5)),
-    Shape("uniform noise", _uniform, PureDP(1.0)),
-    Shape("Cauchy noise", _heavy_tails, PureDP(0.8)),
-    Shape("scale of the noise", _scale, PureDP(0.15)),
+    Shape("uniform noise", lambda data, size, rng: 0.05 * data + rng.random(size), PureDP(1.0)),
+    Shape("Cauchy noise", lambda data, size, rng: 1.6 * data + rng.standard_cauchy(size), PureDP(0.8)),
+    Shape("scale of the noise", lambda data, size, rng: (1.0 + 0.4 * data) * rng.laplace(size=size), PureDP(0.15)),
     Shape("outliers", _outliers, PureDP(1.0)),
     Shape("sign of a correlation", _correlation, PureDP(0.5)),
     Shape("sorted noise", _sorted_noise, PureDP(0.8)),

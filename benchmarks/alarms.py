@@ -8,7 +8,6 @@ there are; forecasters who are sure and wrong bet from the first batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,7 +33,7 @@ from benchmarks import (
     false_alarms_one_run,
     false_alarms_verdicts,
 )
-from benchmarks.parts import ALPHA, Bar, Options, Part, Result, Results, Table, View, grouped
+from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Result, Results, Table, View, grouped
 from benchmarks.tight_nulls import MIXED, NULLS
 
 REPEATS = 10_000
@@ -64,37 +63,19 @@ class Overconfident:
         return LikelihoodRatio().bind(self.believed, pair)
 
 
-class Threefold:
+class Threefold(false_alarms_game.OfTheLaw):
     """Forecasts three times the true log-odds: right on which input, and wrong on how sure that is."""
 
     name = "threefold"
 
-    def bind(self, mechanism: Any, pair: Pair) -> Threefold:
-        """Return the forecaster of one pair."""
-        bound = Threefold()
-        bound._law = LikelihoodRatio().bind(mechanism, pair)
-        return bound
-
-    def fit(self, outputs: Array, labels: Array) -> Threefold:
-        """Do nothing: the law is known."""
-        return self
-
     def log_odds(self, outputs: Array) -> Array:
         """Return three times the log-likelihood ratio."""
-        return 3 * self._law.log_odds(outputs)
+        found: Array = 3 * self.law.log_odds(outputs)
+        return found
 
-    _law: Any = None
 
-
-@dataclass(frozen=True)
-class WithScore:
+class WithScore(BlackBox):
     """A mechanism with its law hidden and a score: its first number, rounded."""
-
-    mechanism: Any
-
-    def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
-        """Return what the mechanism returns."""
-        return self.mechanism(data, size, rng=rng)  # type: ignore[no-any-return]
 
     def score(self, outputs: Array, pair: Pair) -> Array:
         """Return the score of each output, shape (size,)."""

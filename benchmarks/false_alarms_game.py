@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
-from benchmarks.parts import ALPHA
+from benchmarks.parts import ALPHA, BlackBox
 from mechanisms.classic import NoisyHistogram1
 from mechanisms.edges.randomised_response import RandomisedResponse
 
@@ -35,17 +35,6 @@ Rng = np.random.Generator
 Check = Callable[[int, Rng], int]
 LONG, SHORT, BATCHES = 30_000, 2_000, 400
 BIT = as_adjacency(Pair(1.0, 0.0))
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """A mechanism without its law, so that it is audited as a black box."""
-
-    mechanism: Any
-
-    def __call__(self, data: Any, size: int, *, rng: Rng) -> Array:
-        """Return what the mechanism returns."""
-        return self.mechanism(data, size, rng=rng)  # type: ignore[no-any-return]
 
 
 def shared_half(data: float, size: int, *, rng: Rng) -> Array:
@@ -91,26 +80,30 @@ class Drifting:
         return outputs
 
 
-class Smoothing:
+class OfTheLaw:
+    """Forecasts that are computed from those of the true law; a subclass says how."""
+
+    law: Any = None
+
+    def bind(self, mechanism: Any, pair: Pair) -> Self:
+        """Return the forecaster of one pair."""
+        bound = type(self)()
+        bound.law = LikelihoodRatio().bind(mechanism, pair)
+        return bound
+
+    def fit(self, outputs: Array, labels: Array) -> Self:
+        """Do nothing: the law is known."""
+        return self
+
+
+class Smoothing(OfTheLaw):
     """Forecasts with the true law, averaged over neighbouring rows: it reads the coins from batches sorted by them."""
 
     name = "smoothing"
 
-    def bind(self, mechanism: Any, pair: Pair) -> Smoothing:
-        """Return the forecaster of one pair."""
-        bound = Smoothing()
-        bound._law = LikelihoodRatio().bind(mechanism, pair)
-        return bound
-
-    def fit(self, outputs: Array, labels: Array) -> Smoothing:
-        """Do nothing: the law is known."""
-        return self
-
     def log_odds(self, outputs: Array) -> Array:
         """Return the sum of the log-likelihood ratios of a row and its neighbours."""
-        return np.convolve(self._law.log_odds(outputs), np.ones(9))[4 : len(outputs) + 4]
-
-    _law: Any = None
+        return np.convolve(self.law.log_odds(outputs), np.ones(9))[4 : len(outputs) + 4]
 
 
 class Alternating:
@@ -160,15 +153,15 @@ def _audits(
 
 TIGHT: dict[str, tuple[Callable[[], Any], Claim, Adjacency]] = {
     "Laplace, law stated": (lambda: LaplaceMechanism(1.0), PureDP(1.0), BIT),
-    "Laplace, black box": (lambda: Hidden(LaplaceMechanism(1.0)), PureDP(1.0), BIT),
-    "5 noisy counts, pairs searched": (lambda: Hidden(NoisyHistogram1(1.0)), PureDP(1.0), QueryAnswers(5)),
+    "Laplace, black box": (lambda: BlackBox(LaplaceMechanism(1.0)), PureDP(1.0), BIT),
+    "5 noisy counts, pairs searched": (lambda: BlackBox(NoisyHistogram1(1.0)), PureDP(1.0), QueryAnswers(5)),
     "randomised response on lists, pairs searched": (
-        lambda: Hidden(RandomisedResponse(1.0)),
+        lambda: BlackBox(RandomisedResponse(1.0)),
         PureDP(1.0),
         NeighbourList(nodes=6),
     ),
-    "(ε, δ), black box": (lambda: Hidden(LeakyResponse(1.0, 0.05)), ApproxDP(1.0, 0.05), as_adjacency(Pair(1, 0))),
-    "Gaussian, black box": (lambda: Hidden(GaussianMechanism(1.0)), GaussianDP(1.0), BIT),
+    "(ε, δ), black box": (lambda: BlackBox(LeakyResponse(1.0, 0.05)), ApproxDP(1.0, 0.05), as_adjacency(Pair(1, 0))),
+    "Gaussian, black box": (lambda: BlackBox(GaussianMechanism(1.0)), GaussianDP(1.0), BIT),
 }
 DEPENDENT: dict[str, tuple[Callable[[], Any], Claim, Adjacency]] = {
     "half of the noise shared in a call": (lambda: shared_half, GaussianDP(1.0), BIT),

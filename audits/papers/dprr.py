@@ -7,7 +7,6 @@ EDGES, DEGREES = "audits/audit_edges.py::", "audits/audit_edges_degrees.py::"
 TESTS = "tests/unit/audits/test_counterexamples_dprr.py::"
 LIST = "Two neighbour lists of one user that differ in one bit (one edge of that user)."
 EDGE = "Two undirected graphs that differ in one edge, which is a bit in the lists of both its ends."
-CENTRAL = "Two undirected graphs that differ in one edge."
 EMPIRICAL = "a claim about accuracy, which the experiments of this project repeat and no audit decides"
 
 STATEMENTS = (

@@ -23,7 +23,7 @@ FRACTIONS = {
 
 Hidano & Murakami (2022), arXiv:2202.10209, Section V-A; Sajadmanesh & Gatica-Perez (2021), arXiv:2006.05535, Section 5.1;
 Xu et al. (2024), arXiv:2403.00030, Section 4.1; Zhang et al. (2024), arXiv:2210.04442, Section 4: DPAR trains without
-validation, and without the edges between training and test nodes (``inductive``).
+validation, and without the edges between training and test nodes.
 """
 
 
@@ -119,24 +119,3 @@ def public_split(data: Data) -> Split:
     if "train_mask" not in data:
         raise DataError("public_split: the data set ships no split; use random_split or paper_split")
     return Split(*(data[f"{part}_mask"].cpu().nonzero().squeeze(1) for part in ("train", "val", "test")))
-
-
-def inductive(data: Data, split: Split) -> Data:
-    """Return the data without the edges between test nodes and all others, so that training sees nothing of the former.
-
-    Source: Zhang et al. (2024), arXiv:2210.04442, Section 4.
-
-    Args:
-        data: One graph.
-        split: Of its nodes.
-    """
-    apart = torch.zeros(int(data.num_nodes or 0), dtype=torch.bool)
-    apart[split.test] = True
-    apart = apart.to(data.edge_index.device)
-    source, target = data.edge_index
-    kept = apart[source] == apart[target]
-    found = data.clone()
-    found.edge_index = data.edge_index[:, kept]
-    if data.edge_weight is not None:
-        found.edge_weight = data.edge_weight[kept]
-    return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
@@ -19,9 +19,13 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
 from auditdp.errors import ConfigurationError, MechanismError
-from gnn.experiments.experiment import Cell, Curve, Experiment
+from auditdp.numerics.randomness import stream
+from gnn.experiments.experiment import Cell, Curve, Experiment, Parameters
 from gnn.experiments.grid import GridCell
 from gnn.experiments.record import CellRecord, Recorder, environment, read, record_path, revision
+
+if TYPE_CHECKING:
+    import torch
 
 DATA_VARIABLE = "AUDITDP_DATA"
 """The variable that names the data folder, as for audits; ``auditdp.auditing.declaration`` takes a second to import."""
@@ -38,6 +42,18 @@ def data_folder() -> Path:
         found = f"{text}: no such folder" if text else "no data folder is named"
         raise ConfigurationError(f"{found}; give the folder of the data sets with --data or {DATA_VARIABLE}")
     return Path(text)
+
+
+def files_of(names: Mapping[str, str]) -> Callable[[Parameters], Sequence[str]]:
+    """Return what gives the file of the factor "data" of a setting, such as ``Experiment.files``."""
+    return lambda setting: (names[str(setting["data"])],)
+
+
+def generator_of(seed: int, purpose: str) -> torch.Generator:
+    """Return torch's generator for a purpose."""
+    import torch
+
+    return torch.Generator().manual_seed(int(stream(seed, purpose).integers(2**63)))
 
 
 def require_files(experiment: Experiment, cells: Sequence[GridCell]) -> None:

@@ -9,9 +9,8 @@ import torch
 from torch_geometric.data import Data
 
 from gnn.models import MLP
-from gnn.pipelines.parts import PrivateRecord, check_training, record_noise, steps_of
-from gnn.training import PrivateSettings, Rows, fit_private
-from gnn.validation import check_count, check_positive
+from gnn.pipelines.parts import PrivateRecord, check_parameters, check_training, record_noise, settings_of, steps_of
+from gnn.training import Rows, fit_private
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,7 @@ class FeaturesParameters:
     layers: int = 2
 
     def __post_init__(self) -> None:
-        if not math.isinf(self.epsilon):
-            check_positive("FeaturesParameters", "epsilon", self.epsilon)
-        for name in ("delta", "clipping_norm", "learning_rate"):
-            check_positive("FeaturesParameters", name, getattr(self, name))
-        for name in ("batch", "epochs", "hidden", "layers"):
-            check_count("FeaturesParameters", name, getattr(self, name))
+        check_parameters(self, "batch", "epochs", "hidden", "layers")
 
 
 def fit_features(
@@ -88,15 +82,7 @@ def fit_features(
     model = MLP(
         data.x.shape[1], classes, hidden=parameters.hidden, layers=parameters.layers, dropout=0.0, generator=generator
     )
-    settings = PrivateSettings(
-        steps=steps,
-        noise_multiplier=noise,
-        clipping_norm=parameters.clipping_norm if private else math.inf,
-        batch=batch,
-        rate=rate,
-        learning_rate=parameters.learning_rate,
-        gradients="layers",
-    )
+    settings = settings_of(parameters, noise, steps=steps, batch=batch, rate=rate)
     _, training = fit_private(model, Rows(data.x), data.y, settings=settings, generator=generator, device=device)
     return model.eval(), PrivateRecord(
         epsilon=parameters.epsilon,

@@ -15,9 +15,9 @@ from auditdp.accountants.gaussian import GaussianCurve
 from gnn.datasets.splits import Split
 from gnn.models import MLP
 from gnn.pipelines.degrees import bounded_out_degree
-from gnn.pipelines.parts import PrivateRecord, check_training, record_noise, steps_of
-from gnn.training import PrivateSettings, Record, Rows, Settings, fit, fit_private, last
-from gnn.validation import check_choice, check_count, check_positive
+from gnn.pipelines.parts import PrivateRecord, check_parameters, check_training, record_noise, settings_of, steps_of
+from gnn.training import Record, Rows, Settings, fit, fit_private, last
+from gnn.validation import check_choice, check_positive
 
 UP = 1 + 1e-9
 """What the solution for σ is raised by, so that rounding does not decide."""
@@ -57,12 +57,8 @@ class GAPParameters:
     hidden: int = 32
 
     def __post_init__(self) -> None:
-        if not math.isinf(self.epsilon):
-            check_positive("GAPParameters", "epsilon", self.epsilon)
-        for name in ("delta", "clipping_norm", "learning_rate", "share"):
-            check_positive("GAPParameters", name, getattr(self, name))
-        for name in ("hops", "out_degree", "batch", "epochs", "hidden"):
-            check_count("GAPParameters", name, getattr(self, name))
+        check_parameters(self, "hops", "out_degree", "batch", "epochs", "hidden")
+        check_positive("GAPParameters", "share", self.share)
         check_choice("GAPParameters", "level", self.level, ("edge", "node"))
 
 
@@ -233,13 +229,6 @@ def _trained(
         settings = Settings(epochs=parameters.epochs, learning_rate=parameters.learning_rate, batch=batch)
         split = Split(torch.arange(nodes), none, none)
         return fit(model, data, split=split, generator=generator, settings=settings, better=last, device=device)[1]
-    private = PrivateSettings(
-        steps=steps_of(nodes, batch=batch, epochs=parameters.epochs),
-        noise_multiplier=noise,
-        clipping_norm=parameters.clipping_norm,
-        batch=batch,
-        rate=batch / nodes,
-        learning_rate=parameters.learning_rate,
-        gradients="layers",
-    )
+    steps = steps_of(nodes, batch=batch, epochs=parameters.epochs)
+    private = settings_of(parameters, noise, steps=steps, batch=batch, rate=batch / nodes)
     return fit_private(model, Rows(data.x), data.y, settings=private, generator=generator, device=device)[1]

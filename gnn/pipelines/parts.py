@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +17,8 @@ from torch_geometric.utils import subgraph
 from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
 from auditdp.accountants.solve import solve
 from gnn.sparse import is_sparse, rows
-from gnn.training import Record, noise_for
-from gnn.validation import DataError
+from gnn.training import PrivateSettings, Record, noise_for
+from gnn.validation import DataError, check_count, check_positive
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,34 @@ def check_training(owner: str, data: Data, classes: int) -> None:
         raise DataError(f"{owner}: edges between nodes {int(ends.min())} to {int(ends.max())}, and {nodes} nodes")
     if bool((ends[0] == ends[1]).any()):
         raise DataError(f"{owner}: the graph has self-loops; drop them with torch_geometric.utils.remove_self_loops")
+
+
+def check_parameters(parameters: Any, *counts: str) -> None:
+    """Raise unless ε is positive or infinite, δ, C and the learning rate are positive, and the others are counts.
+
+    Raises:
+        ConfigurationError: If one is not.
+    """
+    owner = type(parameters).__name__
+    if not math.isinf(parameters.epsilon):
+        check_positive(owner, "epsilon", parameters.epsilon)
+    for name in ("delta", "clipping_norm", "learning_rate"):
+        check_positive(owner, name, getattr(parameters, name))
+    for name in counts:
+        check_count(owner, name, getattr(parameters, name))
+
+
+def settings_of(parameters: Any, noise: float, *, steps: int, batch: int, rate: float | None) -> PrivateSettings:
+    """Return DP-SGD with the clipping norm and the learning rate of a pipeline; without noise nothing is clipped."""
+    return PrivateSettings(
+        steps=steps,
+        noise_multiplier=noise,
+        clipping_norm=parameters.clipping_norm if noise else math.inf,
+        batch=batch,
+        rate=rate,
+        learning_rate=parameters.learning_rate,
+        gradients="layers",
+    )
 
 
 @lru_cache(maxsize=256)

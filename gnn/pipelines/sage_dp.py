@@ -15,10 +15,9 @@ from torch_geometric.data import Data
 from auditdp.accountants.dp_sgd.node_level import reached_nodes
 from gnn.models import GraphSAGE
 from gnn.pipelines.degrees import bounded_out_degree
-from gnn.pipelines.parts import PrivateRecord, check_training, node_noise
+from gnn.pipelines.parts import PrivateRecord, check_parameters, check_training, node_noise, settings_of
 from gnn.sparse import csr, is_sparse
-from gnn.training import PrivateSettings, Rows, fit_private
-from gnn.validation import check_count, check_positive
+from gnn.training import Rows, fit_private
 
 
 def with_means(x: Tensor, arcs: Tensor) -> Tensor:
@@ -70,12 +69,7 @@ class SAGEParameters:
     learning_rate: float = 0.005
 
     def __post_init__(self) -> None:
-        if not math.isinf(self.epsilon):
-            check_positive("SAGEParameters", "epsilon", self.epsilon)
-        for name in ("delta", "clipping_norm", "learning_rate"):
-            check_positive("SAGEParameters", name, getattr(self, name))
-        for name in ("out_degree", "batch", "steps"):
-            check_count("SAGEParameters", name, getattr(self, name))
+        check_parameters(self, "out_degree", "batch", "steps")
 
 
 def fit_sage(
@@ -127,15 +121,7 @@ def fit_sage(
     with torch.no_grad():
         linear.weight.copy_(torch.cat([convolution.lin_l.weight, convolution.lin_r.weight], dim=1))
         linear.bias.copy_(convolution.lin_l.bias)
-    settings = PrivateSettings(
-        steps=parameters.steps,
-        noise_multiplier=noise,
-        clipping_norm=parameters.clipping_norm if private else math.inf,
-        batch=batch,
-        rate=None,
-        learning_rate=parameters.learning_rate,
-        gradients="layers",
-    )
+    settings = settings_of(parameters, noise, steps=parameters.steps, batch=batch, rate=None)
     examples = Rows(with_means(data.x, arcs))
     _, training = fit_private(linear, examples, data.y, settings=settings, generator=generator, device=device)
     with torch.no_grad():

@@ -7,7 +7,6 @@ mechanism had stopped (-1), and then for each query the number released, NaN whe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,30 +18,20 @@ from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.classic.crossing_law import Crossing
 from mechanisms.classic.noise import answers, laplace_noise
-from mechanisms.classic.sparse_vector import SparseVector
+from mechanisms.classic.sparse_vector import Stopping
 from mechanisms.rounding import laplace_scale
 
 MAX_QUERIES = 33
 
 
-@dataclass(frozen=True)
-class SVT3(SparseVector):
+class SVT3(Stopping):
     """ρ ~ Lap(2/ε), ν ~ Lap(2c/ε), releases the noisy answers that are above (Lyu et al. 2017, Algorithm 3).
 
     Claimed: ε-DP. True: no ε for all k at once: the number released says that the noisy threshold was below it, so that
     a very low one makes every "below" before it cost as much as its noise, ε/(2c).
 
     Source: Roth's lecture notes (2011), "The Sparse Vector Technique", as restated by Lyu, Su & Li.
-
-    Args:
-        epsilon: The claimed privacy loss in nats, finite and > 0.
-        stop: How many positives it gives before it stops (c), >= 1.
-        threshold: The public threshold T.
     """
-
-    epsilon: float
-    stop: int = 1
-    threshold: float = 1.0
 
     @property
     def rho(self) -> float:
@@ -111,8 +100,7 @@ def _mass(upto: Array, below: Sequence[Fraction], crossing: Crossing) -> Array:
     return mass
 
 
-@dataclass(frozen=True)
-class NumericSVT(SparseVector):
+class NumericSVT(Stopping):
     """ρ ~ Lap(3/ε), ν ~ Lap(6c/ε), and answers that are above released with fresh Lap(3c/ε); stop after c of them.
 
     Claimed: ε-DP for any queries of sensitivity 1. True: at most ε: a third for the threshold, a third for the
@@ -120,16 +108,7 @@ class NumericSVT(SparseVector):
 
     Source: Wang, Ding, Wang, Kifer & Zhang (2019), "Proving Differential Privacy with Shadow Execution", PLDI
     (arXiv:1903.12254; Numerical Sparse Vector).
-
-    Args:
-        epsilon: Privacy loss in nats, finite and > 0.
-        stop: How many positives it gives before it stops (c), >= 1.
-        threshold: The public threshold T.
     """
-
-    epsilon: float
-    stop: int = 1
-    threshold: float = 1.0
 
     @property
     def rho(self) -> float:

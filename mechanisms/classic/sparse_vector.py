@@ -104,6 +104,35 @@ class SparseVector:
         return probability * crossing.probability(below, above)
 
 
+@dataclass(frozen=True)
+class Stopping(SparseVector):
+    """A variant that stops.
+
+    Args:
+        epsilon: The claimed privacy loss in nats, finite and > 0.
+        stop: How many positives it gives before it stops (c), >= 1.
+        threshold: The public threshold T.
+    """
+
+    epsilon: float
+    stop: int = 1
+    threshold: float = 1.0
+
+
+@dataclass(frozen=True)
+class Endless(SparseVector):
+    """A variant that does not stop.
+
+    Args:
+        epsilon: The claimed privacy loss in nats, finite and > 0.
+        threshold: The public threshold T.
+    """
+
+    epsilon: float
+    threshold: float = 1.0
+    stops: ClassVar[bool] = False
+
+
 @lru_cache(maxsize=256)
 def _law(mechanism: SparseVector, data: tuple[float, ...]) -> FiniteLaw:
     crossing = Crossing(data, Fraction(mechanism.threshold), Fraction(mechanism.rho), Fraction(mechanism.nu))
@@ -148,22 +177,12 @@ class _Flags(SparseVector):
         return self.flags(data)
 
 
-@dataclass(frozen=True)
-class SVT1(_Flags):
+class SVT1(_Flags, Stopping):
     """ρ ~ Lap(2/ε) once, ν ~ Lap(4c/ε) for each query, stop after c positives (Lyu et al., Algorithm 1).
 
     Claimed: ε-DP for any queries of sensitivity 1. True: at most ε, and nearly
     that from some 40 answers on, where all fall by 1 and the last, which alone is above, rises by 1.
-
-    Args:
-        epsilon: Privacy loss in nats, finite and > 0.
-        stop: How many positives it gives before it stops (c), >= 1.
-        threshold: The public threshold T.
     """
-
-    epsilon: float
-    stop: int = 1
-    threshold: float = 1.0
 
     @property
     def rho(self) -> float:
@@ -176,24 +195,15 @@ class SVT1(_Flags):
         return laplace_scale(4 * self.stop, self.epsilon)
 
 
-@dataclass(frozen=True)
-class SVT2(_Flags):
+class SVT2(_Flags, Stopping):
     """ρ ~ Lap(2c/ε), drawn again after each positive, ν ~ Lap(4c/ε), stop after c positives (Lyu et al., Algorithm 2).
 
     Claimed: ε-DP for any queries of sensitivity 1. True: at most ε, because each stretch up to a positive is an ε/c-DP
     mechanism of its own.
 
     Source: Dwork & Roth (2014), "The Algorithmic Foundations of Differential Privacy", Algorithm 2, as restated there.
-
-    Args:
-        epsilon: Privacy loss in nats, finite and > 0.
-        stop: How many positives it gives before it stops (c), >= 1.
-        threshold: The public threshold T.
     """
 
-    epsilon: float
-    stop: int = 1
-    threshold: float = 1.0
     redraws: ClassVar[bool] = True
 
     @property
@@ -207,24 +217,14 @@ class SVT2(_Flags):
         return laplace_scale(4 * self.stop, self.epsilon)
 
 
-@dataclass(frozen=True)
-class SVT4(_Flags):
+class SVT4(_Flags, Stopping):
     """ρ ~ Lap(4/ε), ν ~ Lap(4/(3ε)) whatever c is, stop after c positives (Lyu et al., Algorithm 4).
 
     Claimed: ε-DP. True: (1+6c)/4·ε, that is 7/4·ε for c = 1: ε/4 for the threshold and 2·3ε/4 for each positive, whose
     answer may rise while the threshold's comparison falls. For monotone queries 3ε/4 for each: (1+3c)/4·ε.
 
     Source: Lee & Clifton (2014), "Top-k Frequent Itemsets via Differentially Private FP-trees", KDD.
-
-    Args:
-        epsilon: The claimed privacy loss in nats, finite and > 0.
-        stop: How many positives it gives before it stops (c), >= 1.
-        threshold: The public threshold T.
     """
-
-    epsilon: float
-    stop: int = 1
-    threshold: float = 1.0
 
     @property
     def rho(self) -> float:
@@ -237,8 +237,7 @@ class SVT4(_Flags):
         return laplace_scale(Fraction(4, 3), self.epsilon)
 
 
-@dataclass(frozen=True)
-class SVT5(_Flags):
+class SVT5(_Flags, Endless):
     """ρ ~ Lap(2/ε), no noise on the queries, no stop (Lyu et al., Algorithm 5).
 
     Claimed: ε-DP. True: no ε at all from two queries on: "first above, second below" is possible only where the first
@@ -246,15 +245,8 @@ class SVT5(_Flags):
 
     Source: Stoddard, Chen & Machanavajjhala (2014), "Differentially Private Algorithms for Empirical Machine Learning"
     (arXiv:1411.5428).
-
-    Args:
-        epsilon: The claimed privacy loss in nats, finite and > 0.
-        threshold: The public threshold T.
     """
 
-    epsilon: float
-    threshold: float = 1.0
-    stops: ClassVar[bool] = False
     nu: ClassVar[float] = 0.0
 
     @property
@@ -263,23 +255,14 @@ class SVT5(_Flags):
         return laplace_scale(2, self.epsilon)
 
 
-@dataclass(frozen=True)
-class SVT6(_Flags):
+class SVT6(_Flags, Endless):
     """ρ ~ Lap(2/ε), ν ~ Lap(2/ε), no stop (Lyu et al., Algorithm 6).
 
     Claimed: ε-DP. True: no ε for all k at once; for k queries at most kε/2, and the loss grows with k.
 
     Source: Chen, Xiao, Zhang & Xu (2015), "Differentially Private High-Dimensional Data Publication via Sampling-Based
     Inference", KDD.
-
-    Args:
-        epsilon: The claimed privacy loss in nats, finite and > 0.
-        threshold: The public threshold T.
     """
-
-    epsilon: float
-    threshold: float = 1.0
-    stops: ClassVar[bool] = False
 
     @property
     def rho(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +20,6 @@ from mechanisms.graphs import DirectedGraph, Graph
 from mechanisms.validation import bit_list, bit_matrix, check_integer, rows_of
 
 MAX_OUTCOMES = 2**16
-
-
-class RowMechanism(Protocol):
-    """A mechanism on one neighbour list, shape (k,), whose output is a noisy list, int8, shape (size, k)."""
-
-    def __call__(self, data: Array, size: int, *, rng: Rng) -> Array:
-        """Return ``size`` independent noisy lists."""
-
-    def whole_graph(self, graph: Graph, *, rng: Rng, users: Sequence[int] | Array | None = None) -> DirectedGraph:
-        """Return the noisy lists of the users, all by default."""
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,8 @@ SIZE = 4
 levels = st.floats(0.05, 6.0)
 
 
-def law_of(weights):
-    return [Fraction(w, sum(weights)) for w in weights]
-
-
 weights = st.lists(st.integers(0, 30), min_size=SIZE, max_size=SIZE).filter(any)
-laws = st.builds(law_of, weights)
+laws = st.builds(lambda weights: [Fraction(w, sum(weights)) for w in weights], weights)
 
 
 def exact_epsilon(p, q):

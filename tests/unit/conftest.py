@@ -17,6 +17,7 @@ from auditdp.record.results import (
     Counterexample,
     Evidence,
     LedgerEntry,
+    Published,
     RunRecord,
     Verdict,
     with_figure,
@@ -154,10 +155,6 @@ def estimation(verdict: Verdict, shift: float) -> Evidence:
 def class_of(name: str, **other: object) -> dict[str, object]:
     values = {"n": 30, "truth": 1.0, "mean": 1.1, "low": 1.0, "high": 1.2, "variance": 1.0, "variance_low": 0.9}
     return {"class": name, **values, "variance_high": 1.1, **other}
-
-
-def odd_classes() -> list[dict[str, object]]:
-    return [class_of(NASTY), class_of("inf", high="inf")]
 
 
 def degrees() -> dict[str, object]:
@@ -458,3 +455,18 @@ def large_record() -> RunRecord:
 def audit(record: RunRecord):
     """Find an audit of the record by a part of its id."""
     return lambda part: next(result for result in record.results if part in result.id)
+
+
+@pytest.fixture
+def published(record: RunRecord):
+    """Three audits of the record as published claims: a violated one, its repair, and one that is not refuted."""
+    violated = next(r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample)
+    certified = next(r for r in record.results if r.verdict is Verdict.CERTIFIED)
+    clean = next(r for r in record.results if r.verdict is Verdict.NOT_REFUTED)
+    listed = {
+        violated.id: Published("the mechanism", "as deployed"),
+        certified.id: Published("the mechanism", "with public bounds", violated.id, cost="4 times the variance"),
+        clean.id: Published("another | mechanism", "as stated", decides="a proof of the sensitivity"),
+    }
+    results = [replace(r, published=listed.get(r.id)) for r in record.results]
+    return replace(record, results=results), violated, certified, clean

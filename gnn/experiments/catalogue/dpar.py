@@ -6,8 +6,10 @@ import math
 import resource
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from gnn.experiments.execute import files_of
 from gnn.experiments.experiment import (
     FORM,
     REPAIRED,
@@ -22,7 +24,7 @@ from gnn.experiments.experiment import (
 )
 from gnn.experiments.published import Published, dpar
 
-FILES = {"Cora-ML": "cora_ml", "CS": "coauthor_cs", "Physics": "coauthor_physics"}
+FILES = {"Cora-ML": "cora_ml.npz", "CS": "coauthor_cs.npz", "Physics": "coauthor_physics.npz"}
 DPAR_METHODS = ("DPAR-EM0", "DPAR-EM1", "DPAR-GM")
 EXACT, GAP_EDGE, ONE_HOT = "DPAR", "GAP (edge)", "Features (Algorithm 2)"
 METHODS = (*dpar.METHODS, GAP_EDGE, EXACT)
@@ -88,7 +90,7 @@ def accuracy_of(setting: Parameters, seed: int, device: str) -> Metrics:
     from gnn.training import evaluate
 
     generator = torch.Generator().manual_seed(seed)
-    data = load(FILES[str(setting["data"])])
+    data = load(FILES[str(setting["data"])].removesuffix(".npz"))
     split = paper_split("dpar", data.y, generator=generator)
     training, test = part(data, split.training), part(data, split.test)
     common: dict[str, Any] = {"classes": int(data.num_classes), "generator": generator, "device": device}
@@ -164,10 +166,6 @@ def repairable(setting: Parameters) -> bool:
     return setting["method"] in DPAR_METHODS
 
 
-def _files(setting: Parameters) -> Sequence[str]:
-    return (f"{FILES[str(setting['data'])]}.npz",)
-
-
 METRICS = (
     Metric("accuracy"),
     Metric("ε proved"),
@@ -186,6 +184,16 @@ NOTE = (
     "nodes (dp_appr_em_deployed). The repaired form has noise for two rows a node, and ln(1 + q(e^ε − 1)). Noise "
     "is the multiplier of DP-SGD, over C; peak memory is that of the process so far. The paper does not say what "
     "the nodes without a private row are trained with; as in its published code, it is themselves alone."
+)
+
+
+_experiment = partial(
+    Experiment,
+    metrics=METRICS,
+    cell=accuracy_of,
+    repetitions={"quick": 1, "paper": 3},
+    files=files_of(FILES),
+    guarantee=guarantee,
 )
 
 
@@ -213,17 +221,12 @@ def _figure(
         Factor("epochs", (200,), quick=(100,)),
     )
     repairs: dict[str, Any] = {"repaired": repairable} if repaired else {}
-    return Experiment(
+    return _experiment(
         name=name,
         title=title,
         source=f"{dpar.SOURCE}, {source}",
         factors=factors,
-        metrics=METRICS,
-        cell=accuracy_of,
-        repetitions={"quick": 1, "paper": 3},
         common=("method", *names, *([FORM] if repaired else [])),
-        files=_files,
-        guarantee=guarantee,
         plots=(Plot("accuracy", x=x, lines="method", panels=panels + ((FORM,) if repaired else ()), log_x=log_x),)
         if x
         else (),
@@ -238,7 +241,7 @@ def _values(*values: Value) -> tuple[Value, ...]:
 
 
 EXPERIMENTS = (
-    Experiment(
+    _experiment(
         name="dpar-table",
         title="Accuracy of DPAR, GAP, SAGE-DP and Features, inductive",
         source=f"{dpar.SOURCE}, Table 1",
@@ -250,15 +253,10 @@ EXPERIMENTS = (
             Factor("baseline batch", (256,)),
             Factor("baseline epochs", (20,), quick=(10,)),
         ),
-        metrics=METRICS,
-        cell=accuracy_of,
-        repetitions={"quick": 1, "paper": 3},
         keep=in_table,
         common=("epsilon", "method", FORM),
         repaired=lambda setting: repairable(setting) and not math.isinf(float(setting["epsilon"])),
-        files=_files,
         published=published,
-        guarantee=guarantee,
         statements=(dpar.STATEMENTS[5],),
         notes=(
             f"{NOTE} MS Academic is the graph of CS under another name, and Reddit is not here. The baselines train 20 "
@@ -267,7 +265,7 @@ EXPERIMENTS = (
             "as here and there, does not give that for a node that brings edges."
         ),
     ),
-    Experiment(
+    _experiment(
         name="dpar-features",
         title="Which training gives Features its accuracy",
         source=f"{dpar.SOURCE}, Table 1, Features",
@@ -279,18 +277,13 @@ EXPERIMENTS = (
             Factor("baseline epochs", (20, 100, 200), quick=(20, 100)),
             Factor("epochs", (200,), quick=(100,)),
         ),
-        metrics=METRICS,
-        cell=accuracy_of,
-        repetitions={"quick": 1, "paper": 3},
         keep=lambda setting: (
             (setting["baseline batch"], setting["baseline epochs"]) in ((256, 20),)
             if setting["method"] == ONE_HOT
             else (setting["baseline batch"], setting["baseline epochs"]) in ((60, 200), (256, 20), (1024, 100))
         ),
         common=("epsilon", "method", "baseline batch", "baseline epochs"),
-        files=_files,
         published=published,
-        guarantee=guarantee,
         notes=(
             "The source says that Features is Algorithm 2 with one-hot rows, and does not say how it is trained. "
             "Algorithm 2 draws 9 % of the nodes and spends ε/q on them, which the audits refute (subsample_naive); "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gnn.experiments.execute import data_folder
@@ -174,8 +175,16 @@ NOTE = (
 NO_LIST = "Where ε₁ alone exceeds ε there is no repaired row: the allocation leaves nothing for the list."
 COMMON = ("mechanism", "epsilon", "share", FORM)
 ALL = tuple(DATA_SETS)
+_experiment = partial(
+    Experiment,
+    metrics=METRICS,
+    cell=classified,
+    repetitions={"quick": 2, "paper": 10},
+    files=files,
+    guarantee=guarantee,
+)
 EXPERIMENTS = (
-    Experiment(
+    _experiment(
         name="dprr-share",
         title="Accuracy of graph classification against the share of non-private users, ε = 1",
         source=f"{dprr.SOURCE}, Figure 4",
@@ -186,19 +195,14 @@ EXPERIMENTS = (
             Factor("mechanism", ("DPRR", "RR", "LocalLap", *NON_PRIVATE)),
             *MODEL,
         ),
-        metrics=METRICS,
-        cell=classified,
-        repetitions={"quick": 2, "paper": 10},
         keep=sensible,
         common=COMMON,
         repaired=repairable,
-        files=files,
-        guarantee=guarantee,
         plots=tuple(Plot(name, x="share", lines="mechanism", panels=("data", FORM)) for name in ("accuracy", "AUC")),
         statements=dprr.STATEMENTS[:3],
         notes=f"{NOTE} {NO_LIST}",
     ),
-    Experiment(
+    _experiment(
         name="dprr-epsilon",
         title="Accuracy of graph classification against ε, everybody private",
         source=f"{dprr.SOURCE}, Figure 5",
@@ -209,13 +213,8 @@ EXPERIMENTS = (
             Factor("mechanism", ("DPRR", "RR", "LocalLap")),
             *MODEL,
         ),
-        metrics=METRICS,
-        cell=classified,
-        repetitions={"quick": 2, "paper": 10},
         common=COMMON,
         repaired=repairable,
-        files=files,
-        guarantee=guarantee,
         plots=tuple(
             Plot(name, x="epsilon", lines="mechanism", panels=("data", FORM), log_x=True)
             for name in ("accuracy", "AUC")
@@ -223,7 +222,7 @@ EXPERIMENTS = (
         statements=(dprr.STATEMENTS[2],),
         notes=f"{NOTE} {NO_LIST}",
     ),
-    Experiment(
+    _experiment(
         name="dprr-allocation",
         title="Accuracy of graph classification under DPRR by how ε is shared between degree and list",
         source=f"{dprr.SOURCE}, Figure 6",
@@ -235,13 +234,8 @@ EXPERIMENTS = (
             Factor("allocation", ("published", "1:9")),
             *MODEL,
         ),
-        metrics=METRICS,
-        cell=classified,
-        repetitions={"quick": 2, "paper": 10},
         common=(*COMMON, "allocation"),
         repaired=repairable,
-        files=files,
-        guarantee=guarantee,
         plots=(Plot("accuracy", x="epsilon", lines="allocation", panels=("data", FORM), log_x=True),),
         statements=(dprr.STATEMENTS[3],),
         notes=(
@@ -249,7 +243,7 @@ EXPERIMENTS = (
             f"differ; 1 : 9 spends ε. {NO_LIST}"
         ),
     ),
-    Experiment(
+    _experiment(
         name="dprr-readings",
         title="Which details decide the ranking: what nodes know, whom they sum over, what LocalLap's server does, readout",
         source=f"{dprr.SOURCE}, Section V-A and its published code",
@@ -261,15 +255,10 @@ EXPERIMENTS = (
             Factor("mechanism", ("DPRR", "RR", "LocalLap", "NonPriv-Full")),
             *MODEL,
         ),
-        metrics=METRICS,
-        cell=classified,
-        repetitions={"quick": 2, "paper": 10},
         keep=lambda setting: (
             sensible(setting) and (setting["reading"] != "LocalLap by rows" or setting["mechanism"] == "LocalLap")
         ),
         common=(*COMMON[:3], "reading"),
-        files=files,
-        guarantee=guarantee,
         statements=dprr.STATEMENTS[:3],
         notes=(
             f"{NOTE} Readings: of the source; every node knows the number n of users, which the server knows anyway and "

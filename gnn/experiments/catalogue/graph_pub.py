@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditdp.numerics.randomness import stream
-from gnn.experiments.execute import data_folder
+from gnn.experiments.execute import data_folder, files_of, generator_of
 from gnn.experiments.experiment import FORM, REPAIRED, Experiment, Factor, Guarantee, Metric, Metrics, Parameters, Plot
 from gnn.experiments.published import Published, graph_pub
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from gnn.datasets.splits import Split
     from gnn.pipelines.graph_pub import Release
 
-FILES = {"Cora": "cora", "Citeseer": "citeseer", "Polblogs": "polblogs"}
+FILES = {"Cora": "cora.npz", "Citeseer": "citeseer.npz", "Polblogs": "polblogs.npz"}
 METHODS = ("RR", "DPRR", "LAPGRAPH", "GraphPub")
 RANDOM, NO_DESCENT, WHOLE, PRIVATE = "random matrix", "no gradient descent", "GraphPub", "private graph"
 EPSILONS = (20.0, 8.0, 2.0, 1.0)
@@ -42,7 +41,7 @@ def loaded(name: str) -> Data:
     from gnn.datasets import load
     from gnn.datasets.features import identity
 
-    data = load(FILES[name], data_folder())
+    data = load(FILES[name].removesuffix(".npz"), data_folder())
     if data.x is None:
         data.x = identity(data)
     return data
@@ -75,7 +74,7 @@ def embedded(data: str, seed: int, device: str, steps: int, epochs: int, **score
     settings = ScoreSettings(reverse=ReverseLearning(steps=steps), epochs=epochs, **scores)
     graph, split = prepared(data, seed)
     started = time.process_time()
-    found = embedding(graph, settings, split=split, generator=_generator(seed, "scores"), device=device)
+    found = embedding(graph, settings, split=split, generator=generator_of(seed, "scores"), device=device)
     return found, time.process_time() - started
 
 
@@ -85,13 +84,7 @@ def prepared(data: str, seed: int) -> tuple[Data, Split]:
     from gnn.datasets import paper_split
 
     found = loaded(data)
-    return found, paper_split("graphpub", found.y, generator=_generator(seed, "split"))
-
-
-def _generator(seed: int, purpose: str) -> torch.Generator:
-    import torch
-
-    return torch.Generator().manual_seed(int(stream(seed, purpose).integers(2**63)))
+    return found, paper_split("graphpub", found.y, generator=generator_of(seed, "split"))
 
 
 def embedding_of(setting: Parameters, seed: int, device: str) -> tuple[torch.Tensor | None, float]:
@@ -129,7 +122,7 @@ def accuracy(setting: Parameters, seed: int, device: str) -> Metrics:
         arcs,
         str(setting["model"]),
         split=split,
-        generator=_generator(seed, "learning"),
+        generator=generator_of(seed, "learning"),
         epochs=int(setting["epochs"]),
         device=device,
     )
@@ -158,7 +151,7 @@ def attack(setting: Parameters, seed: int, device: str) -> Metrics:
     z, _ = embedding_of(setting, seed, device)
     z = torch.zeros(graph.nodes, 1) if z is None else z
     arcs = published_arcs(graph, release_of(setting), rng=stream(seed, "release"), embedding=z)
-    options: dict[str, Any] = {"split": split, "generator": _generator(seed, "learning"), "device": device}
+    options: dict[str, Any] = {"split": split, "generator": generator_of(seed, "learning"), "device": device}
     model = learn(data, arcs, "GCN", epochs=int(setting["epochs"]), **options).model
     with torch.no_grad():
         hidden: Any = model.cpu().eval().hidden(data.x, arcs)  # type: ignore[operator]
@@ -225,11 +218,6 @@ def table_of_attack(setting: Parameters, metric: str) -> Published | None:
     return Published(found.precision if metric.startswith("precision") else found.recall, "Table 3")
 
 
-def files(setting: Parameters) -> Sequence[str]:
-    """Return the file of the data set."""
-    return (f"{FILES[str(setting['data'])]}.npz",)
-
-
 METRICS = (
     Metric("accuracy"),
     Metric("arcs"),
@@ -262,7 +250,7 @@ def _experiment(name: str, title: str, source: str, factors: tuple[Factor, ...],
         "repetitions": {"quick": 1, "paper": 5},
         "common": (*(factor.name for factor in factors if factor.name != "data"), FORM),
         "repaired": repairable,
-        "files": files,
+        "files": files_of(FILES),
         "guarantee": guarantee,
         "notes": NOTE,
     }

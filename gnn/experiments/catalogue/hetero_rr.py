@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from auditdp.numerics.randomness import stream
-from gnn.experiments.execute import data_folder
+from gnn.experiments.execute import data_folder, files_of, generator_of
 from gnn.experiments.experiment import (
     FORM,
     REPAIRED,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from gnn.pipelines.hetero_rr import DividedGraph
     from mechanisms.features import LinearExtractor
 
-FILES = {"Cora": "cora", "Citeseer": "citeseer"}
+FILES = {"Cora": "cora.npz", "Citeseer": "citeseer.npz"}
 CLEAN, PUBLIC_ALONE = "clean", "public edges alone"
 NUMERIC = ("Duchi", "Piecewise", "Hybrid", "Three-output", "Sub-optimal")
 FEATURE_METHODS = ("FeatureRR", *NUMERIC, "LPGNN", CLEAN)
@@ -68,7 +67,7 @@ class Prepared:
         from gnn.datasets import load, random_split
         from gnn.pipelines.hetero_rr import ExtractorSettings, raw_records, trained_extractor
 
-        self.data: Data = load(FILES[name], data_folder())
+        self.data: Data = load(FILES[name].removesuffix(".npz"), data_folder())
         labelled = (self.data.y >= 0).nonzero().squeeze(1)
         order = labelled[torch.randperm(len(labelled), generator=generator_of(seed, "public"))]
         self.public = order[: round(PUBLIC_NODES * len(order))].sort().values
@@ -107,13 +106,6 @@ class Prepared:
 
 
 prepared = lru_cache(maxsize=2)(Prepared)
-
-
-def generator_of(seed: int, purpose: str) -> torch.Generator:
-    """Return torch's generator for a purpose."""
-    import torch
-
-    return torch.Generator().manual_seed(int(stream(seed, purpose).integers(2**63)))
 
 
 def feature_release(setting: Parameters) -> dict[str, Any]:
@@ -240,11 +232,6 @@ def once_if_clean(factor: str, setting: Parameters, first: float) -> bool:
     return setting.get("method", setting.get("edges")) not in (CLEAN, PUBLIC_ALONE) or setting[factor] == first
 
 
-def files(setting: Parameters) -> Sequence[str]:
-    """Return the file of the data set."""
-    return (f"{FILES[str(setting['data'])]}.npz",)
-
-
 SCORES = (Metric("F1"), Metric("macro F1"), Metric("AUC"))
 LEAKS = (Metric("LinkTeller AUC"), Metric("private edges kept"), Metric("released edges"))
 DATA = Factor("data", tuple(FILES), quick=("Cora",))
@@ -277,7 +264,7 @@ def _experiment(name: str, title: str, source: str, factors: tuple[Factor, ...],
             *(factor.name for factor in factors if factor.name != "data"),
             *((FORM,) if "repaired" in arguments else ()),
         ),
-        "files": files,
+        "files": files_of(FILES),
         "notes": NOTE,
     }
     return Experiment(

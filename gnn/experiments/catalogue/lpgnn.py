@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gnn.experiments.execute import data_folder
+from gnn.experiments.execute import data_folder, files_of
 from gnn.experiments.experiment import FORM, REPAIRED, Experiment, Factor, Guarantee, Metric, Metrics, Parameters, Plot
 from gnn.experiments.published import Published, lpgnn, lpgnn_settings
 
@@ -139,11 +139,6 @@ def table_of_learning(parameters: Parameters, metric: str) -> Published | None:
     return lpgnn.LEARNING.get(key) if metric == "accuracy" and parameters["features"] == "MBM" else None
 
 
-def files(parameters: Parameters) -> Sequence[str]:
-    """Return the file of the data set."""
-    return (FILES[str(parameters["data"])],)
-
-
 METRICS = (
     Metric("accuracy", "%"),
     Metric("label accuracy", "%"),
@@ -159,8 +154,16 @@ NOTE = (
     "Label accuracy is that of the labels that are learnt from, on training nodes."
 )
 LASTFM = "LastFM's features are not in the data folder: of it there are the rows that need none."
+_experiment = partial(
+    Experiment,
+    metrics=METRICS,
+    cell=accuracy,
+    repetitions={"quick": 2, "paper": 10},
+    files=files_of(FILES),
+    guarantee=guarantee,
+)
 EXPERIMENTS = (
-    Experiment(
+    _experiment(
         name="lpgnn-features",
         title="Accuracy of LPGNN with the multi-bit mechanism against features that need nothing of a user",
         source=f"{lpgnn.SOURCE}, table of ad-hoc features",
@@ -171,18 +174,13 @@ EXPERIMENTS = (
             Factor("epsilon_y", (1.0,)),
             EPOCHS,
         ),
-        metrics=METRICS,
-        cell=accuracy,
-        repetitions={"quick": 2, "paper": 10},
         keep=lambda parameters: (parameters["data"], parameters["features"]) != ("LastFM", "MBM"),
         common=("features", FORM),
         repaired=scaled,
-        files=files,
         published=table_of_features,
-        guarantee=guarantee,
         notes=f"{NOTE} {LASTFM}",
     ),
-    Experiment(
+    _experiment(
         name="lpgnn-learning",
         title="Accuracy of LPGNN by learning algorithm: cross-entropy, forward correction and Drop",
         source=f"{lpgnn.SOURCE}, table of learning algorithms",
@@ -194,18 +192,13 @@ EXPERIMENTS = (
             Factor("learning", lpgnn.LOSSES),
             EPOCHS,
         ),
-        metrics=METRICS,
-        cell=accuracy,
-        repetitions={"quick": 2, "paper": 10},
         keep=lambda parameters: (parameters["data"] == "LastFM") == (parameters["features"] == "OHD"),
         common=("epsilon_y", "learning"),
-        files=files,
         published=table_of_learning,
-        guarantee=guarantee,
         plots=(Plot("accuracy", x="epsilon_y", lines="learning", panels=("data",)),),
         notes=f"{NOTE} {LASTFM} Here LastFM is learnt from degrees (OHD), which the source's table does not do.",
     ),
-    Experiment(
+    _experiment(
         name="lpgnn-budgets",
         title="Accuracy of LPGNN by ε_x and ε_y",
         source=f"{lpgnn.SOURCE}, figure of varying budgets",
@@ -215,18 +208,14 @@ EXPERIMENTS = (
             Factor("epsilon_y", lpgnn_settings.EPSILON_LABELS, quick=(1.0, math.inf)),
             EPOCHS,
         ),
-        metrics=METRICS,
-        cell=accuracy,
         repetitions={"quick": 1, "paper": 3},
         common=("epsilon_x", "epsilon_y", FORM),
         repaired=scaled,
-        files=files,
-        guarantee=guarantee,
         plots=(Plot("accuracy", x="epsilon_x", lines="epsilon_y", panels=("data",)),),
         statements=(lpgnn.STATEMENTS[1], lpgnn.STATEMENTS[3]),
         notes=NOTE,
     ),
-    Experiment(
+    _experiment(
         name="lpgnn-architectures",
         title="Accuracy of LPGNN by architecture and ε_x",
         source=f"{lpgnn.SOURCE}, figure of base architectures",
@@ -237,17 +226,13 @@ EXPERIMENTS = (
             Factor("epsilon_y", (1.0,)),
             EPOCHS,
         ),
-        metrics=METRICS,
-        cell=accuracy,
         repetitions={"quick": 1, "paper": 3},
         common=("model", "epsilon_x"),
-        files=files,
-        guarantee=guarantee,
         plots=(Plot("accuracy", x="epsilon_x", lines="model", panels=("data",)),),
         statements=(lpgnn.STATEMENTS[2],),
         notes=NOTE,
     ),
-    Experiment(
+    _experiment(
         name="lpgnn-denoising",
         title="Accuracy of labels denoised by KProp against K",
         source=f"{lpgnn.SOURCE}, figure of denoised labels",
@@ -257,9 +242,7 @@ EXPERIMENTS = (
         ),
         metrics=(Metric("label accuracy", "%", curve="steps K"), Metric("best label accuracy", "%")),
         cell=denoising,
-        repetitions={"quick": 2, "paper": 10},
         common=("epsilon_y",),
-        files=files,
         guarantee=lambda parameters: Guarantee(
             float(parameters["epsilon_y"]), LABEL, supports=float(parameters["epsilon_y"])
         ),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from gnn.experiments.execute import data_folder
+from gnn.experiments.execute import data_folder, files_of
 from gnn.experiments.experiment import Experiment, Factor, Metric, Metrics, Parameters
 from gnn.experiments.published import Published, literature
 
@@ -59,11 +57,6 @@ def published(parameters: Parameters, metric: str) -> Published | None:
     return literature.ACCURACY.get(key) if metric == "accuracy" else None
 
 
-def files(parameters: Parameters) -> Sequence[str]:
-    """Return the file of the data set."""
-    return (FILES[str(parameters["data"])],)
-
-
 EXPERIMENTS = (
     Experiment(
         name="non-private-accuracy",
@@ -77,7 +70,7 @@ EXPERIMENTS = (
         metrics=(Metric("accuracy", "%"), Metric("epoch kept"), Metric("training", "s")),
         cell=accuracy_of,
         repetitions={"quick": 2, "paper": 10},
-        files=files,
+        files=files_of(FILES),
         published=published,
         notes=(
             "GCN and GAT have the settings of their papers: 16 units, dropout .5, weight decay 5e-4 in the first layer, 200 "

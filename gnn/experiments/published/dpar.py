@@ -44,16 +44,6 @@ NON_PRIVATE = {
 }
 """Data set, method: test accuracy without noise."""
 
-TABLE_2 = {
-    "Cora-ML": (7, 2879, 2995, 8416),
-    "MS Academic": (15, 6805, 18333, 81894),
-    "CS": (15, 6805, 18333, 327576),
-    "Reddit": (8, 602, 116713, 46233380),
-    "Physics": (8, 8415, 34493, 495924),
-}
-"""Classes, features, nodes, edges. MS Academic and CS have the same nodes and features, and 327,576 = 4 · 81,894; the
-public Physics graph has 5 classes."""
-
 STATEMENTS = (
     Statement(
         "Figure 1", "with ε_sgd fixed, EM1 and GM gain with ε_pr; EM0 is best where it is small, GM gains on both later"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from gnn.experiments.published import Published, Statement
+from gnn.experiments.published import Statement
 
 SOURCE = "Hidano & Murakami (2022), arXiv:2202.10209"
 
@@ -20,32 +18,6 @@ BARABASI_ALBERT_NODES = (1000, 2000, 3000, 4000)
 """n of Figure 9."""
 ALLOCATION = 0.9
 """α in ε₁ = max{√(8/(n_max−1)), (1−α)ε}, ε₂ = αε (Section V-A)."""
-
-
-@dataclass(frozen=True)
-class DataSet:
-    """A row of Table III; degrees and nodes are of a single graph."""
-
-    graphs: int
-    classes: int
-    nodes_max: int
-    nodes_mean: float
-    degree_max: int
-    degree_mean: float
-
-
-TABLE_3 = {
-    "REDDIT-MULTI-5K": DataSet(4999, 5, 3782, 508.5, 2011, 2.34),
-    "REDDIT-BINARY": DataSet(2000, 2, 3648, 429.6, 3062, 2.32),
-    "Github StarGazers": DataSet(12725, 2, 957, 113.8, 755, 4.12),
-}
-"""The two largest numbers of nodes look exchanged: the public REDDIT-BINARY has a graph of 3,782 nodes."""
-
-TRAINING_SECONDS = {
-    ("RR", 5, 4000): Published(19000.0, "Section V-B, read off Figure 9 (b)"),
-    ("DPRR", 5, 4000): Published(1500.0, "Section V-B, read off Figure 9 (b)"),
-}
-"""Mechanism, m, n: seconds to train on 1,000 graphs for 100 epochs on two Xeon Platinum 8360Y."""
 
 STATEMENTS = (
     Statement("Figure 4", "DPRR is best or almost best at every share of non-private users; RR hardly gains with α"),

@@ -74,12 +74,6 @@ ATTACKS = {
 }
 """Data set, graph that is compared with, at ε = 1. Recall over precision is the number of pairs over that of edges."""
 
-MILLISECONDS = {"GraphPub": 1513.0, "GCN": 717.0, "GAT": 4514.0, "GraphSAGE": 1288.0}
-"""Table 4: Cora, two RTX 2080 Ti."""
-
-TABLE_1 = {"Cora": (2708, 5429, 7, 1433), "Citeseer": (3327, 4732, 6, 3703), "Polblogs": (1490, 19025, 2, None)}
-"""Nodes, edges, classes, features."""
-
 STATEMENTS = (
     Statement("Table 2", "GraphPub is no worse than RR, DPRR and LAPGRAPH at almost every ε, and may gain as ε falls"),
     Statement("Figure 2a", "degrees are preserved well on Cora for ε in (0, 2], better with a larger share for ε₁"),

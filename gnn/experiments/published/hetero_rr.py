@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gnn.experiments.published import Published, Statement
+from gnn.experiments.published import Statement
 
 SOURCE = "Tran et al. (2022), arXiv:2211.05766"
-PRIVATE_EDGE_SHARES = (0.05, 0.1, 0.2)
-"""ρ on PPI; about .305 on FLICKR-MIR."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +25,6 @@ IMPROVEMENTS = {
     "PPI features": Improvement("FeatureRR", "Three-output", 2.6, 0.0031, "text of Figure 6"),
     "FLICKR-MIR edges": Improvement("EdgeRR", "LapGraph", 6.3, 3.6e-9, "text of Figure 7"),
 }
-
-LINK_TELLER_AUC_CLEAN = Published(0.91, "FLICKR-MIR, without privacy")
-LINK_TELLER_AUC_EDGE_RR = (Published(0.52, "FLICKR-MIR, ε_e in [.1, 1]"), Published(0.54, "FLICKR-MIR, ε_e in [.1, 1]"))
-"""Smallest and largest."""
 
 STATEMENTS = (
     Statement("Figure 6", "FeatureRR is best of Duchi, Piecewise, Hybrid, Three-output, Sub-optimal and LPGNN"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch_geometric.data import Data
 
@@ -11,8 +9,8 @@ from gnn.models import DecoupledPageRank
 from gnn.pipelines.dpar.budget import budget_of, supported_epsilon
 from gnn.pipelines.dpar.matrix import capped, normalised, pagerank_matrix
 from gnn.pipelines.dpar.parameters import DPARParameters
-from gnn.pipelines.parts import PrivateRecord, check_training, numpy_generator, part
-from gnn.training import PageRankRows, PrivateSettings, fit_private
+from gnn.pipelines.parts import PrivateRecord, check_training, numpy_generator, part, settings_of
+from gnn.training import PageRankRows, fit_private
 
 
 def fit_dpar(
@@ -73,15 +71,8 @@ def fit_dpar(
         steps=parameters.inference_steps,
         generator=generator,
     )
-    settings = PrivateSettings(
-        steps=sizes.steps,
-        noise_multiplier=budget.noise_multiplier if budget else 0.0,
-        clipping_norm=parameters.clipping_norm if budget else math.inf,
-        batch=sizes.batch,
-        rate=None,
-        learning_rate=parameters.learning_rate,
-        gradients="layers",
-    )
+    multiplier = budget.noise_multiplier if budget else 0.0
+    settings = settings_of(parameters, multiplier, steps=sizes.steps, batch=sizes.batch, rate=None)
     examples = PageRankRows(
         subgraph.x, torch.from_numpy(matrix.ids), torch.from_numpy(matrix.weights).to(torch.float32)
     )

@@ -267,10 +267,6 @@ def test_figures_draw_values_that_are_missing():
 # running and recording
 
 
-def _good():
-    return {"value": math.inf}
-
-
 def _bad():
     raise ValueError("no luck")
 
@@ -288,7 +284,7 @@ def toy(monkeypatch):
         "toy",
         "Toys",
         lambda options: {
-            "good/0": lambda: watched("good/0", _good),
+            "good/0": lambda: watched("good/0", lambda: {"value": math.inf}),
             "bad": lambda: watched("bad", _bad),
         },
         lambda results: View(

@@ -236,25 +236,17 @@ class Series:
         return iter(self.values)
 
 
-def labelled(data, rng):
-    return Series(["a", "b"] if data else ["b", "a"], list(rng.laplace(size=2)))
-
-
 def minus_zero(data, size, *, rng):
     rows = rng.laplace(size=(size, 3))
     rows[:, 1] = np.where(rows[:, 1] < 0, -0.0 if data else 0.0, rows[:, 1])
     return rows
 
 
-def single(data, rng):
-    return [1.5, 2.5, np.float32(0.5) if data else 0.5][rng.integers(3)]
-
-
 SEEN = {
     "order of keys": partial(ordered_by, True),
-    "labels": labelled,
+    "labels": lambda data, rng: Series(["a", "b"] if data else ["b", "a"], list(rng.laplace(size=2))),
     "sign of zero": minus_zero,
-    "type of a number": single,
+    "type of a number": lambda data, rng: [1.5, 2.5, np.float32(0.5) if data else 0.5][rng.integers(3)],
     "type of a later number": lambda data, rng: [*map(float, rng.integers(0, 2, 12)), 1 if data else 1.0],
     "list or tuple": lambda data, rng: {"kept": (list, tuple)[data](rng.random(2))},
     "an order that is rare": lambda data, rng: {"b": 1, "a": 1} if data and rng.random() < 0.04 else {"a": 1, "b": 1},

@@ -4,19 +4,17 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact.losses import finite_loss
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_batch
+from gnn.gcn import GCN
+from gnn.graph_pub import GraphPubTrained, TrainedScores
+from gnn.layers import propagation
+from gnn.reverse_learning import ReverseLearning, projected
 from mechanisms.edges.graph_pub import GraphPub, linear_scores, score_matrix
-
-torch = pytest.importorskip("torch")
-
-from gnn.gcn import GCN  # noqa: E402 - needs torch
-from gnn.graph_pub import GraphPubTrained, TrainedScores  # noqa: E402
-from gnn.layers import propagation  # noqa: E402
-from gnn.reverse_learning import ReverseLearning, projected  # noqa: E402
 
 RNG = np.random.default_rng
 QUICK = ReverseLearning(steps=10)

@@ -5,20 +5,15 @@ import math
 import networkx
 import numpy as np
 import pytest
+import torch
 
 from auditdp.errors import MechanismError
-
-torch = pytest.importorskip("torch")
-
-from gnn.gcn import GCN, UNLABELLED, cross_entropy  # noqa: E402 - needs torch
-from gnn.layers import graph_convolution, propagation  # noqa: E402
+from gnn.gcn import GCN, UNLABELLED, cross_entropy
+from gnn.layers import graph_convolution, propagation
+from tests.unit.gnn.draws import generator
 
 GRAPH = networkx.karate_club_graph()
 ADJACENCY = torch.as_tensor(networkx.to_numpy_array(GRAPH, weight=None))
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def communities(rng, nodes=40):

@@ -3,17 +3,14 @@
 import json
 import sys
 
+import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-import numpy as np  # noqa: E402
-
-from benchmarks import gnn as part  # noqa: E402
-from benchmarks.parts import Options  # noqa: E402
-from gnn import scale, speed  # noqa: E402
-from gnn.datasets.generated import stochastic_block_model  # noqa: E402
+from benchmarks import gnn as part
+from benchmarks.parts import Options
+from gnn import scale, speed
+from gnn.datasets.generated import stochastic_block_model
 
 
 @pytest.fixture

@@ -29,10 +29,6 @@ def one_output(data, rng):
     return data + rng.laplace()
 
 
-def one_output_by_keyword(data, *, rng):
-    return data + rng.laplace()
-
-
 class Vectorised:
     def __call__(self, data, size, *, rng):
         return data + rng.laplace(size=size)
@@ -52,7 +48,7 @@ ADAPTABLE = {
     "vectorised": vectorised,
     "vectorised positionally": vectorised_positionally,
     "one output": one_output,
-    "one output by keyword": one_output_by_keyword,
+    "one output by keyword": lambda data, *, rng: data + rng.laplace(),
     "lambda": lambda data, size, *, rng: data + rng.laplace(size=size),
     "extra options": lambda data, size, *, rng, scale=1.0: data + rng.laplace(scale=scale, size=size),
     "partial": functools.partial(lambda data, size, *, rng, scale: data + rng.laplace(scale=scale, size=size), scale=2),

@@ -17,19 +17,13 @@ from mechanisms.cells import (
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 7, 20])
-def test_pairs_are_numbered_as_triu_indices(nodes):
-    edges = np.array(np.triu_indices(nodes, 1))
-    cells = np.arange(pair_count(nodes))
-    np.testing.assert_array_equal(pairs_at(cells, nodes), edges)
-    np.testing.assert_array_equal(pair_cells(edges, nodes), cells)
-
-
-@pytest.mark.parametrize("nodes", [2, 3, 7, 20])
-def test_arcs_are_numbered_row_by_row_without_the_diagonal(nodes):
-    arcs = np.array(np.nonzero(~np.eye(nodes, dtype=bool)))
-    cells = np.arange(nodes * (nodes - 1))
-    np.testing.assert_array_equal(arcs_at(cells, nodes), arcs)
-    np.testing.assert_array_equal(arc_cells(arcs, nodes), cells)
+def test_pairs_are_numbered_as_triu_indices_and_arcs_row_by_row_without_the_diagonal(nodes):
+    edges, arcs = np.array(np.triu_indices(nodes, 1)), np.array(np.nonzero(~np.eye(nodes, dtype=bool)))
+    assert edges.shape[1] == pair_count(nodes)
+    for at, numbered, ends in ((pairs_at, pair_cells, edges), (arcs_at, arc_cells, arcs)):
+        cells = np.arange(ends.shape[1])
+        np.testing.assert_array_equal(at(cells, nodes), ends)
+        np.testing.assert_array_equal(numbered(ends, nodes), cells)
 
 
 def test_the_last_pair_of_a_large_graph_has_no_rounding():

@@ -3,26 +3,9 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from auditdp.record.results import Published, Verdict
 from auditdp.report.formats import render
 from auditdp.report.ledger import ledger
-
-
-@pytest.fixture
-def published(record):
-    """Three audits of the record as published claims: a violated one, its repair, and one that is not refuted."""
-    violated = next(r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample)
-    certified = next(r for r in record.results if r.verdict is Verdict.CERTIFIED)
-    clean = next(r for r in record.results if r.verdict is Verdict.NOT_REFUTED)
-    listed = {
-        violated.id: Published("the mechanism", "as deployed"),
-        certified.id: Published("the mechanism", "with public bounds", violated.id, cost="4 times the variance"),
-        clean.id: Published("another | mechanism", "as stated", decides="a proof of the sensitivity"),
-    }
-    results = [replace(r, published=listed.get(r.id)) for r in record.results]
-    return replace(record, results=results), violated, certified, clean
 
 
 def test_a_repair_stands_in_the_line_of_the_claim_that_it_repairs(published):

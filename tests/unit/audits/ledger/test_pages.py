@@ -16,21 +16,6 @@ from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
 EVIL = "<b>x</b>|`y` \x1b[31m[a](http://b)\n# *z*"
 
 
-@pytest.fixture
-def listed(record):
-    """A record in which a violated, a certified and a clean audit are listed, the second as a repair of the first."""
-    violated = next(r for r in record.results if r.verdict is Verdict.VIOLATED and r.counterexample)
-    certified = next(r for r in record.results if r.verdict is Verdict.CERTIFIED)
-    clean = next(r for r in record.results if r.verdict is Verdict.NOT_REFUTED)
-    published = {
-        violated.id: Published("row", "as deployed"),
-        certified.id: Published("row", "repaired", violated.id, cost="twice the noise"),
-        clean.id: Published("row", "as stated"),
-    }
-    results = [replace(r, published=published.get(r.id)) for r in record.results]
-    return replace(record, results=results), violated, certified, clean
-
-
 def statement(key, *, audits=(), **more):
     """A statement with all that is required."""
     return Statement(
@@ -50,8 +35,8 @@ def paper(*statements):
     return Paper("p", "A paper", "Read.", statements, {"epsilon": Parameter("ε", "the budget", "1")})
 
 
-def test_a_proof_makes_a_certificate_or_a_clean_game_a_proved_statement_and_no_violation(listed):
-    record, violated, certified, clean = listed
+def test_a_proof_makes_a_certificate_or_a_clean_game_a_proved_statement_and_no_violation(published):
+    record, violated, certified, clean = published
     found = entries(
         record,
         paper(
@@ -63,8 +48,8 @@ def test_a_proof_makes_a_certificate_or_a_clean_game_a_proved_statement_and_no_v
     assert [e.outcome for e in found] == [Outcome.CERTIFIED, Outcome.PROVED, Outcome.VIOLATED]
 
 
-def test_the_worst_audit_decides_and_a_missing_one_is_said(listed):
-    record, violated, certified, _ = listed
+def test_the_worst_audit_decides_and_a_missing_one_is_said(published):
+    record, violated, certified, _ = published
     both, gone = entries(
         record, paper(statement("a", audits=(certified.id, violated.id)), statement("b", audits=("x::y",)))
     )
@@ -74,8 +59,8 @@ def test_the_worst_audit_decides_and_a_missing_one_is_said(listed):
     assert "**Partial: 1 audit of the lines below did not run.**" in text
 
 
-def test_kinds_are_counted_apart(listed):
-    record, violated, certified, _ = listed
+def test_kinds_are_counted_apart(published):
+    record, violated, certified, _ = published
     found = entries(
         record,
         paper(
@@ -90,8 +75,8 @@ def test_kinds_are_counted_apart(listed):
     }
 
 
-def test_arithmetic_settles_a_statement(listed):
-    record, *_ = listed
+def test_arithmetic_settles_a_statement(published):
+    record, *_ = published
     false = Settled(Verdict.VIOLATED, "1 → 2", "because", "tests/x.py::test")
     text = page(record, paper(statement("a", settled=false, instead="2 holds.")))
     assert "VIOLATED" in text
@@ -99,8 +84,8 @@ def test_arithmetic_settles_a_statement(listed):
     assert "What holds instead" in text
 
 
-def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(listed):
-    record, violated, *_ = listed
+def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(published):
+    record, violated, *_ = published
     shown = replace(violated, counterexample=Counterexample("name: [0] | [1]", "probabilities .1 and .2", "[7]"))
     record = replace(record, results=[shown if r.id == violated.id else r for r in record.results])
     record = replace(
@@ -113,7 +98,7 @@ def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(listed):
     for part in (
         "first input `[0]`, second input `[1]`",
         "output `[7]`",
-        "twice the noise",
+        "4 times the variance",
         f"  - run it again: `{violated.reproduce}`",
     ):
         assert part in text
@@ -121,15 +106,15 @@ def test_a_card_has_both_inputs_the_output_the_repair_and_the_command(listed):
     assert "What would change our mind" in text
 
 
-def test_nobody_is_written_to_about_what_they_do_not_state(listed):
-    record, violated, *_ = listed
+def test_nobody_is_written_to_about_what_they_do_not_state(published):
+    record, violated, *_ = published
     assert "Dear authors" not in page(
         record, paper(statement("a", audits=(violated.id,), kind=Kind.AMBIGUOUS, instead="x"))
     )
 
 
-def test_the_overview_links_to_the_cards(listed):
-    record, violated, *_ = listed
+def test_the_overview_links_to_the_cards(published):
+    record, violated, *_ = published
     one = paper(statement("a", audits=(violated.id,), instead="Less."), statement("b", unaudited="why not"))
     text = overview(record, [one])
     assert "[a](claims/p.md#a)" in text
@@ -138,8 +123,8 @@ def test_the_overview_links_to_the_cards(listed):
     assert "why not" in page(record, one)
 
 
-def test_a_cell_of_the_overview_has_a_whole_text_or_a_link_to_the_card(listed):
-    record, violated, *_ = listed
+def test_a_cell_of_the_overview_has_a_whole_text_or_a_link_to_the_card(published):
+    record, violated, *_ = published
     short, long = "half of the noise keeps ε. " * 4, "half of the noise keeps ε. " * 5
     one = paper(
         statement("a", audits=(violated.id,), place=long, instead=short),
@@ -152,8 +137,8 @@ def test_a_cell_of_the_overview_has_a_whole_text_or_a_link_to_the_card(listed):
     assert "…" not in first + second
 
 
-def test_what_an_output_shows_over_all_outputs_is_said_and_not_all_of_its_explanation(listed):
-    record, violated, *_ = listed
+def test_what_an_output_shows_over_all_outputs_is_said_and_not_all_of_its_explanation(published):
+    record, violated, *_ = published
     message = (
         "This output has probability 1 on the first input and 0 on the second. Over all outputs ε = ∞ and δ(0.25) = 1"
     )
@@ -168,8 +153,8 @@ def test_what_an_output_shows_over_all_outputs_is_said_and_not_all_of_its_explan
     assert found_of(entry.worst).endswith("→ over all outputs ε = ∞ and δ(0.25) = 1")
 
 
-def test_texts_are_shown_as_they_are(listed):
-    record, violated, *_ = listed
+def test_texts_are_shown_as_they_are(published):
+    record, violated, *_ = published
     one = Paper(
         "p", EVIL, EVIL, [statement("a", audits=(violated.id,), claim=EVIL, place=EVIL, instead=EVIL, setting=EVIL)]
     )
@@ -199,16 +184,16 @@ def test_inputs_that_cannot_be_told_apart_are_shown_together():
     assert two_inputs("no bar") == ("", "no bar", "")
 
 
-def test_a_violation_is_rounded_down(listed):
-    record, violated, *_ = listed
+def test_a_violation_is_rounded_down(published):
+    record, violated, *_ = published
     evidence = [replace(e, epsilon_lower=1.31289, epsilon_upper=1.31289) for e in violated.evidence]
     record = replace(record, results=[replace(violated, evidence=evidence, published=Published("row"))])
     (entry,) = entries(record, paper(statement("a", audits=(violated.id,), instead="x")))
     assert "1.312 ≤ ε" in found_of(entry.worst)
 
 
-def test_json_keeps_statements_and_lines(listed):
-    record, violated, certified, clean = listed
+def test_json_keeps_statements_and_lines(published):
+    record, violated, certified, clean = published
     stored = json.loads(to_json(record, [paper(statement("a", audits=(violated.id,), instead="x"))]))
     assert stored["schema"] == 2
     assert stored["papers"][0]["statements"][0]["verdict"] == "VIOLATED"
@@ -218,8 +203,8 @@ def test_json_keeps_statements_and_lines(listed):
     assert stored["no_statement"] == [clean.id]
 
 
-def test_an_audit_may_not_stand_under_two_statements(listed):
-    record, violated, *_ = listed
+def test_an_audit_may_not_stand_under_two_statements(published):
+    record, violated, *_ = published
     twice = paper(statement("a", audits=(violated.id,)), statement("b", audits=(violated.id,)))
     with pytest.raises(ConfigurationError, match="stands under two statements"):
         without_statement(record, [twice])

@@ -163,14 +163,16 @@ def test_thirty_calls_of_every_input_are_the_least(inputs, calls, needed):
     assert evidence(estimator(), Unbiased(truth, margin=1.0), inputs, calls=needed).calls <= needed
 
 
-def test_outputs_must_be_single_numbers():
-    with pytest.raises(MechanismError, match=r"\(3,\)"):
-        evidence(lambda data, size, *, rng: rng.random((size, 3)), Unbiased(truth, margin=1.0))
-
-
-def test_shared_noise_is_noticed():
-    with pytest.raises(MechanismError, match="independent"):
-        evidence(lambda data, size, *, rng: np.full(size, rng.random()), Unbiased(truth, margin=1.0))
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (lambda data, size, *, rng: rng.random((size, 3)), r"\(3,\)"),
+        (lambda data, size, *, rng: np.full(size, rng.random()), "independent"),
+    ],
+)
+def test_outputs_must_be_single_numbers_with_noise_of_their_own(outputs, message):
+    with pytest.raises(MechanismError, match=message):
+        evidence(outputs, Unbiased(truth, margin=1.0))
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf])
@@ -196,7 +198,7 @@ def test_no_noise_is_within_every_bound_that_the_range_lets_one_see():
 
 
 def test_the_statement_and_the_assumptions_say_what_a_verdict_rests_on():
-    bounded = estimator(noise=uniform)
+    bounded = estimator(noise=lambda rng, size: (rng.random(size) - 0.5) * math.sqrt(12))
     asymptotic = evidence(bounded, Unbiased(truth, margin=0.5))
     assert asymptotic.statement.endswith("with asymptotic confidence 95%")
     assert any("a value of probability below 0.0015 may never have been seen" in a for a in asymptotic.assumptions)
@@ -306,10 +308,6 @@ def test_a_single_bias_among_many_classes_is_found():
 
 def exponential(rng, size):
     return rng.exponential(size=size) - 1
-
-
-def uniform(rng, size):
-    return (rng.random(size) - 0.5) * math.sqrt(12)
 
 
 def skewed_bounded(rng, size):

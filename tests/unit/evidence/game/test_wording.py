@@ -31,13 +31,9 @@ def streams(purpose, batch):
     return stream(0, "wording", purpose, batch)
 
 
-def floats(data, rng):
-    return float(data + np.float32(rng.laplace()))
-
-
 OUTPUTS = {
     "a number": lambda data, rng: data + rng.laplace(),
-    "a number with steps": floats,
+    "a number with steps": lambda data, rng: float(data + np.float32(rng.laplace())),
     "numbers": lambda data, rng: rng.laplace(size=3) + data,
     "many numbers": lambda data, rng: rng.laplace(size=40) + data,
     "a matrix": lambda data, rng: rng.laplace(size=(2, 2)) + data,

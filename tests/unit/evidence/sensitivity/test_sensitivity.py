@@ -360,16 +360,16 @@ def test_a_query_that_does_not_give_numbers_is_refused(function, shown):
         look(Query(function), NeighbourList(4))
 
 
-@pytest.mark.parametrize("value", [0, -1, math.inf, math.nan, "1", None])
-def test_a_sensitivity_is_a_positive_number(value):
-    with pytest.raises(AuditError, match=re.escape(f"sensitivity={value!r}")):
-        look(Query(np.sum, value), NeighbourList(4))
-
-
-@pytest.mark.parametrize("norm", ["l7", "euclidean", 0, 0.5, None, math.nan])
-def test_a_norm_is_a_norm(norm):
-    with pytest.raises(AuditError, match=re.escape(f"norm={norm!r}")):
-        look(Query(np.sum, 1, norm), NeighbourList(4))
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("sensitivity", value) for value in (0, -1, math.inf, math.nan, "1", None)),
+        *(("norm", value) for value in ("l7", "euclidean", 0, 0.5, None, math.nan)),
+    ],
+)
+def test_a_sensitivity_is_a_positive_number_and_a_norm_a_norm(name, value):
+    with pytest.raises(AuditError, match=re.escape(f"{name}={value!r}")):
+        look(Query(np.sum, **{"sensitivity": 1, name: value}), NeighbourList(4))
 
 
 def test_pairs_that_are_not_neighbours_are_refused():

@@ -3,12 +3,10 @@
 import networkx
 import numpy as np
 import pytest
+import torch
 
 from auditdp.errors import MechanismError
-
-torch = pytest.importorskip("torch")
-
-from gnn.attacks import (  # noqa: E402 - needs torch
+from gnn.attacks import (
     all_pairs,
     are_edges,
     cosine_similarities,
@@ -22,7 +20,7 @@ from gnn.attacks import (  # noqa: E402 - needs torch
     outcome,
     sampled_pairs,
 )
-from gnn.layers import propagation  # noqa: E402
+from gnn.layers import propagation
 
 NODES = 60
 RNG = np.random.default_rng(5)

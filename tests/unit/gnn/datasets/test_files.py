@@ -4,16 +4,12 @@ import os
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.utils import contains_self_loops, is_undirected
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.utils import contains_self_loops, is_undirected  # noqa: E402 - needs torch
-
-from gnn.datasets import GRAPH_SETS, NODE_SETS, load, load_graphs  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
+from gnn.datasets import GRAPH_SETS, NODE_SETS, load, load_graphs
+from gnn.validation import DataError
 
 # Nodes, simple edges, classes, features: the table of the data folder.
 COUNTS = {

@@ -4,20 +4,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.utils import contains_self_loops, is_undirected
 
 from auditdp.errors import ConfigurationError, MechanismError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.data import Data  # noqa: E402 - needs torch
-from torch_geometric.utils import contains_self_loops, is_undirected  # noqa: E402
-
-from gnn.datasets import features, generated, published  # noqa: E402
-from gnn.datasets.conversion import restricted, to_data, to_graph  # noqa: E402
-from gnn.sparse import csr, rows  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
-from mechanisms.graphs import DirectedGraph, Graph  # noqa: E402
+from gnn.datasets import features, generated, published
+from gnn.datasets.conversion import restricted, to_data, to_graph
+from gnn.sparse import csr, rows
+from gnn.validation import DataError
+from mechanisms.graphs import DirectedGraph, Graph
 
 RNG = np.random.default_rng
 PATH = to_data(Graph.of(3, [[0, 1], [1, 2]]))

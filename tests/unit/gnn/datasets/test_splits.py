@@ -1,20 +1,13 @@
-"""Splits: sizes, disjointness, seeds, strata, and the edges that an inductive split drops."""
+"""Splits: sizes, disjointness, seeds and strata."""
 
 import pytest
+import torch
+from torch_geometric.data import Data
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.data import Data  # noqa: E402 - needs torch
-
-from gnn.datasets import Split, inductive, paper_split, public_split, random_split  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
+from gnn.datasets import Split, paper_split, public_split, random_split
+from gnn.validation import DataError
+from tests.unit.gnn.draws import generator
 
 
 def sizes(split):
@@ -86,17 +79,6 @@ def test_public_split():
     data = Data(train_mask=masks[0] | masks[3], val_mask=masks[1], test_mask=masks[2])
     split = public_split(data)
     assert (split.training.tolist(), split.validation.tolist(), split.test.tolist()) == ([0, 3], [1], [2])
-
-
-def test_an_inductive_split_has_no_edge_to_the_test_nodes():
-    """The path 0 - 1 - 2 - 3 with test nodes 2 and 3: the edge 1 - 2 goes."""
-    edges = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
-    data = Data(edge_index=edges, edge_weight=torch.arange(6.0), num_nodes=4)
-    split = Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([2, 3]))
-    apart = inductive(data, split)
-    assert apart.edge_index.tolist() == [[0, 1, 2, 3], [1, 0, 3, 2]]
-    assert apart.edge_weight.tolist() == [0, 1, 4, 5]
-    assert data.num_edges == 6
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from auditdp.errors import ConfigurationError  # noqa: E402 - needs torch
-from audits.audit_trainers_graphs import pagerank_trainer  # noqa: E402
-from gnn.ensembles import example  # noqa: E402
-from gnn.ensembles.ascent import ascend, change_of, noiseless_sum  # noqa: E402
-from gnn.ensembles.released import NoisedSums  # noqa: E402
+from auditdp.errors import ConfigurationError
+from audits.audit_trainers_graphs import pagerank_trainer
+from gnn.ensembles import example
+from gnn.ensembles.ascent import ascend, change_of, noiseless_sum
+from gnn.ensembles.released import NoisedSums
 
 ROWS = 3
 

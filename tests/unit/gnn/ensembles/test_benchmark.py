@@ -1,13 +1,8 @@
 """The benchmark of trainers: what its bars count, and that its units run."""
 
-import pytest
-
 from benchmarks import trainers
 from benchmarks import trainers_speed as speed
 from benchmarks.parts import Options, printed
-
-pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
 
 TIMES = {
     speed.PLAIN: [6.0, 5.0],

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-
-from auditdp.errors import ConfigurationError  # noqa: E402
-from gnn.ensembles.disjoint import ScoredStars, Stars, trainer_of  # noqa: E402
-from gnn.ensembles.released import NoisedSums  # noqa: E402
-from gnn.training import PrivateSettings  # noqa: E402
+from auditdp.errors import ConfigurationError
+from gnn.ensembles.disjoint import ScoredStars, Stars, trainer_of
+from gnn.ensembles.released import NoisedSums
+from gnn.training import PrivateSettings
 
 
 def settings(**options):

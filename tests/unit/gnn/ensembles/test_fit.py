@@ -4,16 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.nn import functional
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch import nn  # noqa: E402 - needs torch
-from torch.nn import functional  # noqa: E402
-
-from gnn.ensembles import (  # noqa: E402
+from gnn.ensembles import (
     Trainer,
     World,
     fit_ensemble,
@@ -24,14 +20,15 @@ from gnn.ensembles import (  # noqa: E402
     standardised,
     twins,
 )
-from gnn.ensembles.draws import as_set, draws_of  # noqa: E402
-from gnn.ensembles.graphs import GraphWorlds, node_loss  # noqa: E402
-from gnn.ensembles.trainer import as_summed  # noqa: E402
-from gnn.ensembles.twins import of_fixed_size, shuffled  # noqa: E402
-from gnn.models import GCN, GIN, GraphSAGE  # noqa: E402
-from gnn.training import PageRankRows, PrivateSettings, Rows, fit_private  # noqa: E402
-from gnn.training.gradients import weights_of  # noqa: E402
-from gnn.validation import DataError, TrainingError  # noqa: E402
+from gnn.ensembles.draws import as_set, draws_of
+from gnn.ensembles.graphs import GraphWorlds, node_loss
+from gnn.ensembles.trainer import as_summed
+from gnn.ensembles.twins import of_fixed_size, shuffled
+from gnn.models import GCN, GIN, GraphSAGE
+from gnn.training import PageRankRows, PrivateSettings, Rows, fit_private
+from gnn.training.gradients import weights_of
+from gnn.validation import DataError, TrainingError
+from tests.unit.gnn.draws import generator
 
 SETTINGS = PrivateSettings(
     steps=3,
@@ -45,10 +42,6 @@ SETTINGS = PrivateSettings(
 )
 BATCHES = {"full": {"rate": 1.0}, "Poisson": {"rate": 0.4}, "fixed": {"rate": None}}
 KEYS = keys_of(7, rng=np.random.default_rng(1))
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def mlp(dtype=torch.float64):

@@ -4,30 +4,23 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
 from auditdp import GaussianDP, Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Scored
 from auditdp.betting.game import Game
 from auditdp.numerics.randomness import stream
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch.nn import functional  # noqa: E402 - needs torch
-
-from audits.audit_trainers_graphs import aggregated, hub, pagerank_sums, sage_sums  # noqa: E402
-from gnn.ensembles.pipelines import GAPAggregations, arcs_of  # noqa: E402
+from audits.audit_trainers_graphs import aggregated, hub, pagerank_sums, sage_sums
+from gnn.ensembles.pipelines import GAPAggregations, arcs_of
+from tests.unit.gnn.draws import rng
 
 ALPHA = 1e-6
 PATH = np.array([[0, 1, 0, 0], [1, 0, 1, 1], [0, 1, 0, 0], [0, 1, 0, 0]], np.int8)
 """Node 1 between three others."""
 ROWS = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 2.0], [3.0, 4.0]])
 UNIT = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.6, 0.8]])
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def test_gap_releases_normalised_sums_of_all_neighbours_and_noise():

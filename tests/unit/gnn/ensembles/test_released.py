@@ -5,7 +5,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import norm
+from torch.nn import functional
 
 from auditdp import AccountedDP, GaussianDP, Nodes, Pair
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
@@ -16,13 +18,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.evidence.sensitivity.evidence import sensitivity_evidence
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch.nn import functional  # noqa: E402 - needs torch
-
-from gnn.ensembles import (  # noqa: E402
+from gnn.ensembles import (
     FinalModel,
     NoisedSums,
     SumsAlone,
@@ -35,7 +31,7 @@ from gnn.ensembles import (  # noqa: E402
     standardised,
     twins,
 )
-from gnn.ensembles.example import (  # noqa: E402
+from gnn.ensembles.example import (
     EXAMPLES,
     WEIGHTS,
     canary_pair,
@@ -45,10 +41,10 @@ from gnn.ensembles.example import (  # noqa: E402
     outlier_pair,
     trainer,
 )
-from gnn.ensembles.graphs import GraphWorlds, node_loss  # noqa: E402
-from gnn.models import GCN  # noqa: E402
-from gnn.training import PrivateSettings  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
+from gnn.ensembles.graphs import GraphWorlds, node_loss
+from gnn.models import GCN
+from gnn.training import PrivateSettings
+from gnn.validation import DataError
 
 ALPHA = 1e-6
 

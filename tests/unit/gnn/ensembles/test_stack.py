@@ -5,19 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch import nn  # noqa: E402 - needs torch
-
-from gnn.ensembles import CrossEntropy, Trainer, World, fit_ensemble, gradient_canary, keys_of  # noqa: E402
-from gnn.ensembles.stack import Linear, linear_layers  # noqa: E402
-from gnn.ensembles.stacked import Stacked  # noqa: E402
-from gnn.ensembles.sums import Sums  # noqa: E402
-from gnn.training import PrivateSettings  # noqa: E402
+from gnn.ensembles import CrossEntropy, Trainer, World, fit_ensemble, gradient_canary, keys_of
+from gnn.ensembles.stack import Linear, linear_layers
+from gnn.ensembles.stacked import Stacked
+from gnn.ensembles.sums import Sums
+from gnn.training import PrivateSettings
 
 KEYS = keys_of(9, rng=np.random.default_rng(2))
 BATCHES = {"full": {"rate": 1.0}, "Poisson": {"rate": 0.4}, "fixed": {"rate": None}}

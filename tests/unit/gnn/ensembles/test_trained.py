@@ -2,22 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.data import Data
 
 from auditdp import Pair
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.data import Data  # noqa: E402 - needs torch
-
-from gnn.ensembles.trained import Trained, TrainedByLaw, fit_by_opacus, weights_row  # noqa: E402
-from gnn.models import DecoupledPageRank  # noqa: E402
-from gnn.pipelines.features import FeaturesParameters, fit_features  # noqa: E402
-from gnn.training import PrivateSettings  # noqa: E402
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
+from gnn.ensembles.trained import Trained, TrainedByLaw, fit_by_opacus, weights_row
+from gnn.models import DecoupledPageRank
+from gnn.pipelines.features import FeaturesParameters, fit_features
+from gnn.training import PrivateSettings
+from tests.unit.gnn.draws import rng
 
 
 def test_a_pipeline_is_run_by_itself_with_a_seed_for_each_call():

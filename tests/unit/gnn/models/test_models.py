@@ -3,31 +3,24 @@
 import math
 
 import pytest
+import torch
+from torch.nn import functional
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.utils import to_dense_adj
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch.nn import functional  # noqa: E402 - needs torch
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv  # noqa: E402
-from torch_geometric.utils import to_dense_adj  # noqa: E402
-
-from gnn import gcn as batch_of_models  # noqa: E402
-from gnn.layers import graph_convolution, propagation  # noqa: E402
-from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE  # noqa: E402
-from gnn.models.sage import NarrowSAGEConv  # noqa: E402
-from gnn.sparse import dropout  # noqa: E402
+from gnn import gcn as batch_of_models
+from gnn.layers import graph_convolution, propagation
+from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
+from gnn.models.sage import NarrowSAGEConv
+from gnn.sparse import dropout
+from tests.unit.gnn.draws import generator
 
 # A triangle 0 1 2 with a tail 2 - 3, and the isolated node 4.
 EDGES = torch.tensor([[0, 1, 0, 2, 1, 2, 2, 3], [1, 0, 2, 0, 2, 1, 3, 2]])
 ADJACENCY = to_dense_adj(EDGES, max_num_nodes=5)[0]
 X = torch.rand(5, 6, generator=torch.Generator().manual_seed(7))
 NODE_MODELS = [GCN, GAT, GraphSAGE, MLP, APPNP, DecoupledPageRank]
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def test_gcn_by_hand():

@@ -5,9 +5,8 @@ import pytest
 
 @pytest.fixture(scope="session")
 def graph():
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("torch_geometric")
     import numpy as np
+    import torch
 
     from gnn.datasets.generated import stochastic_block_model
 

@@ -5,25 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.data import Data
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.data import Data  # noqa: E402
-
-from auditdp.errors import ConfigurationError, MechanismError  # noqa: E402
-from gnn.datasets import NODE_SETS, Split, load, load_graphs, random_split  # noqa: E402
-from gnn.datasets.files import GRAPH_SETS  # noqa: E402
-from gnn.datasets.generated import stochastic_block_model, threads  # noqa: E402
-from gnn.pipelines.dpar import DPARParameters, fit_dpar  # noqa: E402
-from gnn.pipelines.dprr import GINParameters, Release, fit_gin  # noqa: E402
-from gnn.pipelines.features import FeaturesParameters, fit_features  # noqa: E402
-from gnn.pipelines.gap import GAPParameters, fit_gap  # noqa: E402
-from gnn.pipelines.lpgnn import Parameters as LPGNNParameters  # noqa: E402
-from gnn.pipelines.lpgnn import lpgnn  # noqa: E402
-from gnn.pipelines.sage_dp import SAGEParameters, fit_sage  # noqa: E402
-from gnn.training import predict  # noqa: E402
-from gnn.validation import DataError, TrainingError  # noqa: E402
+from auditdp.errors import ConfigurationError, MechanismError
+from gnn.datasets import NODE_SETS, Split, load, load_graphs, random_split
+from gnn.datasets.files import GRAPH_SETS
+from gnn.datasets.generated import stochastic_block_model, threads
+from gnn.pipelines.dpar import DPARParameters, fit_dpar
+from gnn.pipelines.dprr import GINParameters, Release, fit_gin
+from gnn.pipelines.features import FeaturesParameters, fit_features
+from gnn.pipelines.gap import GAPParameters, fit_gap
+from gnn.pipelines.lpgnn import Parameters as LPGNNParameters
+from gnn.pipelines.lpgnn import lpgnn
+from gnn.pipelines.sage_dp import SAGEParameters, fit_sage
+from gnn.training import predict
+from gnn.validation import DataError, TrainingError
 
 torch.set_num_threads(1)
 NODES = 80

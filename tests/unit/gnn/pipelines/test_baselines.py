@@ -4,37 +4,32 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper, gap_aggregation  # noqa: E402
-from auditdp.accountants.dp_sgd.poisson import PLDUpper  # noqa: E402 - needs torch
-from auditdp.accountants.gaussian import GaussianCurve  # noqa: E402
-from auditdp.errors import ConfigurationError  # noqa: E402
-from gnn.models import GraphSAGE  # noqa: E402
-from gnn.pipelines.degrees import bounded_out_degree  # noqa: E402
-from gnn.pipelines.features import FeaturesParameters, fit_features  # noqa: E402
-from gnn.pipelines.gap import (  # noqa: E402
+from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper, gap_aggregation
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.errors import ConfigurationError
+from gnn.models import GraphSAGE
+from gnn.pipelines.degrees import bounded_out_degree
+from gnn.pipelines.features import FeaturesParameters, fit_features
+from gnn.pipelines.gap import (
     GAPParameters,
     aggregation_sigma,
     fit_gap,
     noisy_aggregations,
     training_noise,
 )
-from gnn.pipelines.sage_dp import SAGEParameters, fit_sage, with_means  # noqa: E402
-from gnn.training import evaluate, predict  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
+from gnn.pipelines.sage_dp import SAGEParameters, fit_sage, with_means
+from gnn.training import evaluate, predict
+from gnn.validation import DataError
+from tests.unit.gnn.draws import generator
 
 FEATURES = FeaturesParameters(epsilon=8.0, delta=0.01, batch=30, epochs=5, learning_rate=0.02, hidden=8)
 GAP = GAPParameters(epsilon=8.0, delta=0.01, batch=30, epochs=5, out_degree=4, hidden=8)
 SAGE = SAGEParameters(epsilon=8.0, delta=0.01, batch=30, steps=20, learning_rate=0.02)
 PIPELINES = {"features": (fit_features, FEATURES), "gap": (fit_gap, GAP), "sage": (fit_sage, SAGE)}
 PIPELINES["gap, edges"] = (fit_gap, GAPParameters(epsilon=8.0, delta=0.01, level="edge", epochs=5, hidden=8))
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def changed(parameters, **changes):

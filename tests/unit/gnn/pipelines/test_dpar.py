@@ -5,16 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper  # noqa: E402
-from auditdp.accountants.dp_sgd.poisson import PLDUpper  # noqa: E402 - needs torch
-from auditdp.accountants.gaussian import GaussianCurve  # noqa: E402
-from auditdp.accountants.subsampling import FixedSizeSubsampled, amplified  # noqa: E402
-from auditdp.errors import ConfigurationError, MechanismError  # noqa: E402
-from gnn.pipelines.dpar import (  # noqa: E402
+from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.subsampling import FixedSizeSubsampled, amplified
+from auditdp.errors import ConfigurationError, MechanismError
+from gnn.pipelines.dpar import (
     Budget,
     DPARParameters,
     PageRankMatrix,
@@ -25,24 +23,17 @@ from gnn.pipelines.dpar import (  # noqa: E402
     pagerank_matrix,
     supported_epsilon,
 )
-from gnn.pipelines.dpar.matrix import walk_matrix  # noqa: E402
-from gnn.pipelines.parts import part  # noqa: E402
-from gnn.training import evaluate, predict  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
-from mechanisms.pagerank import ista, row_epsilon, share_of_row  # noqa: E402
+from gnn.pipelines.dpar.matrix import walk_matrix
+from gnn.pipelines.parts import part
+from gnn.training import evaluate, predict
+from gnn.validation import DataError
+from mechanisms.pagerank import ista, row_epsilon, share_of_row
+from tests.unit.gnn.draws import generator, rng
 
 SMALL = DPARParameters(
     epsilon=8.0, delta=0.02, rate=0.5, pagerank_rows=20, k=2, batch=20, epochs=5, learning_rate=0.02, hidden=8
 )
 NODES = 120
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 # Budget

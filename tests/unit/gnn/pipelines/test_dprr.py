@@ -4,33 +4,23 @@ import math
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.data import Batch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.data import Batch  # noqa: E402
-
-from auditdp.errors import ConfigurationError, MechanismError  # noqa: E402
-from gnn.datasets import Split, random_split  # noqa: E402
-from gnn.datasets.conversion import to_data, to_graph  # noqa: E402
-from gnn.datasets.generated import threads  # noqa: E402
-from gnn.models import GIN  # noqa: E402
-from gnn.models.blocks import Blocks, packed  # noqa: E402
-from gnn.pipelines.dprr import MECHANISMS, GINParameters, Release, fit_gin  # noqa: E402
-from gnn.pipelines.dprr.pipeline import as_received  # noqa: E402
-from gnn.training.prediction import logits_of  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
-from mechanisms.graphs import DirectedGraph, Graph, erdos_renyi  # noqa: E402
+from auditdp.errors import ConfigurationError, MechanismError
+from gnn.datasets import Split, random_split
+from gnn.datasets.conversion import to_data, to_graph
+from gnn.datasets.generated import threads
+from gnn.models import GIN
+from gnn.models.blocks import Blocks, packed
+from gnn.pipelines.dprr import MECHANISMS, GINParameters, Release, fit_gin
+from gnn.pipelines.dprr.pipeline import as_received
+from gnn.training.prediction import logits_of
+from gnn.validation import DataError
+from mechanisms.graphs import DirectedGraph, Graph, erdos_renyi
+from tests.unit.gnn.draws import generator, rng
 
 SHORT = GINParameters(layers=3, hidden=8, dropout=0.0, epochs=3)
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from auditdp.errors import ConfigurationError  # noqa: E402
-from gnn import gcn as batch_of_models  # noqa: E402
-from gnn.datasets import random_split  # noqa: E402
-from gnn.datasets.conversion import to_graph  # noqa: E402
-from gnn.models import GAT, GraphSAGE  # noqa: E402
-from gnn.pipelines.graph_pub import (  # noqa: E402
+from auditdp.errors import ConfigurationError
+from gnn import gcn as batch_of_models
+from gnn.datasets import random_split
+from gnn.datasets.conversion import to_graph
+from gnn.models import GAT, GraphSAGE
+from gnn.pipelines.graph_pub import (
     CONSTRUCTORS,
     Release,
     ScoreSettings,
@@ -22,18 +20,15 @@ from gnn.pipelines.graph_pub import (  # noqa: E402
     published_arcs,
     publishing_weights,
 )
-from gnn.pipelines.graph_pub.constructors import Features  # noqa: E402
-from gnn.pipelines.graph_pub.weights import FixedWeights, LearnedWeights, ListedEdges  # noqa: E402
-from gnn.reverse_learning import ReverseLearning  # noqa: E402
-from mechanisms.edges.graph_pub import counts  # noqa: E402
-from mechanisms.edges.graph_pub_response import publishing_rates  # noqa: E402
-from mechanisms.graphs import Graph, erdos_renyi  # noqa: E402
+from gnn.pipelines.graph_pub.constructors import Features
+from gnn.pipelines.graph_pub.weights import FixedWeights, LearnedWeights, ListedEdges
+from gnn.reverse_learning import ReverseLearning
+from mechanisms.edges.graph_pub import counts
+from mechanisms.edges.graph_pub_response import publishing_rates
+from mechanisms.graphs import Graph, erdos_renyi
+from tests.unit.gnn.draws import generator
 
 QUICK = ScoreSettings(reverse=ReverseLearning(steps=10), epochs=20)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module")

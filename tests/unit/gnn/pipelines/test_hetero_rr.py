@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from auditdp.errors import ConfigurationError, MechanismError  # noqa: E402
-from gnn.datasets import random_split  # noqa: E402
-from gnn.datasets.conversion import to_graph  # noqa: E402
-from gnn.pipelines.hetero_rr import (  # noqa: E402
+from auditdp.errors import ConfigurationError, MechanismError
+from gnn.datasets import random_split
+from gnn.datasets.conversion import to_graph
+from gnn.pipelines.hetero_rr import (
     EdgeRelease,
     ExtractorSettings,
     FeatureRelease,
@@ -23,18 +21,15 @@ from gnn.pipelines.hetero_rr import (  # noqa: E402
     trained_extractor,
     united,
 )
-from gnn.pipelines.hetero_rr.edges import METHODS as EDGE_METHODS  # noqa: E402
-from gnn.pipelines.hetero_rr.features import METHODS  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
-from mechanisms.backend import backend_of  # noqa: E402
-from mechanisms.features import MultiBit  # noqa: E402
+from gnn.pipelines.hetero_rr.edges import METHODS as EDGE_METHODS
+from gnn.pipelines.hetero_rr.features import METHODS
+from gnn.validation import DataError
+from mechanisms.backend import backend_of
+from mechanisms.features import MultiBit
+from tests.unit.gnn.draws import generator
 
 RNG = np.random.default_rng
 PUBLIC = np.arange(0, 120, 3)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module")

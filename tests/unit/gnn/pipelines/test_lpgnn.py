@@ -5,18 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.data import Data
 
 from auditdp.errors import ConfigurationError, MechanismError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch_geometric.data import Data  # noqa: E402 - needs torch
-
-from gnn.datasets import Split, random_split  # noqa: E402
-from gnn.datasets.generated import stochastic_block_model  # noqa: E402
-from gnn.models import GAT, GCN, GraphSAGE  # noqa: E402
-from gnn.pipelines.lpgnn import (  # noqa: E402
+from gnn.datasets import Split, random_split
+from gnn.datasets.generated import stochastic_block_model
+from gnn.models import GAT, GCN, GraphSAGE
+from gnn.pipelines.lpgnn import (
     LocallyPrivateGNN,
     Parameters,
     PropagatedFeatures,
@@ -32,16 +28,13 @@ from gnn.pipelines.lpgnn import (  # noqa: E402
     reports,
     transition,
 )
-from gnn.pipelines.lpgnn import propagation as propagation_module  # noqa: E402
-from gnn.pipelines.lpgnn.features import clipped, multi_bit, scaled_by_population  # noqa: E402
-from gnn.training import Epoch, evaluate  # noqa: E402
-from gnn.validation import DataError  # noqa: E402
-from mechanisms.features import MinMaxScaled, MultiBit  # noqa: E402
-from mechanisms.labels import LabelRR  # noqa: E402
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
+from gnn.pipelines.lpgnn import propagation as propagation_module
+from gnn.pipelines.lpgnn.features import clipped, multi_bit, scaled_by_population
+from gnn.training import Epoch, evaluate
+from gnn.validation import DataError
+from mechanisms.features import MinMaxScaled, MultiBit
+from mechanisms.labels import LabelRR
+from tests.unit.gnn.draws import generator
 
 
 def communities(isolated=0):

@@ -5,20 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
+from torch_geometric.data import Data
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch.nn import functional  # noqa: E402 - needs torch
-from torch_geometric.data import Data  # noqa: E402
-
-from gnn.datasets import random_split  # noqa: E402
-from gnn.datasets.generated import stochastic_block_model, threads  # noqa: E402
-from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE  # noqa: E402
-from gnn.randomness import seeded  # noqa: E402
-from gnn.training import (  # noqa: E402
+from gnn.datasets import random_split
+from gnn.datasets.generated import stochastic_block_model, threads
+from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
+from gnn.randomness import seeded
+from gnn.training import (
     Epoch,
     Settings,
     area_under_roc,
@@ -29,14 +25,11 @@ from gnn.training import (  # noqa: E402
     lower_loss,
     predict,
 )
-from gnn.training.fit import neighbourhood  # noqa: E402
-from gnn.validation import DataError, TrainingError  # noqa: E402
+from gnn.training.fit import neighbourhood
+from gnn.validation import DataError, TrainingError
+from tests.unit.gnn.draws import generator
 
 NODE_MODELS = [GCN, GAT, GraphSAGE, MLP, APPNP, DecoupledPageRank]
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def communities(signal=3.0):

@@ -3,13 +3,10 @@
 import math
 
 import pytest
+import torch
 
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from gnn.training import accuracy, area_under_roc, f1, macro_f1, micro_f1  # noqa: E402 - needs torch
+from gnn.training import accuracy, area_under_roc, f1, macro_f1, micro_f1
 
 # Predictions 0, 0, 1, 1, 2, 0.
 LOGITS = torch.tensor([[2.0, 1, 0], [3, 0, 0], [0, 1, 0], [0, 5, 4], [0, 0, 1], [1, 0, 0]])

@@ -5,20 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.nn import functional
 
 from auditdp.accountants.base import AccountantError
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.errors import ConfigurationError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("torch_geometric")
-
-from torch import nn  # noqa: E402 - needs torch
-from torch.nn import functional  # noqa: E402
-
-from gnn.datasets.generated import stochastic_block_model  # noqa: E402
-from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE  # noqa: E402
-from gnn.training import (  # noqa: E402
+from gnn.datasets.generated import stochastic_block_model
+from gnn.models import APPNP, GAT, GCN, GIN, MLP, DecoupledPageRank, GraphSAGE
+from gnn.training import (
     PageRankRows,
     PrivateSettings,
     Rows,
@@ -27,7 +23,7 @@ from gnn.training import (  # noqa: E402
     fit_private,
     noise_for,
 )
-from gnn.training.gradients import (  # noqa: E402
+from gnn.training.gradients import (
     by_functorch,
     by_opacus,
     clipped_by_layers,
@@ -35,16 +31,13 @@ from gnn.training.gradients import (  # noqa: E402
     noisy_mean,
     weights_of,
 )
-from gnn.training.private import sample  # noqa: E402
-from gnn.validation import DataError, TrainingError  # noqa: E402
+from gnn.training.private import sample
+from gnn.validation import DataError, TrainingError
+from tests.unit.gnn.draws import generator
 
 CPU = torch.device("cpu")
 DATA = stochastic_block_model([30, 30], inside=0.1, across=0.02, features=5, signal=3.0, rng=np.random.default_rng(0))
 QUIET = PrivateSettings(steps=5, noise_multiplier=0.0, clipping_norm=0.3, batch=6.0, rate=0.1, optimiser="sgd")
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def mlp(seed=0):

@@ -29,10 +29,6 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def one_output(data, rng):
-    return data + rng.laplace()
-
-
 def told(mechanism, seed, count=64):
     """Return how calls depend, by a look with so many calls of two outputs; empty where nothing was seen."""
     calls = Calls(mechanism)
@@ -54,7 +50,7 @@ HONEST = {
     "randomised response": Response(3.0),
     "leaky": LeakyResponse(1.0, 0.01),
     "vectors": lambda data, size, *, rng: rng.random((size, 4)).round(),
-    "one a call": as_mechanism(one_output),
+    "one a call": as_mechanism(lambda data, rng: data + rng.laplace()),
 }
 
 
