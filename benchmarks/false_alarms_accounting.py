@@ -30,9 +30,8 @@ from auditdp.accountants.zcdp import ZCDP
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
 from auditdp.record.results import Verdict
+from benchmarks.parts import Check, Rng
 
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 COMPOSITIONS = (OptimalComposition, BasicComposition, AdvancedComposition, KairouzCorollary)
 
 
