@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import ablation, alarms, calls, curves, gnn, one_run, ordinary, peers, speed, tightness, trainers
 from benchmarks.page import Section, markdown, page
-from benchmarks.parts import Options, Part, Result, View, row_of
+from benchmarks.parts import Options, Part, Result, row_of
 from benchmarks.record import Fragment, Fragments, is_current, results_of, stamp
 from benchmarks.verdicts import part as verdicts
 
@@ -198,13 +198,9 @@ def _print(console: Console, sections: Sequence[Section]) -> None:
             for line in content.rows:
                 table.add_row(*line)
             console.print(table)
-        _print_bars(console, found.view)
-
-
-def _print_bars(console: Console, view: View) -> None:
-    for bar in view.bars:
-        verdict = {True: "met", False: "NOT MET", None: "not measured in full"}[bar.met]
-        console.print(f"{verdict}: {bar.text}: {bar.found}", highlight=False, markup=False)
+        for bar in found.view.bars:
+            verdict = {True: "met", False: "NOT MET", None: "not measured in full"}[bar.met]
+            console.print(f"{verdict}: {bar.text}: {bar.found}", highlight=False, markup=False)
 
 
 if __name__ == "__main__":

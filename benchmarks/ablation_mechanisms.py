@@ -16,8 +16,8 @@ import numpy as np
 from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.claims.base import Claim
 from auditdp.mechanism.protocol import Array
+from benchmarks.parts import Rng
 
-Rng = np.random.Generator
 BITS = Pair(1, 0)
 
 

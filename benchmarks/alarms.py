@@ -33,7 +33,7 @@ from benchmarks import (
     false_alarms_one_run,
     false_alarms_verdicts,
 )
-from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Result, Results, Table, View, grouped
+from benchmarks.parts import ALPHA, Bar, BlackBox, Check, Options, Part, Result, Results, Rng, Table, View, grouped
 from benchmarks.tight_nulls import MIXED, NULLS
 
 REPEATS = 10_000
@@ -46,8 +46,6 @@ CHUNK_OF_WHOLE_AUDITS = 25
 MOST_CHUNKS = 1_000
 CALLS = 120
 CONFIDENCE = 0.999
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 
 
 class Overconfident:

@@ -30,9 +30,8 @@ from auditdp.accountants.zcdp import ZCDP
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.laws import precision
 from auditdp.record.results import Verdict
+from benchmarks.parts import Check, Rng
 
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 COMPOSITIONS = (OptimalComposition, BasicComposition, AdvancedComposition, KairouzCorollary)
 
 
@@ -165,12 +164,8 @@ def sampled_gaussian(rng: Rng) -> Known:
     return Known(own[0].describes, own, wider, truth)
 
 
-def wrong_verdicts(draw: Callable[[Rng], Known], repeats: int, rng: Rng) -> int:
-    """Count the lists of accountants on which a cross-check said what is not true, or did not say the same twice."""
-    return sum(_is_wrong(draw(rng), rng) for _ in range(repeats))
-
-
 def _is_wrong(known: Known, rng: Rng) -> bool:
+    """Whether a cross-check of a list of accountants said what is not true, or did not say the same twice."""
     listed = [a for a in (*known.own, *known.wider) if rng.random() < 0.5] or list(known.own)
     rng.shuffle(listed)  # type: ignore[arg-type]  # a list is what it shuffles
     if not all(within(known.about, accountant.describes) for accountant in listed):
@@ -203,7 +198,7 @@ def _claim(known: Known, listed: Sequence[Accountant], rng: Rng) -> ApproxDP:
 
 
 def _case(draw: Callable[[Rng], Known]) -> Check:
-    return lambda repeats, rng: wrong_verdicts(draw, repeats, rng)
+    return lambda repeats, rng: sum(_is_wrong(draw(rng), rng) for _ in range(repeats))
 
 
 FALSE_ALARMS: dict[str, Check] = {

@@ -18,16 +18,13 @@ from auditdp.bounds.curves import Curve, EpsilonDelta, Gaussian
 from auditdp.bounds.guesses import curve_refuted, one_run_p_value
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.result import Question
+from benchmarks.parts import ALPHA, Check, Rng
 
-ALPHA = 0.05
 EPSILON = 1.0
 DELTA = 0.01
 MU = 1.0
 ARM = 60
 CANARIES = 200
-
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 
 
 @cache

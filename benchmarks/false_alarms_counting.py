@@ -15,12 +15,10 @@ from scipy.special import expit, ndtr
 from auditdp.evidence.counting.events import Counts, largest_losses, told_apart, unseen
 from auditdp.evidence.counting.sampling import kolmogorov, kolmogorov_margin, log_e_value, total_variation
 from auditdp.numerics.binomial import Floats
+from benchmarks.parts import ALPHA, Check, Rng
 
-ALPHA = 0.05
 EPSILON = 1.0
 RUNS = 400
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 
 PAIR = np.array([[0], [1]])
 TIMES = 5.0

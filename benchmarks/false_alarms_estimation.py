@@ -19,12 +19,10 @@ from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
 from auditdp.evidence.estimation.evidence import estimation_evidence
 from auditdp.mechanism.protocol import Array
 from auditdp.record.results import Verdict
+from benchmarks.parts import ALPHA, Check, Rng
 
-ALPHA = 0.05
 MARGIN = 0.1
 CALLS = 900
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 DRAWS: dict[str, Callable[[Rng, int], Array]] = {
     "normal": lambda rng, n: rng.standard_normal(n),
     "Laplace": lambda rng, n: rng.laplace(scale=math.sqrt(0.5), size=n),

@@ -25,8 +25,8 @@ from auditdp.claims.base import Claim
 from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.mechanism.laws import Envelope, FiniteLaw, LaplaceLaw, StepLaw
 from auditdp.record.results import Verdict
+from benchmarks.parts import Rng
 
-Rng = np.random.Generator
 Law = Sequence[Fraction]
 """Probabilities of numbered outputs."""
 DIGITS = 60

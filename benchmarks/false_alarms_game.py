@@ -27,12 +27,10 @@ from auditdp.mechanism.protocol import Array, as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse
-from benchmarks.parts import ALPHA, BlackBox
+from benchmarks.parts import ALPHA, BlackBox, Check, Rng
 from mechanisms.classic import NoisyHistogram1
 from mechanisms.edges.randomised_response import RandomisedResponse
 
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 LONG, SHORT, BATCHES = 30_000, 2_000, 400
 BIT = as_adjacency(Pair(1.0, 0.0))
 

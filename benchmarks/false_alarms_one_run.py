@@ -7,7 +7,6 @@ of its coin, and its score is that atom's log-odds. Under (ε, δ) all canaries 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -22,14 +21,12 @@ from auditdp.evidence.one_run import one_run_evidence
 from auditdp.mechanism.protocol import PerCall
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
+from benchmarks.parts import ALPHA, Check, Rng
 
-ALPHA = 0.05
 CANARIES = 120
 DELTA = 0.05
 SURE = 50.0
 """Score of a canary whose atom leaves no doubt, with the sign of its coin."""
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ is refuted every time, and the claim may be refuted at most ``ALPHA`` of the tim
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,13 +17,10 @@ from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.mechanism.protocol import Array
+from benchmarks.parts import ALPHA, Check, Rng
 
-ALPHA = 0.05
 CALLS = 120
 WEIGHT = 1.25
-
-Rng = np.random.Generator
-Check = Callable[[int, Rng], int]
 
 
 @dataclass(frozen=True)

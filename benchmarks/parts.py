@@ -19,6 +19,9 @@ from auditdp.report.numbers import as_float
 
 ALPHA = 0.05
 
+Rng = np.random.Generator
+Check = Callable[[int, Rng], int]
+"""Of repeats and their randomness: how many of them raised a false alarm."""
 Result = dict[str, Any]
 Results = Mapping[str, Result]
 

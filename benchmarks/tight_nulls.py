@@ -14,12 +14,12 @@ from auditdp.accountants.dp_sgd.poisson import PLDLower
 from auditdp.claims.statements import Claim
 from auditdp.mechanism.protocol import Array
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
+from benchmarks.parts import Rng
 from benchmarks.tight_pairs import PAIRS, TightPairs
 from mechanisms.classic import Gaussian, NoisyHistogram1
 
 BIT = (Pair(1, 0),)
 VECTOR = (Pair(np.eye(3)[0], np.zeros(3)),)
-Rng = np.random.Generator
 
 
 @dataclass(frozen=True)

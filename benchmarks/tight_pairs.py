@@ -16,10 +16,10 @@ from auditdp import Pair
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import DominatingPair, Floats
 from auditdp.mechanism.protocol import Array
+from benchmarks.parts import Rng
 
 LABELS = 5
 PAIRS = tuple(Pair((k, 1), (k, 0), f"channel {k}") for k in range(4))
-Rng = np.random.Generator
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ def assemble(folder: Path) -> None:
     """Write everything that the site is made of into a folder, in place of what is there."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(PAGES, folder)
-    texts = {path: filled((PAGES / path).read_text(encoding="utf-8")) for path in _markdown(PAGES)}
+    pages = [path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.md")]
+    texts = {path: filled((PAGES / path).read_text(encoding="utf-8")) for path in pages}
     own = {path: (ROOT / path).read_text(encoding="utf-8") for path in documents()}
     for path in linked(own.items()) - set(own):
         _put(folder, _shown(path), (ROOT / path).read_bytes())
@@ -102,10 +103,6 @@ def assemble(folder: Path) -> None:
         _put(folder, path, text.encode())
     for name, svg in pictures.all_pictures().items():
         _put(folder, f"pictures/{name}.svg", svg.encode())
-
-
-def _markdown(folder: Path) -> list[str]:
-    return [path.relative_to(folder).as_posix() for path in folder.rglob("*.md")]
 
 
 def _shown(path: str) -> str:

@@ -123,24 +123,8 @@ class Plot:
     diagonal: bool = False
 
 
-def _no_files(_: Parameters) -> Sequence[str]:
-    return ()
-
-
-def _no_published(_: Parameters, __: str) -> Published | None:
-    return None
-
-
-def _no_guarantee(_: Parameters) -> Guarantee:
-    return Guarantee(None)
-
-
 def _never(_: Parameters) -> bool:
     return False
-
-
-def _always(_: Parameters) -> bool:
-    return True
 
 
 @dataclass(frozen=True)
@@ -179,12 +163,12 @@ class Experiment:
     cell: Cell
     repetitions: Mapping[Profile, int]
     version: int = 1
-    keep: Callable[[Parameters], bool] = field(default=_always)
+    keep: Callable[[Parameters], bool] = field(default=lambda _: True)
     common: tuple[str, ...] = ()
     repaired: Callable[[Parameters], bool] = field(default=_never)
-    files: Callable[[Parameters], Sequence[str]] = field(default=_no_files)
-    published: Callable[[Parameters, str], Published | None] = field(default=_no_published)
-    guarantee: Callable[[Parameters], Guarantee] = field(default=_no_guarantee)
+    files: Callable[[Parameters], Sequence[str]] = field(default=lambda _: ())
+    published: Callable[[Parameters, str], Published | None] = field(default=lambda _, __: None)
+    guarantee: Callable[[Parameters], Guarantee] = field(default=lambda _: Guarantee(None))
     comparisons: tuple[Comparison, ...] = ()
     plots: tuple[Plot, ...] = ()
     statements: tuple[Statement, ...] = ()

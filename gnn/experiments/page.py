@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -45,7 +45,8 @@ class Section:
     def failures(self) -> list[str]:
         """What went wrong, a line for each cell."""
         return [
-            f"{_setting(row.parameters)}, repetition {repetition}: {error}"
+            f"{', '.join(f'{name} = {show(value)}' for name, value in row.parameters.items())}, "
+            f"repetition {repetition}: {error}"
             for row in self.summary.rows
             for repetition, error in row.failures.items()
         ]
@@ -161,10 +162,6 @@ def _paper(published: Published | None) -> str:
     if published is None:
         return MISSING
     return f"{published.mean:g}" + (f" ± {published.sd:g}" if published.sd is not None else "")
-
-
-def _setting(parameters: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name} = {show(value)}" for name, value in parameters.items())
 
 
 def _test(test: Test) -> list[str]:

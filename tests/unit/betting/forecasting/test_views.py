@@ -102,18 +102,12 @@ def test_other_inputs_are_not_compared_with_outputs(data):
     assert "nearer input" not in seen(np.zeros((2, 1)), Pair([1.0], [0.0]))  # the value says the same
 
 
-def test_laplace_noise_is_told_apart_by_its_likelihood_ratio():
+def test_laplace_noise_and_running_sums_of_it_are_told_apart_by_their_likelihood_ratio():
     data, neighbour, scale = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.5, 3.0]), 2.0
-    rows = data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3))
+    rows, pair = data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3)), Pair(data, neighbour)
     ratio = (np.abs(rows - neighbour) - np.abs(rows - data)).sum(axis=1) / scale
-    np.testing.assert_allclose(seen(rows, Pair(data, neighbour))["nearer input"] / scale, ratio)
-
-
-def test_running_sums_with_laplace_noise_on_their_terms_are_told_apart_by_their_likelihood_ratio():
-    data, neighbour, scale = np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.5, 3.0]), 2.0
-    terms = data + np.random.default_rng(0).laplace(scale=scale, size=(100, 3))
-    ratio = (np.abs(terms - neighbour) - np.abs(terms - data)).sum(axis=1) / scale
-    found = seen(terms.cumsum(axis=1), Pair(data, neighbour))["steps nearer to input"] / scale
+    np.testing.assert_allclose(seen(rows, pair)["nearer input"] / scale, ratio)
+    found = seen(rows.cumsum(axis=1), pair)["steps nearer to input"] / scale
     np.testing.assert_allclose(found, ratio, rtol=1e-5, atol=1e-6)
 
 
