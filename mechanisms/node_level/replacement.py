@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import ClassVar
 
@@ -26,7 +26,7 @@ class DrawnWithReplacement(NodeLevel):
     @property
     def describes(self) -> DrawnWithReplacement:
         """DP-SGD with these batches."""
-        return self.parameters_as(DrawnWithReplacement)
+        return DrawnWithReplacement(*(getattr(self, field.name) for field in fields(DrawnWithReplacement)))
 
     @property
     def text(self) -> str:

@@ -94,6 +94,8 @@ def test_more_replacement_shows_more():
         lambda: ClippedAtPercentile(0.0, 1.0),
     ],
 )
+    described = DrawnWithReplacementLower(4.0, 6, 2, 6, 1).describes
+    assert (type(described).__name__, described.steps) == ("DrawnWithReplacement", 1)
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(MechanismError, match="expected"):
         wrong()
