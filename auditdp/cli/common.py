@@ -44,6 +44,7 @@ COMMANDS = {
     "run": "run.run",
     "list": "inspect",
     "show": "inspect",
+    "trace": "trace",
     "report": "replay",
     "replay": "replay",
     "confirm": "confirm",

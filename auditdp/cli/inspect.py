@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from auditdp.cli.common import CRASHED, NOTHING, Keyword, Paths, Profile, app, g
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from auditdp.runner.plan import Listed
+    from auditdp.runner.plan import Listed, PlanOptions
 
 
 @app.command("list", short_help="List the audits that would run.")
@@ -33,26 +33,9 @@ def list_audits(paths: Paths = None, keyword: Keyword = "", profile: Profile = "
 @app.command(short_help="Show what one audit declares.")
 def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")]) -> None:
     """Show what one audit declares: its claim, source, parameters, neighbours and controls."""
-    from auditdp.cli.ending import interruptible
-    from auditdp.runner.plan import PlanOptions, discover, make_plan
-    from auditdp.runner.processes.workers import Workers
+    from auditdp.runner.plan import PlanOptions
 
-    with interruptible(), Workers(needed=()) as processes:
-        target = given(identifier) if "::" in identifier else identifier
-        if "::" not in identifier:
-            declared, _ = discover(list(settings().paths), collect=processes.collect)
-            target = str(one_of(identifier, declared).id)
-        options = PlanOptions(root_seed=0, default_timeout=SECONDS)
-        plan = make_plan([target], options, collect=processes.collect)
-        if plan.failures:
-            raise ConfigurationError(plan.failures[0][1])
-        (item,), _ = discover([target], collect=processes.collect)
-        answer = processes.ask("show", plan.tasks[0])
-    if "refused" in answer:
-        raise ConfigurationError(answer["refused"])
-    if "crashed" in answer:
-        say(f"ERROR {item.id}: {answer['crashed']}")
-        raise typer.Exit(CRASHED)
+    item, answer = answer_about(identifier, "show", options=PlanOptions(root_seed=0, default_timeout=SECONDS))
     tell(f"{item.id}\n\n{item.description}\n")
     for name, value in answer["rows"]:
         tell(f"  {name:<11} {value}")
@@ -60,6 +43,41 @@ def show(identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit'
 
 SECONDS = 60.0
 """What the factory of an audit that is shown may take."""
+
+
+def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptions) -> tuple[Listed, Any]:
+    """Return the one audit that is meant, and what a process of its own answers about it.
+
+    Args:
+        identifier: Its id, or enough of it to be unique.
+        kind: What is asked, a name in ``runner.processes.jobs.JOBS``.
+        arguments: Of that kind of work.
+        options: Seed and time limit.
+
+    Raises:
+        ConfigurationError: If there is no such audit, or it is refused.
+        Exit: With the code of a crash.
+    """
+    from auditdp.cli.ending import interruptible
+    from auditdp.runner.plan import discover, make_plan
+    from auditdp.runner.processes.workers import Workers
+
+    with interruptible(), Workers(needed=()) as processes:
+        target = given(identifier) if "::" in identifier else identifier
+        if "::" not in identifier:
+            declared, _ = discover(list(settings().paths), collect=processes.collect)
+            target = str(one_of(identifier, declared).id)
+        plan = make_plan([target], options, collect=processes.collect)
+        if plan.failures:
+            raise ConfigurationError(plan.failures[0][1])
+        (item,), _ = discover([target], collect=processes.collect)
+        answer = processes.ask(kind, plan.tasks[0], *arguments)
+    if "refused" in answer:
+        raise ConfigurationError(answer["refused"])
+    if "crashed" in answer:
+        say(f"ERROR {item.id}: {answer['crashed']}")
+        raise typer.Exit(CRASHED)
+    return item, answer
 
 
 def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tuple[str, str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -43,13 +43,17 @@ def what_it_does(release: Release) -> str:
     return f"{line} uses {noise} by itself" if release.kind == ALONE else f"{line} adds {noise} to a value"
 
 
+def moved_by(pairs: Sequence[Moved]) -> float:
+    """Return how far the values of one line, of one family, move together in the norm of their noise."""
+    law, moved = max(pairs, key=size).first.law, [pair.distance for pair in pairs]
+    return math.hypot(*moved) if law.known is not None and law.known.norm == "L2" else math.fsum(moved)
+
+
 def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
     """Return the sentence of the releases of one line on a pair: what moved, and which scale the claim needs."""
     pairs = list(pairs)
     first = max(pairs, key=size)
-    release, moved = first.first, [pair.distance for pair in pairs]
-    in_l2 = release.law.known is not None and release.law.known.norm == "L2"
-    distance = math.hypot(*moved) if in_l2 else math.fsum(moved)
+    release, distance = first.first, moved_by(pairs)
     times = f", {len(pairs)} times" if len(pairs) > 1 else ""
     doing = what_it_does(release)
     if any(pair.why == "reuse" for pair in pairs):

@@ -100,7 +100,17 @@ def test_an_import_lists_no_audit_of_another_file(audits, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"), [("show", {"rows": [1]}), ("show", []), ("again", {"a": 1}), ("again", [1])]
+    ("kind", "value"),
+    [
+        ("show", {"rows": [1]}),
+        ("show", []),
+        ("show", {}),
+        ("trace", {}),
+        ("trace", {"trace": {"claim": "x"}}),
+        ("trace", {"rows": []}),
+        ("again", {"a": 1}),
+        ("again", [1]),
+    ],
 )
 def test_what_an_audit_says_of_itself_has_a_shape(kind, value, monkeypatch):
     monkeypatch.setattr(Workers, "_work", lambda self, wanted: [(TASK, WorkAnswer(1, value))])

@@ -50,7 +50,7 @@ ROOMS = {
     "mutation": {*CORE, "auditing", "evidence"},
     "training": {*CORE, "auditing", "bounds", "report"},
     "testing": {*CORE, "auditing"},
-    "runner": {*CORE, "config", "auditing", "mutation"},
+    "runner": {*CORE, "config", "auditing", "mutation", "tracing"},
     "pytest_plugin": {*CORE, "config", "auditing", "report", "runner"},
     "cli": {*CORE, "config", "accountants", "bounds", "history", "report", "runner", "testing"},
 }

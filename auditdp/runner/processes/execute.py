@@ -45,7 +45,7 @@ def run_task(task: Task) -> AuditResult:
         return AuditResult(id=task.id, verdict=verdict, summary=printable(summary), alpha=task.alpha, **spent)
 
     try:
-        with contextlib.redirect_stdout(sys.stderr), _environment(task), _time_limit(task.timeout):
+        with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
             declared = find(task)
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
@@ -175,7 +175,7 @@ def _environment(task: Task) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _time_limit(seconds: float | None) -> Iterator[None]:
+def time_limit(seconds: float | None) -> Iterator[None]:
     """Raise ``Timeout`` in the block after so many seconds of wall time, and every second after that: a finding is kept.
 
     Uses the alarm signal, which reaches Python code and most waiting. What is stuck in native code, or catches all that is

@@ -1,17 +1,19 @@
-"""What children are asked to do: run an audit, play its record again, show what it declares. Values are plain data."""
+"""What children are asked to do: run an audit, play its record again, show or trace it. Values are plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from auditdp.errors import AuditError, Skip
+from auditdp.errors import AuditError, MechanismError, Skip, Timeout
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.results import RESULT, AuditResult
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find
-from auditdp.runner.processes.execute import play_recorded, run_task
+from auditdp.runner.processes.execute import play_recorded, run_task, time_limit
+from auditdp.runner.traced import TRACED
 
 
 def _run(task: Task) -> str:
@@ -59,5 +61,24 @@ def _show(task: Task) -> dict[str, Any]:
     return {"rows": rows}
 
 
-JOBS: dict[str, Callable[..., Any]] = {"run": _run, "again": _again, "show": _show}
+def _trace(task: Task, pairs: int) -> dict[str, Any]:
+    """Return what a trace reads off the audit's mechanism, or why there is nothing."""
+    from auditdp.runner.processes.tracing import traced
+
+    try:
+        with time_limit(task.timeout):
+            built, _ = find(task).build({})
+            found = traced(built, task.id, Path(task.root), pairs=pairs, seed=task.root_seed)
+    except Skip as reason:
+        return {"skipped": str(reason)}
+    except (MechanismError, Timeout) as error:
+        return {"crashed": str(error)}
+    except AuditError as error:
+        return {"refused": str(error)}
+    except BaseException as error:
+        return {"crashed": f"{type(error).__name__}: {error}"}
+    return {"trace": TRACED.dump_python(found, mode="json")}
+
+
+JOBS: dict[str, Callable[..., Any]] = {"run": _run, "again": _again, "show": _show, "trace": _trace}
 """Kinds of work by name; the first argument is the task."""

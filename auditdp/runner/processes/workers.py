@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from auditdp.doors import json_of
 from auditdp.errors import StoppedError
@@ -43,6 +43,7 @@ from auditdp.runner.processes.children import (
 )
 from auditdp.runner.processes.entry import open_host, work_alone
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
+from auditdp.runner.traced import TracedAudit
 
 CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
@@ -52,9 +53,14 @@ KEPT = 64
 
 
 FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
+_Value = TypeVar("_Value")
+_Some = Annotated[_Value, Field(min_length=1)]
 ANSWERS: dict[str, TypeAdapter[Any]] = {
     "again": TypeAdapter(list[str]),
-    "show": TypeAdapter(dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]),
+    "show": TypeAdapter(_Some[dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]]),
+    "trace": TypeAdapter(
+        _Some[dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]]
+    ),
 }
 """What the value of each kind of work is, beside results."""
 

@@ -1,0 +1,80 @@
+"""``auditdp trace``: what a trace reads off one audit's mechanism, without an audit."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from auditdp.cli.common import NOTHING, app, say, tell
+from auditdp.cli.inspect import answer_about
+from auditdp.record.results import SYMBOLS
+from auditdp.report.numbers import number
+from auditdp.report.text import printable, shorten
+
+if TYPE_CHECKING:
+    from auditdp.runner.traced import TracedAudit, TracedLine
+
+PAIRS = 30
+SECONDS = 300.0
+
+
+class TraceFormat(StrEnum):
+    """How a trace is printed."""
+
+    text = "text"
+    json = "json"
+
+
+@app.command(short_help="Read off one mechanism which line loses what.")
+def trace(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
+    pairs: Annotated[int, typer.Option("--pairs", help="Pairs to generate beyond those listed.", min=0)] = PAIRS,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of pairs and runs.", min=0)] = 0,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds that it may take.")] = SECONDS,
+    output: Annotated[TraceFormat, typer.Option("--format", help="How to print it.")] = TraceFormat.text,
+) -> None:
+    """Read off an audit's mechanism which line adds which noise, how far its value moves, and what that loses.
+
+    A trace proposes and proves nothing, so the exit code is 0 whatever it reads; the audit decides.
+    """
+    from auditdp.runner.plan import PlanOptions
+    from auditdp.runner.traced import TRACED
+
+    options = PlanOptions(root_seed=seed, timeout=timeout)
+    item, answer = answer_about(identifier, "trace", pairs, options=options)
+    if "skipped" in answer:
+        say(f"SKIPPED {item.id}: {answer['skipped']}")
+        raise typer.Exit(NOTHING)
+    found: TracedAudit = answer["trace"]
+    if output is TraceFormat.json:
+        tell(json.dumps({"id": item.id, **TRACED.dump_python(found, mode="json")}, indent=2))
+    else:
+        tell("\n".join(_text(item.id, found)))
+
+
+def _text(identifier: str, found: TracedAudit) -> list[str]:
+    symbol = SYMBOLS.get(found.parameter, found.parameter)
+    heads = ("line", "noise", "scale", "moved at most", f"{symbol} lost", "share of the claim")
+    rows = [heads, *map(_cells, found.lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    listed = found.pairs - found.generated
+    lines = [identifier, f"claim {found.claim}; {listed} listed and {found.generated} generated pairs", ""]
+    if found.lines:
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        lines += [""]
+    for finding in found.findings:
+        kind = "read off" if finding.read_off else "where to look"
+        at = f" ({finding.file})" if finding.file else ""
+        lines += [f"{kind}: {finding.sentence}{at}; on {finding.pairs} of {found.pairs} pairs, such as {finding.pair}"]
+    lines += [f"opaque: {sentence}" for sentence in found.opaque]
+    return [*lines, *[""] * bool(found.findings or found.opaque), found.result]
+
+
+def _cells(row: TracedLine) -> tuple[str, ...]:
+    place = f"{row.file}:{row.line}" if row.line else "unknown"
+    share = "–" if row.share is None else number(row.share)
+    texts = (place, row.family, row.scale or "–", number(row.moved), number(row.loss), share)
+    return tuple(printable(shorten(text, 60)) for text in texts)

@@ -1,0 +1,211 @@
+"""The mechanism of one audit traced on its pairs, in the process that has imported it; nothing here decides a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency.base import different
+from auditdp.adjacency.drawing import draws
+from auditdp.adjacency.offers import offers
+from auditdp.auditing.declaration import Audit
+from auditdp.claims.base import Claim
+from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
+from auditdp.mechanism.calls.leaves import Raised
+from auditdp.numerics.randomness import stream
+from auditdp.record.results import SYMBOLS
+from auditdp.runner.traced import TracedAudit, TracedFinding, TracedLine
+from auditdp.tracing import Finding, PairTrace, Trace, compare
+from auditdp.tracing.composing import ComposedLoss
+from auditdp.tracing.draws import CHOICE, COIN, Release
+from auditdp.tracing.exploring import is_by_chance
+from auditdp.tracing.families import Loss
+from auditdp.tracing.sentences import moved_by, scale_of
+from auditdp.tracing.sites import CodeLine
+
+TRIED = 10
+"""Pairs that are generated for each that is looked at, at most; the others are listed, or no neighbours."""
+PROPOSAL = "a trace proposes, it proves nothing"
+OF_OUTPUTS = ("round", "seed")
+"""Kinds of findings that break a claim whatever the releases lose."""
+
+Traced = list[tuple[Pair, PairTrace]]
+
+
+def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> TracedAudit:
+    """Return what a trace reads off an audit's mechanism, on one run for each pair.
+
+    Args:
+        built: The audit.
+        key: Its id, by which its randomness is keyed.
+        root: The folder to which files are relative.
+        pairs: Pairs to look at beyond those that are listed, at most.
+        seed: Of the pairs that are generated, and of the runs.
+
+    Raises:
+        ConfigurationError: If the audit has no mechanism or no pairs.
+        MechanismError: If the mechanism raises on every input.
+    """
+    claim = built.claim
+    if built.is_formula or not isinstance(claim, Claim):
+        lacking = "no mechanism, only accountants" if built.is_formula else "no pairs, since it is of a promise"
+        raise ConfigurationError(f"{key} has {lacking}; trace an audit of a mechanism whose claim is one of privacy")
+    listed = list(built.play or built.adjacency.pairs())
+    for pair in listed:
+        built.adjacency.check(pair)
+    generated = _generated(built.adjacency, listed, pairs, seed)
+    if not listed and not generated:
+        raise ConfigurationError(
+            f"{key} lists no pairs, and {pairs} were to be generated; give --pairs or Audit(play=...)"
+        )
+    with Trace(built.mechanism) as trace:
+        found = [
+            (pair, compare(trace, pair.data, pair.neighbour, stream(seed, key, "trace", number), claim=claim))
+            for number, pair in enumerate([*listed, *generated])
+        ]
+    if all(isinstance(run.output, Raised) for _, pair in found for run in (pair.first, pair.second)):
+        output = found[0][1].first.output
+        raise MechanismError(f"{trace.name} {output} on every input: {output.error}")
+    findings, opaque = _findings(found, root)
+    return TracedAudit(
+        str(claim),
+        claim.parameter,
+        len(found),
+        len(generated),
+        sum(pair.is_bound for _, pair in found),
+        max(pair.level for _, pair in found),
+        _lines(found, claim, root),
+        findings,
+        opaque,
+        _result(found, claim),
+    )
+
+
+def _generated(adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int) -> list[Pair]:
+    """Return so many pairs, or fewer, that are not listed in either order."""
+    strategy = offers(adjacency).generated
+    if strategy is None or not count:
+        return []
+    drawn = islice(draws(strategy, seed=seed), TRIED * count)
+    fresh = (made.value for made in drawn if _is_neighbouring(adjacency, made.value))
+    return different([*listed, *fresh])[len(different(listed)) :][:count]
+
+
+def _is_neighbouring(adjacency: Adjacency, pair: Pair) -> bool:
+    try:
+        adjacency.check(pair)
+    except AdjacencyError:
+        return False
+    return True
+
+
+def _lines(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
+    """Return each line with the largest numbers that it has on any pair."""
+    largest: dict[tuple[CodeLine, str], TracedLine] = {}
+    for _, pair in found:
+        for (site, family), losses in _losses(pair).items():
+            moves = [moved for moved in pair.by_line().get(site, ()) if moved.first.law.family == family]
+            releases = [release for release in (*pair.first.releases, *pair.second.releases) if release.site == site]
+            release = next(release for release in releases if release.law.family == family)
+            composed = None if None in losses else ComposedLoss.of(losses)
+            row = TracedLine(
+                _file(site, root),
+                site.line,
+                family,
+                _scale(release),
+                moved_by(moves) if moves else 0.0,
+                composed.level(claim) if composed is not None else None,
+                composed.share(claim) if composed is not None else None,
+            )
+            before = largest.get((site, family))
+            largest[site, family] = row if before is None else _larger(before, row)
+    return [largest[key] for key in sorted(largest)]
+
+
+def _losses(pair: PairTrace) -> dict[tuple[CodeLine, str], list[Loss | None]]:
+    """Return what each line loses; what chance decides in several, at the first where their law is known together."""
+    found: dict[tuple[CodeLine, str], list[Loss | None]] = {}
+    together = pair.outcomes is not None and pair.outcomes.complete
+    for moved in pair.moved:
+        losses = found.setdefault((moved.first.site, moved.first.law.family), [])
+        if not (together and is_by_chance(moved.first)):
+            losses.append(moved.loss)
+    by_chance = [release for release in (*pair.first.releases, *pair.second.releases) if is_by_chance(release)]
+    if together and by_chance:
+        found.setdefault((by_chance[0].site, by_chance[0].law.family), []).append(pair.losses[-1])
+    return found
+
+
+def _scale(release: Release) -> str:
+    return "" if release.kind in (COIN, CHOICE) or release.law.known is None else scale_of(release)
+
+
+def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
+    """Return the row of one line that loses more, with the larger move; a loss that is not known outranks the others."""
+    worse = max(one, other, key=lambda row: (row.share is None, row.share or 0.0))
+    return replace(worse, moved=max(one.moved, other.moved))
+
+
+def _findings(found: Traced, root: Path) -> tuple[list[TracedFinding], list[str]]:
+    """Return every finding once, as it is on the pair where it shows most, and what is opaque."""
+    by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
+    for pair, trace in found:
+        for finding in trace.findings:
+            by_place.setdefault((finding.kind, finding.site), []).append((pair, trace, finding))
+    made, opaque = [], []
+    for (kind, site), seen in by_place.items():
+        pair, _, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
+        if kind == "opaque":
+            opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
+            continue
+        on = len({id(each) for each, _, _ in seen})
+        file = _file(site, root)
+        made.append(TracedFinding(kind, file, site.line, finding.sentence, finding.is_read_off, str(pair), on))
+    return sorted(made, key=lambda each: not each.read_off), opaque
+
+
+def _result(found: Traced, claim: Claim) -> str:
+    """Return in one line what all of it comes to."""
+    broken = [(pair, trace, finding) for pair, trace in found for finding in _breaking(trace)]
+    if broken:
+        pair, trace, finding = max(broken, key=lambda each: each[1].share)
+        lossy = sorted({moved.first.site.line for moved in trace.moved if moved.loss and any(moved.loss)})
+        if finding.kind == "loss" and len(lossy) > 1:
+            where = f"lines {', '.join(map(str, lossy))} together lose"
+        else:
+            where = f"line {finding.site.line} loses" if finding.site.line else "the output loses"
+        return f"{where} more than the claim, {claim}, on {pair} ({PROPOSAL})"
+    level = max(trace.level for _, trace in found)
+    loss = f"{SYMBOLS.get(claim.parameter, claim.parameter)} = {'∞' if level == math.inf else f'{level:.6g}'}"
+    on = f"on {len(found)} pair{'s' * (len(found) != 1)} looked at ({PROPOSAL})"
+    if not any(trace.first.draws or trace.second.draws for _, trace in found):
+        return f"what the output loses is not known: no draw was seen {on}"
+    if unbounded := [trace for _, trace in found if not trace.is_bound]:
+        reasons = list(dict.fromkeys(map(_why_no_bound, unbounded)))
+        return f"what is understood loses {loss} {on}; the output may lose more: {', '.join(reasons)}"
+    return f"at most {loss} {on}"
+
+
+def _why_no_bound(trace: PairTrace) -> str:
+    """Return why the loss of the releases is no bound of that of the output."""
+    if trace.extent != "full" or any(moved.loss is None for moved in trace.moved):
+        return "part of the code is opaque"
+    if trace.outcomes is not None and not trace.outcomes.complete:
+        return "not every outcome of chance was tried"
+    return "draws or releases are not the same" if trace.second.parted else "outputs differ"
+
+
+def _breaking(trace: PairTrace) -> Iterator[Finding]:
+    """Yield the findings that the claim fails by, as far as the trace understands them."""
+    for finding in trace.findings:
+        if finding.is_read_off and (trace.satisfies is False or finding.kind in OF_OUTPUTS):
+            yield finding
+
+
+def _file(site: CodeLine, root: Path) -> str:
+    file = Path(site.file)
+    return file.relative_to(root).as_posix() if site.file and file.is_relative_to(root) else file.name

@@ -1,0 +1,190 @@
+"""``auditdp trace``: which line loses what, read off ordinary functions of a small project."""
+
+from __future__ import annotations
+
+import pytest
+
+FUNCTIONS = """\
+import os
+import numpy as np
+
+
+def total(ages, rng):
+    return sum(ages) + rng.laplace(scale=50.0)
+
+
+def clipped(ages, rng):
+    return sum(min(age, 50) for age in ages) + rng.laplace(scale=50.0)
+
+
+def twice(ages, rng):
+    count = len(ages) + rng.laplace(scale=1.0)
+    return count, len(ages) + rng.laplace(scale=1.0)
+
+
+def leaks(ages, rng):
+    return len(ages), len(ages) + rng.laplace(scale=1.0)
+
+
+def elsewhere(ages, rng):
+    return len(ages) + int.from_bytes(os.urandom(2), "big") / 1000
+
+
+def cubed(ages, rng):
+    return (len(ages) + rng.laplace()) ** 3 + rng.laplace() ** 2 * len(ages)
+
+
+def raises(ages, rng):
+    raise KeyError("no such column")
+
+
+def endless(ages, rng):
+    while True:
+        pass
+"""
+AUDITS = """
+from functions import *
+from hypothesis import strategies as st
+
+AGES = [([20], [20, 100]), ([], [20])]
+
+{declared}
+
+@audit()
+def searched():
+    return Audit(total, PureDP(1.0), Rows(st.integers(0, 100), "add/remove", most=3), play=[Pair([20], [])])
+
+@audit()
+def refused():
+    return Audit(total, PureDP(1.0), Neighbours(AGES, relation=lambda a, b: False))
+
+@audit()
+def promise():
+    return Audit(total, Unbiased(sum, margin=1), inputs={{"two": [[1, 2]]}})
+
+@audit()
+def skips():
+    raise Skip("not here")
+
+@audit()
+def breaks():
+    raise RuntimeError("no such data")
+
+@audit()
+def dies():
+    os._exit(3)
+"""
+NAMES = ("total", "clipped", "twice", "leaks", "elsewhere", "cubed", "raises", "endless")
+
+
+@pytest.fixture(scope="module")
+def functions(shared_project):
+    declared = [
+        f"@audit()\ndef of_{name}():\n    return Audit({name}, PureDP(1.0), AGES, calls=50)\n" for name in NAMES
+    ]
+    shared_project.write("functions.py", FUNCTIONS)
+    shared_project.audits(AUDITS.format(declared="\n".join(declared)))
+    return shared_project
+
+
+def lines_of(outcome):
+    return [" ".join(line.split()) for line in outcome.out.splitlines()]
+
+
+def test_a_broken_function_is_proposed_at_its_line(functions):
+    outcome = functions("trace", "audits/audit_it.py::of_total")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert lines_of(outcome) == [
+        "audits/audit_it.py::of_total",
+        "claim 1-DP; 2 listed and 0 generated pairs",
+        "",
+        "line noise scale moved at most ε lost share of the claim",
+        "functions.py:6 Laplace 50 100 2 2",
+        "",
+        "read off: line 6 adds Laplace noise of scale 50 to a value that moves by 100; 1-DP needs scale 100 (functions.py); "
+        "on 1 of 2 pairs, such as [20] | [20, 100]",
+        "",
+        "line 6 loses more than the claim, 1-DP, on [20] | [20, 100] (a trace proposes, it proves nothing)",
+    ]
+
+
+def test_of_a_correct_function_the_loss_is_what_its_noise_allows(functions):
+    shown = lines_of(functions("trace", "of_clipped"))
+    assert "functions.py:10 Laplace 50 50 1 1" in shown
+    assert shown[-1] == "at most ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing)"
+    assert not any(line.startswith(("read off", "where to look", "opaque")) for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("twice", "lines 14, 15 together lose more than the claim, 1-DP, on [20] | [20, 100]"),
+        ("leaks", "the output loses more than the claim, 1-DP, on [20] | [20, 100]"),
+        ("elsewhere", "what the output loses is not known: no draw was seen on 2 pairs"),
+        (
+            "cubed",
+            "what is understood loses ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing); the output may",
+        ),
+    ],
+)
+def test_the_result_names_the_lines_or_says_what_is_not_known(functions, name, start):
+    outcome = functions("trace", f"of_{name}")
+    assert outcome.code == 0
+    assert lines_of(outcome)[-1].startswith(start)
+
+
+@pytest.mark.parametrize("name", ["elsewhere", "cubed"])
+def test_what_is_opaque_is_said_and_nothing_is_read_off_it(functions, name):
+    found = functions("trace", f"of_{name}", "--format", "json").record
+    assert found["opaque"]
+    assert found["bounded"] == 0
+    assert not [finding for finding in found["findings"] if finding["read_off"]]
+
+
+def test_json_holds_the_same_as_data(functions):
+    found = functions("trace", "of_leaks", "--format", "json").record
+    assert found["id"] == "audits/audit_it.py::of_leaks"
+    assert (found["claim"], found["parameter"], found["pairs"], found["level"]) == ("1-DP", "epsilon", 2, 1.0)
+    (line,) = found["lines"]
+    assert line == {
+        "file": "functions.py", "line": 19, "family": "Laplace", "scale": "1", "moved": 1.0, "loss": 1.0, "share": 1.0,
+    }  # fmt: skip
+    (finding,) = found["findings"]
+    assert (finding["kind"], finding["read_off"], finding["pairs"]) == ("round", True, 2)
+
+
+def test_generated_pairs_are_looked_at_and_the_same_seed_looks_at_the_same(functions):
+    listed = functions("trace", "searched", "--pairs", "0", "--format", "json").record
+    assert (listed["pairs"], listed["generated"], listed["level"]) == (1, 0, pytest.approx(0.4))
+    outcome = functions("trace", "searched", "--pairs", "12", "--seed", "3", "--format", "json")
+    found = outcome.record
+    assert (found["pairs"], found["generated"]) == (13, 12)
+    assert 1 < found["level"] <= 2
+    assert found["result"].startswith("line 6 loses more")
+    assert outcome.out == functions("trace", "searched", "--pairs", "12", "--seed", "3", "--format", "json").out
+    assert outcome.out != functions("trace", "searched", "--pairs", "12", "--seed", "4", "--format", "json").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["of_totl"], 2, "did you mean 'of_total'?"),
+        (["no/such.py::it"], 2, "no such file or folder"),
+        (["promise"], 2, "no pairs, since it is of a promise"),
+        (["refused"], 2, "not neighbours under the given relation"),
+        (["of_total", "--pairs", "-1"], 2, "--pairs"),
+        (["of_total", "--seed", "-1"], 2, "--seed"),
+        (["of_total", "--timeout", "0"], 2, "timeout > 0"),
+        (["of_total", "--format", "xml"], 2, "--format"),
+        (["breaks"], 3, "no such data"),
+        (["of_raises"], 3, "raised KeyError on every input: 'no such column'"),
+        (["of_endless", "--timeout", "1"], 3, "stopped after 1 seconds"),
+        (["dies"], 3, "died"),
+        (["skips"], 5, "not here"),
+    ],
+)
+def test_what_cannot_be_traced_ends_with_its_own_code(functions, arguments, code, words):
+    outcome = functions("trace", *arguments)
+    assert (outcome.code, outcome.out) == (code, ""), outcome
+    assert words in " ".join(outcome.err.split())
+    assert "Traceback" not in outcome.err
