@@ -77,6 +77,8 @@ def test_the_embedding_states_no_law():
 def test_more_replacement_shows_more():
     few, many = (DrawnWithReplacementLower(4.0, 6, 2, 6, steps).epsilon_at(1 / 60) for steps in (1, 2))
     assert few < many
+    described = DrawnWithReplacementLower(4.0, 6, 2, 6, 1).describes
+    assert (type(described).__name__, described.steps) == ("DrawnWithReplacement", 1)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +96,6 @@ def test_more_replacement_shows_more():
         lambda: ClippedAtPercentile(0.0, 1.0),
     ],
 )
-    described = DrawnWithReplacementLower(4.0, 6, 2, 6, 1).describes
-    assert (type(described).__name__, described.steps) == ("DrawnWithReplacement", 1)
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(MechanismError, match="expected"):
         wrong()
