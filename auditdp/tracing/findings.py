@@ -68,11 +68,8 @@ def of_loss(trace: PairTrace) -> list[Finding]:
         lossy = [pair for pair in trace.moved if is_by_chance(pair.first)]
         site = lossy[0].first.site if lossy else NOWHERE
         epsilon = by_chance[0].epsilon if by_chance else 0.0
-        return [
-            Finding(
-                "loss", site, f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
-            )
-        ]
+        sentence = f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
+        return [Finding("loss", site, sentence, not trace.opaque)]
     lines: dict[CodeLine, list[Moved]] = defaultdict(list)
     for pair in rest:
         lines[pair.first.site].append(pair)

@@ -26,6 +26,11 @@ def leaks(ages, rng):
     return len(ages), len(ages) + rng.laplace(scale=1.0)
 
 
+def largest(ages, rng):
+    noisy = [age + rng.laplace(scale=50.0) for age in (max(ages, default=0), 0)]
+    return noisy[0] > noisy[1]
+
+
 def elsewhere(ages, rng):
     return len(ages) + int.from_bytes(os.urandom(2), "big") / 1000
 
@@ -74,7 +79,7 @@ def breaks():
 def dies():
     os._exit(3)
 """
-NAMES = ("total", "clipped", "twice", "leaks", "elsewhere", "cubed", "raises", "endless")
+NAMES = ("total", "clipped", "twice", "leaks", "largest", "elsewhere", "cubed", "raises", "endless")
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +125,11 @@ def test_of_a_correct_function_the_loss_is_what_its_noise_allows(functions):
     [
         ("twice", "lines 14, 15 together lose more than the claim, 1-DP, on [20] | [20, 100]"),
         ("leaks", "the output loses more than the claim, 1-DP, on [20] | [20, 100]"),
+        (
+            "largest",
+            "line 23 loses more than the claim, 1-DP, on [20] | [20, 100], if the output shows all that noise and chance "
+            "decide there (a trace proposes",
+        ),
         ("elsewhere", "what the output loses is not known: no draw was seen on 2 pairs"),
         (
             "cubed",

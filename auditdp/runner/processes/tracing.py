@@ -30,6 +30,7 @@ from auditdp.tracing.sites import CodeLine
 TRIED = 10
 """Pairs that are generated for each that is looked at, at most; the others are listed, or no neighbours."""
 PROPOSAL = "a trace proposes, it proves nothing"
+IF_SHOWN = ", if the output shows all that noise and chance decide there"
 OF_OUTPUTS = ("round", "seed")
 """Kinds of findings that break a claim whatever the releases lose."""
 
@@ -178,16 +179,18 @@ def _result(found: Traced, claim: Claim) -> str:
             where = f"lines {', '.join(map(str, lossy))} together lose"
         else:
             where = f"line {finding.site.line} loses" if finding.site.line else "the output loses"
-        return f"{where} more than the claim, {claim}, on {pair} ({PROPOSAL})"
+        where += f" more than the claim, {claim}, on {pair}"
+        return f"{where}{'' if _is_shown(trace, finding) else IF_SHOWN} ({PROPOSAL})"
     level = max(trace.level for _, trace in found)
-    loss = f"{SYMBOLS.get(claim.parameter, claim.parameter)} = {'∞' if level == math.inf else f'{level:.6g}'}"
+    symbol = SYMBOLS.get(claim.parameter, claim.parameter)
+    loss = f"{symbol} = {'∞' if level == math.inf else f'{level:.6g}'}"
     on = f"on {len(found)} pair{'s' * (len(found) != 1)} looked at ({PROPOSAL})"
     if not any(trace.first.draws or trace.second.draws for _, trace in found):
         return f"what the output loses is not known: no draw was seen {on}"
     if unbounded := [trace for _, trace in found if not trace.is_bound]:
         reasons = list(dict.fromkeys(map(_why_no_bound, unbounded)))
         return f"what is understood loses {loss} {on}; the output may lose more: {', '.join(reasons)}"
-    return f"at most {loss} {on}"
+    return f"at most {loss} {on}" if level < math.inf else f"no finite {symbol} is read off {on}"
 
 
 def _why_no_bound(trace: PairTrace) -> str:
@@ -197,6 +200,14 @@ def _why_no_bound(trace: PairTrace) -> str:
     if trace.outcomes is not None and not trace.outcomes.complete:
         return "not every outcome of chance was tried"
     return "draws or releases are not the same" if trace.second.parted else "outputs differ"
+
+
+def _is_shown(trace: PairTrace, finding: Finding) -> bool:
+    """Return whether the output shows what a finding rests on: else the releases may lose more than the output does."""
+    if finding.kind in OF_OUTPUTS or not trace.by_chance:
+        return finding.kind in OF_OUTPUTS or trace.is_visible
+    settled = trace.outcomes is not None and trace.outcomes.complete
+    return settled and not any(moved.loss and any(moved.loss) for moved in trace.noisy)
 
 
 def _breaking(trace: PairTrace) -> Iterator[Finding]:

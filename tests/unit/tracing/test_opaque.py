@@ -215,3 +215,18 @@ def test_code_that_does_not_run_on_watched_noise_on_the_neighbour_alone_is_not_a
     pair = compare(Trace(picky), 1.0, 2.0, np.random.default_rng(7), claim=PureDP(1.0))
     assert pair.extent == "none"
     assert not pair.proposes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_chance_decides_is_not_read_off_where_the_same_noise_is_used_otherwise(seed):
+    """The place where the interval is cut depends on the value, which the coin of the comparison does not hide alone."""
+
+    def interval(v, rng):
+        place = rng.random()
+        outside = place if place < v else place + 0.25
+        return v + place / 4 if rng.random() < 0.5 else outside
+
+    pair = compare(Trace(interval), 0.3, 0.6, np.random.default_rng(seed), claim=PureDP(0.5))
+    assert pair.opaque
+    assert [finding.kind for finding in pair.findings if finding.kind != "opaque"] == ["loss"]
+    assert not pair.proposes
