@@ -28,7 +28,7 @@ REPEATS = {
     "verdict": 1_000,
     "accounting": 1_000,
     "counting": 2_000,
-    "exact": 500,
+    "exact": 1_000,
 }
 """Repeats of every case in full; in short a hundredth, so that all cases together are some 800 games."""
 LEARNED = ("watcher", "score", "classifier", "mixture", "thinned views")

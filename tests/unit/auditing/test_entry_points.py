@@ -55,7 +55,7 @@ def game(result):
 
 EFFECTS = {
     "pairs": (BITS, lambda result: result.claim.adjacency.startswith("pairs as given")),
-    "calls": (600, lambda result: game(result).parts[-1].calls == 600),
+    "calls": (200, lambda result: game(result).parts[-1].calls == 200),
     "find": ("level:3", lambda result: "--find level:3" in game(result).calls_to_find),
     "controls": ([broken], lambda result: [control.survived for control in result.controls] == [False]),
     "evidence": (("game", "exact"), lambda result: result.asked == ["game", "exact"]),
@@ -68,7 +68,7 @@ EFFECTS = {
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_point_has_every_option_and_it_does_the_same(entry, option):
     given, seen = EFFECTS[option]
-    options = {"pairs": BITS, "calls": 500, option: given}
+    options = {"pairs": BITS, "calls": 150, option: given}
     result = ENTRIES[entry][1](noisy, PureDP(1.0), **options)
     assert result.verdict is Verdict.NOT_REFUTED
     assert seen(result)

@@ -146,7 +146,7 @@ def test_a_curve_tells_more_than_one_statement_of_it():
 def test_an_audit_of_a_curve_is_played_and_has_no_other_evidence_of_the_claim(claim, parameter):
     for scale, verdict in ((1.0, Verdict.NOT_REFUTED), (0.25, Verdict.VIOLATED)):
         result = run_audit(
-            Audit(GaussianMechanism(scale), claim, [(1, 0)]), Settings(alpha=0.01, calls=1_500, root_seed=1)
+            Audit(GaussianMechanism(scale), claim, [(1, 0)]), Settings(alpha=0.01, calls=800, root_seed=1)
         )
         assert result.verdict is verdict
         assert {evidence.kind for evidence in result.evidence} <= {"game", "sensitivity"}
