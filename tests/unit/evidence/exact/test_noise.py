@@ -49,6 +49,15 @@ def test_a_model_that_holds_is_certified_and_said_to_be_searched(norm, adjacency
         assert sum("searched, not proved" in assumption for assumption in found.assumptions) == 2
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_a_sensitivity_is_compared_in_its_own_norm_and_not_squared(norm):
+    def doubled(sensitivity):
+        return Noise(lambda x: 2.0, lambda x: 2 * x, lambda x, rng: 2 * x, norm, sensitivity)
+
+    assert exact_evidence(doubled(2.0), CLAIMS[norm], ANSWERS).verdict is Verdict.CERTIFIED
+    assert exact_evidence(doubled(1.9), CLAIMS[norm], ANSWERS).verdict is not Verdict.CERTIFIED
+
+
 SHRINKING = {
     "beyond 3.5": (ANSWERS, lambda x: 0.5 if abs(x[0]) > 3.5 else 1.0),
     "beyond 3.5 in one of five": (QueryAnswers(5), lambda x: 0.5 if (abs(x) > 3.5).any() else 1.0),
