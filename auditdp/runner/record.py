@@ -5,8 +5,8 @@ finished, and a closing line; every line names its run. A last line cut short is
 there, checks that the question is still the same one, and runs the rest.
 
 Every line ends with a digest of itself and of the line before, so that lines which are changed, put in, taken out or moved
-are seen. That is no protection against somebody who makes all digests anew, or lines that are missing at the end, which are
-those of a run that was killed.
+are seen. That is no protection against somebody who makes all digests anew or strips all of them, such as a process of the
+same user; and lines that are taken from the end look like those of a run that was killed.
 """
 
 from __future__ import annotations

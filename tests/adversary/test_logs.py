@@ -16,7 +16,7 @@ from auditdp.cli.replay import report_command
 from auditdp.cli.run.options import RunOptions
 from auditdp.cli.run.running import carry_out
 from auditdp.errors import ConfigurationError
-from auditdp.record.results import AuditResult, Evidence, LedgerEntry, RunRecord, Verdict
+from auditdp.record.results import RESULT, AuditResult, Evidence, LedgerEntry, RunRecord, Verdict
 from auditdp.runner.log import Log
 from auditdp.runner.record import scan_log
 from tests.adversary.records import with_digests, without_digests
@@ -61,6 +61,9 @@ def forged(line, name):
 
 
 HEADER, A, B, C, END = range(5)
+HELD = RESULT.dump_json(
+    AuditResult(NAMES[1], Verdict.CERTIFIED, "", evidence=[Evidence("exact", Verdict.CERTIFIED, "")])
+)
 EDITS = {
     "a violation certified, as long as before": (lambda r: [*r[:B], certified(r[B]), *r[C:]], 3, "a"),
     "the same, without its digest": (lambda r: [*r[:B], without_digests(certified(r[B])), *r[C:]], 3, "a"),
@@ -101,7 +104,7 @@ def test_an_edit_is_named_and_nothing_counts_from_there_on(log, edit):
     "harm",
     [
         lambda r: [r[HEADER].replace(b'"root_seed": 1', b'"root_seed": 2'), *r[A:]],
-        lambda r: [without_digests(r[HEADER]).replace(b'"results": []', b'"results": [{}]'), *r[A:]],
+        lambda r: [without_digests(r[HEADER]).replace(b'"results": []', b'"results": [%s]' % HELD), *r[A:]],
         lambda r: [*map(without_digests, [r[HEADER], r[A], certified(r[B])]), *r[C:]],
         lambda r: [without_digests(r[HEADER]), forged(r[A], NAMES[1]), *r[A:]],
     ],
@@ -115,7 +118,9 @@ def test_an_edit_is_named_and_nothing_counts_from_there_on(log, edit):
 def test_of_a_log_whose_header_or_beginning_was_edited_nothing_counts(log, harm):
     edited = b"".join(harm(lines_of(log)))
     log.write_bytes(edited)
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(
+        ConfigurationError, match=r"line \d of run\.jsonl .* the log was changed, and none of it counts"
+    ):
         scan_log(log)
     new = Log(log)
     kept = new.start(RunRecord(1, "running", {}, {}, "", "", [], [], run="new"))
