@@ -16,7 +16,7 @@ from typing import Any
 from auditdp.doors import open_new, place_to_write, write
 from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.record.results import RESULT, AuditResult, RunRecord
-from auditdp.runner.record import DEFAULT_LOG, Reading, now, scan_log
+from auditdp.runner.record import DEFAULT_LOG, DIGEST, Reading, chained, now, scan_log
 
 
 class RecordingError(StoppedError):
@@ -40,7 +40,7 @@ class Log:
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self._lines: list[bytes] = []
-        self._run = ""
+        self._run = self._resumed = ""
         try:
             place_to_write(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,23 +74,28 @@ class Log:
         Raises:
             RecordingError: If it cannot be written.
         """
-        kept = self.free_name() if keep and self.before is not None else self._to_keep()
-        if kept is not None:
-            try:
-                shutil.copyfile(self.path, kept)
-            except OSError as error:
-                raise RecordingError(f"cannot keep the unfinished run as {kept}: {error.strerror}") from error
+        kept = self._keep() if (keep and self.before is not None) or self._is_to_keep() else None
         self._renew([])
         self._run = record.run
         self._line({"kind": "header", "record": json.loads(record.to_json())})
         return kept
 
-    def resume(self, run: str) -> None:
-        """Go on with a run; cut off a last line that a kill left incomplete, so that the next one starts on its own."""
-        whole = self.path.read_bytes()
-        os.ftruncate(self._file, whole.rfind(b"\n") + 1)
-        self._lines = whole[: whole.rfind(b"\n") + 1].splitlines(keepends=True)
-        self._run = run
+    def resume(self, before: Reading) -> Path | None:
+        """Go on with a run after its last line that counts; return where a log is kept that others had changed.
+
+        What follows that line is cut off: a line that a kill left incomplete, or those that others changed.
+
+        Args:
+            before: What the log held when it was opened.
+
+        Raises:
+            RecordingError: If it cannot be kept.
+        """
+        kept = self._keep() if before.edited else None
+        os.ftruncate(self._file, before.size)
+        self._lines = self.path.read_bytes().splitlines(keepends=True)
+        self._run, self._resumed = before.record.run, before.digest
+        return kept
 
     def add(self, result: AuditResult) -> None:
         """Append a finished audit.
@@ -119,14 +124,20 @@ class Log:
         """Close the file, and let others write it."""
         os.close(self._file)
 
-    def _to_keep(self) -> Path | None:
-        """Return where to keep the log that is there, if it has results of a run that did not end, or cannot be read."""
+    def _is_to_keep(self) -> bool:
+        """Whether the log that is there has results of a run that did not end, was changed, or cannot be read."""
         if self.before is None:
-            if not os.fstat(self._file).st_size:
-                return None
-        elif self.before.record.status == "complete" or not self.before.record.results:
-            return None
-        return self.free_name()
+            return os.fstat(self._file).st_size > 0
+        record = self.before.record
+        return self.before.edited or (record.status != "complete" and bool(record.results))
+
+    def _keep(self) -> Path:
+        kept = self.free_name()
+        try:
+            shutil.copyfile(self.path, kept)
+        except OSError as error:
+            raise RecordingError(f"cannot keep the unfinished run as {kept}: {error.strerror}") from error
+        return kept
 
     def free_name(self) -> Path:
         """Return where a log that is to be kept is put."""
@@ -149,8 +160,9 @@ class Log:
         self._file, self._lines = file, lines
 
     def _is_ours(self) -> bool:
-        """Whether the path still names the file that is written, and nobody else changed its length."""
-        return self._is_there() and os.fstat(self._file).st_size == sum(map(len, self._lines))
+        """Whether the path still names the file that is written, and nobody else changed what it holds."""
+        written = b"".join(self._lines)
+        return self._is_there() and os.pread(self._file, len(written) + 1, 0) == written
 
     def _is_there(self) -> bool:
         try:
@@ -159,7 +171,10 @@ class Log:
             return False
 
     def _line(self, content: dict[str, Any]) -> None:
-        line = (json.dumps({"run": self._run, "time": now(), **content}, allow_nan=False) + "\n").encode()
+        inner = json.dumps({"run": self._run, "time": now(), **content}, allow_nan=False).encode()[:-1]
+        last = DIGEST.fullmatch(self._lines[-1].rstrip()) if self._lines else None
+        digest = chained(last[2].decode() if last else self._resumed, inner)
+        line = inner + b', "digest": "%s"}\n' % digest.encode()
         whole = os.fstat(self._file).st_size
         self._lines.append(line)  # first: an interrupt in the midst of writing must not lose it
         try:

@@ -3,12 +3,17 @@
 A log is one JSON object per line: a header that says what was asked, one line per finished audit in the order they
 finished, and a closing line; every line names its run. A last line cut short is ignored. Resuming reads the results that are
 there, checks that the question is still the same one, and runs the rest.
+
+Every line ends with a digest of itself and of the line before, so that lines which are changed, put in, taken out or moved
+are seen. That is no protection against somebody who makes all digests anew or strips all of them, such as a process of the
+same user; and lines that are taken from the end look like those of a run that was killed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import secrets
 import subprocess
 from collections.abc import Iterable
@@ -28,6 +33,8 @@ from auditdp.record.results import SCHEMA, AuditResult, RunRecord, Verdict, resu
 from auditdp.runner.plan import Plan
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
+DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
+"""The end of a line of a log, and what comes before it."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "dp-accounting")
 
 
@@ -95,10 +102,26 @@ def digest_of(sources: Iterable[Path]) -> str:
 
 
 class Reading(NamedTuple):
-    """What a log adds up to, and which of its lines cannot be read, each with the reason."""
+    """What a log adds up to, and which of its lines cannot be read, each with the reason.
+
+    Attributes:
+        record: What it adds up to.
+        problems: Why which lines do not count.
+        digest: That of the last line that counts, for the line after it.
+        size: Where that line ends, in bytes.
+        edited: Whether lines after it follow from none before.
+    """
 
     record: RunRecord
     problems: list[str]
+    digest: str = ""
+    size: int = 0
+    edited: bool = False
+
+
+def chained(before: str, line: bytes) -> str:
+    """Return the digest of a line of a log, without its own, and of that of the line before it."""
+    return hashlib.sha256(before.encode() + line).hexdigest()
 
 
 def read_log(path: Path) -> RunRecord:
@@ -110,10 +133,11 @@ def scan_log(path: Path) -> Reading:
     """Return the record that a log adds up to; ``status`` is 'running' if it has no closing line.
 
     Results are in the order of the plan, whatever order they were finished in. Lines that cannot be read, or belong to
-    another run, are left out and named by their number.
+    another run, are left out and named by their number. The first line whose digest does not follow from those before it is
+    named, and with it all after it are left out. Logs of earlier versions have no digests, which is stated.
 
     Raises:
-        ConfigurationError: If there is no such file, it is no log, or another version wrote it.
+        ConfigurationError: If there is no such file, it is no log, its header was changed, or another version wrote it.
     """
     try:
         whole = content_of(path)
@@ -125,9 +149,21 @@ def scan_log(path: Path) -> Reading:
     results: dict[str, AuditResult] = {}
     twice: set[str] = set()
     problems: list[str] = []
-    finished = ""
+    finished = digest = ""
+    has_digests = edited = False
+    size = 0
     lines = whole[: whole.rfind(b"\n") + 1].split(b"\n")  # what follows the last newline was cut short by a kill
     for number, line in enumerate(lines[:-1], 1):
+        own = DIGEST.fullmatch(line)
+        following = chained(digest, own[1] if own else line)
+        if (own or has_digests) and (own is None or own[2] != following.encode()):
+            reason = f"line {number} of {path} is not what was written after the lines before it: the log was changed"
+            if not has_digests:  # nothing shows that what is before it, the header first, is as it was written
+                raise ConfigurationError(f"{reason}, and none of it counts; run again")
+            problems.append(f"{reason}, and from there on it is left out")
+            edited = True
+            break
+        digest, has_digests, size = following, own is not None, size + len(line) + 1
         try:
             content = json_of(line)
             if content["kind"] == "header" and record is None:
@@ -157,7 +193,9 @@ def scan_log(path: Path) -> Reading:
     record = replace(record, results=results_in_order, finished=finished or record.finished)
     if record.contradiction:
         raise ConfigurationError(f"{path} contradicts itself: {record.contradiction}; run again")
-    return Reading(record, problems)
+    if not has_digests:
+        problems.append(f"{path} has no digests, as logs of earlier versions: a change of it would not be seen")
+    return Reading(record, problems, digest, size, edited)
 
 
 def _header(path: Path, content: Any) -> RunRecord:

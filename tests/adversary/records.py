@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
 import types
 import typing
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from auditdp.record.results import (
     RunRecord,
     Verdict,
 )
+from auditdp.runner.record import chained
 
 Fill = Callable[[Any, str], Any]
 """From the type of a plain value and the name of its field to the value."""
@@ -44,6 +46,20 @@ def filled(kind: Any, fill: Fill, name: str = "", /, **given: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return next(iter(kind))
     return fill(kind, name)
+
+
+def without_digests(log: bytes) -> bytes:
+    """Return a log as earlier versions wrote it."""
+    return re.sub(rb', "digest": "[0-9a-f]{64}"\}$', b"}", log, flags=re.MULTILINE)
+
+
+def with_digests(log: bytes) -> bytes:
+    """Return a log with the digests that its lines would have been written with."""
+    before, lines = "", []
+    for line in without_digests(log).splitlines():
+        before = chained(before, line[:-1])
+        lines.append(line[:-1] + f', "digest": "{before}"}}\n'.encode())
+    return b"".join(lines)
 
 
 def text_in(text: str, *, real: bool) -> Fill:

@@ -40,7 +40,7 @@ from auditdp.report.html.drawings import drawing, inputs
 from auditdp.report.markdown import graphs
 from auditdp.runner.log import Log
 from auditdp.runner.record import read_log, scan_log, scan_record
-from tests.adversary.records import record, text_in
+from tests.adversary.records import record, text_in, with_digests, without_digests
 
 ID = "audits/audit_a.py::b"
 DEEP, LONG = b"[" * 200_000, b"1" * 4_500
@@ -129,6 +129,7 @@ NPZ = table({"score": np.arange(30.0), "label": np.arange(30) % 2})
 READERS = (
     Reader("run.json", FILLED.to_json(indent=None).encode(), lambda path: used(scan_record(path).record)),
     Reader("run.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in LOG), _log),
+    Reader("with-digests.jsonl", with_digests(b"".join(json.dumps(line).encode() + b"\n" for line in LOG)), _log),
     Reader("auditdp-baseline.toml", BASELINE, lambda path: write_baseline(read_baseline(path).values())),
     Reader("pyproject.toml", SETTINGS, lambda path: load(path.parent, "ci", {})),
     Reader("stream.json", STREAM, lambda path: read_stream(path).seed()),
@@ -259,17 +260,20 @@ def test_a_long_cell_is_refused_in_few_words_and_little_memory(tmp_path):
     assert len(str(refused.value)) < 500
 
 
-def test_a_deep_line_costs_a_log_that_line_alone(tmp_path):
+@pytest.mark.parametrize("has_digests", [True, False])
+def test_a_deep_line_makes_no_log_unreadable(has_digests, tmp_path):
     path = tmp_path / "run.jsonl"
     log = Log(path)
     log.start(replace(run(result(), result(name="audits/audit_a.py::c")), status="running", results=[]))
     log.add(result())
     log.close()
+    if not has_digests:
+        path.write_bytes(without_digests(path.read_bytes()))
     with path.open("ab") as file:
         file.write(DEEP + b"\n" + LONG + b"\n" + b'{"kind": "result", "result": {"id": "\\ud800"}}\n')
     found = scan_log(path)
     assert [each.id for each in found.record.results] == [ID]
-    assert len(found.problems) == 3
+    assert [p.split()[1] for p in found.problems if p.startswith("line")] == (["3"] if has_digests else ["3", "4", "5"])
 
 
 CONTRADICTIONS = {

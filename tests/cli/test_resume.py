@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from tests.adversary.records import with_digests
+
 ARGUMENTS = ("run", "--seed", "5", "--budget", "quick", "--format", "json")
 AUDITS = """
 def counted(name, waits=False):
@@ -192,7 +194,7 @@ def test_a_verdict_is_never_rolled_again(finished):
     """What the log says stands, even where running again would say something else."""
     assert b'"NOT_REFUTED"' in finished.whole[FIRST]
     changed = finished.whole[FIRST].replace(b'"NOT_REFUTED"', b'"VIOLATED"')
-    finished.cut(finished.whole[HEADER] + changed)
+    finished.cut(with_digests(finished.whole[HEADER] + changed))
     assert finished.resume().audit("first")["verdict"] == "VIOLATED"
 
 

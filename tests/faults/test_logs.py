@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.adversary.records import with_digests
 from tests.cli.conftest import IMPORTS, SCRIPT, environment, untimed
 from tests.faults.catalogue import HEAD
 from tests.faults.conftest import WORKERS, shell
@@ -93,13 +94,20 @@ DAMAGE = {
     "a line of other text": (lambda lines: [lines[0], "somebody else's\n", *lines[1:]], "line 2 of"),
     "a line of another run": (
         lambda lines: [lines[0], lines[1].replace('"run": "', '"run": "0'), *lines[1:]],
-        "line 2 of .auditdp/run.jsonl cannot be read and is left out: it belongs to another run",
+        "line 2 of .auditdp/run.jsonl is not what was written after the lines before it",
     ),
     "bytes that are no text": (lambda lines: [lines[0], "\udcff\udcfe\n", *lines[1:]], "line 2 of"),
     "the clock was set back": (
-        lambda lines: [
-            line.replace('"time": "20', '"time": "21').replace('"started": "20', '"started": "21') for line in lines
-        ],
+        lambda lines: (
+            with_digests(
+                "".join(lines)
+                .replace('"time": "20', '"time": "21')
+                .replace('"started": "20', '"started": "21')
+                .encode()
+            )
+            .decode()
+            .splitlines(keepends=True)
+        ),
         "",
     ),
 }
@@ -126,7 +134,7 @@ def test_a_damaged_log_is_resumed(two, workers, damage, see):
 
 def test_a_log_of_another_version_is_refused(two, workers, see):
     unfinished(two, workers)
-    two.log.write_text(two.log.read_text().replace('"schema": ', '"schema": 9', 1))
+    two.log.write_bytes(with_digests(two.log.read_bytes().replace(b'"schema": ', b'"schema": 9', 1)))
     seen = two.run("-n", workers, "--resume")
     see(
         "in the log: another version",

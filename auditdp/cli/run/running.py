@@ -20,6 +20,7 @@ from auditdp.cli.common import (
     NOTHING,
     columns,
     print_report,
+    read_run,
     say,
     settings,
     tell,
@@ -62,7 +63,7 @@ def carry_out(asked: RunOptions) -> None:
     going_on = continuation(asked) if asked.continued else None
     asked = going_on.asked if going_on is not None else asked
     part = asked.part
-    last = read_log(asked.log_path) if asked.resume or asked.last_failed else None
+    last = read_log(asked.log_path) if asked.resume else read_run(asked.log_path) if asked.last_failed else None
     taken = {}
     if last is not None and asked.resume and not asked.last_failed:
         asked = asked.resumed(last)
@@ -178,7 +179,8 @@ class _Run:
             self.start = replace(self.start, run=before.record.run, started=before.record.started)
             planned = {task.id for task in self.plan.tasks}
             self.results = {result.id: result for result in before.record.results if result.id in planned}
-            self.log.resume(self.start.run)
+            if (changed := self.log.resume(before)) is not None:
+                say(f"the log as it was found is kept: {changed}")
         elif (kept := self.log.start(self.start, keep=self.going_on is not None and self.going_on.keep)) is not None:
             what = (
                 "an unfinished run, which is kept: continue it with --resume --log"

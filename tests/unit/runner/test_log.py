@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 from dataclasses import replace
@@ -14,6 +15,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.record.results import SCHEMA, AuditResult, LedgerEntry, RunRecord, Verdict
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.record import read_log, scan_log
+from tests.adversary.records import without_digests
 
 
 def result(name: str) -> AuditResult:
@@ -83,7 +85,13 @@ def test_a_finished_log_is_kept_where_that_is_asked_for(path):
 
 
 @pytest.mark.parametrize(
-    "harm", [Path.unlink, lambda path: os.truncate(path, 5), lambda path: path.write_text("mine\n")]
+    "harm",
+    [
+        Path.unlink,
+        lambda path: os.truncate(path, 5),
+        lambda path: path.write_text("mine\n"),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"NOT_REFUTED", b"not_refuted")),
+    ],
 )
 def test_a_log_that_others_change_is_written_anew_at_its_end(path, harm):
     log, _ = begun(path, "one", "a")
@@ -160,16 +168,59 @@ def test_a_file_that_is_no_log_is_left_alone(tmp_path, content):
     assert file.read_text() == content
 
 
-def test_bad_lines_are_named_by_number_and_the_rest_is_kept(path):
+def test_bad_lines_of_a_log_without_digests_are_named_by_number_and_the_rest_is_kept(path):
     begun(path, "one", "a", "b")[0].end("complete", 1.0)
     lines = path.read_text().splitlines(keepends=True)
     other = json.dumps({**json.loads(lines[2]), "run": "another"}) + "\n"
-    path.write_text("".join([lines[0], "junk\n", lines[1], '{"kind": "result", "result": {}}\n', other, lines[3]]))
+    damaged = [lines[0], "junk\n", lines[1], '{"kind": "result", "result": {}}\n', other, lines[3]]
+    path.write_bytes(without_digests("".join(damaged).encode()))
     found = scan_log(path)
     assert [r.id for r in found.record.results] == ["a"]
     assert found.record.status == "complete"
-    assert [problem.split()[1] for problem in found.problems] == ["2", "4", "5"]
+    assert [problem.split()[1] for problem in found.problems[:-1]] == ["2", "4", "5"]
     assert "belongs to another run" in found.problems[2]
+    assert "has no digests" in found.problems[-1]
+
+
+def test_a_line_has_a_digest_of_itself_and_of_the_one_before(path):
+    begun(path, "one", "a")[0].end("complete", 1.0)
+    assert scan_log(path).problems == []
+    before = ""
+    for line in path.read_bytes().splitlines():
+        digest = json.loads(line)["digest"]
+        inner = line.removesuffix(f', "digest": "{digest}"}}'.encode())
+        assert digest == hashlib.sha256(before.encode() + inner).hexdigest()
+        before = digest
+
+
+def test_what_cannot_be_written_leaves_the_chain_as_it_was(path, monkeypatch):
+    log, _ = begun(path, "one", "a")
+
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RecordingError):
+            log.add(result("b"))
+    log.add(result("c"))
+    log.close()
+    found = scan_log(path)
+    assert ([r.id for r in found.record.results], found.problems) == (["a", "c"], [])
+
+
+def test_a_log_without_digests_is_resumed_and_what_it_held_then_is_covered(path):
+    begun(path, "one", "a")[0].close()
+    path.write_bytes(without_digests(path.read_bytes()))
+    log = Log(path)
+    assert log.resume(log.before) is None
+    log.add(result("b"))
+    log.end("complete", 1.0)
+    found = scan_log(path)
+    assert ([r.id for r in found.record.results], found.problems) == (["a", "b"], [])
+    path.write_bytes(path.read_bytes().replace(b'"summary": "a"', b'"summary": "z"'))
+    with pytest.raises(ConfigurationError, match=r"line 3 of .* the log was changed, and none of it counts"):
+        scan_log(path)
 
 
 def test_another_version_is_refused_with_what_differs(path):

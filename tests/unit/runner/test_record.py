@@ -129,7 +129,7 @@ def test_of_two_verdicts_of_an_audit_none_counts(tmp_path):
     logged(
         tmp_path / "run.jsonl", ["a", "b"], result_named("a"), result_named("b"), result_named("a", Verdict.VIOLATED)
     )
-    record, problems = scan_log(tmp_path / "run.jsonl")
+    record, problems, *_ = scan_log(tmp_path / "run.jsonl")
     assert record.missing == ["audits/audit_it.py::a"]
     assert "line 4" in problems[0]
     assert "of which none counts" in problems[0]
@@ -155,7 +155,7 @@ def test_every_prefix_of_a_log_resumes_to_the_whole(tmp_path, monkeypatch):
         cut.write_bytes(content[:length])
         finished = {r.id for r in read_log(cut).results}
         log = Log(cut)
-        log.resume("this")
+        log.resume(log.before)
         for result in expected:
             if result.id not in finished:
                 log.add(result)
@@ -172,7 +172,7 @@ def test_an_unreadable_last_line_is_ignored(tmp_path, junk):
     path.write_bytes(path.read_bytes() + junk)
     assert [r.id for r in read_log(path).results] == ["audits/audit_it.py::a"]
     log = Log(path)
-    log.resume("this")
+    log.resume(log.before)
     log.add(result_named("b"))
     assert len(read_log(path).results) == 2
     assert [json.loads(line)["kind"] for line in path.read_bytes().splitlines()] == ["header", "result", "result"]
