@@ -3,7 +3,6 @@ SEED ?= 20240229
 BUDGET ?= standard
 BENCH ?= all
 WORKERS ?= auto
-TESTERS ?= $(shell echo $$(( 2 * $$(getconf _NPROCESSORS_ONLN) )))
 DATA ?= $(or $(AUDITDP_DATA),$(wildcard ../shared/data))
 BIN := .venv/bin
 LIBRARIES := .venv/libraries
@@ -37,8 +36,8 @@ mutate: .venv/ready  ## would the audits notice if their mechanisms were broken?
 	$(BIN)/auditdp mutate audits -n $(WORKERS) --seed $(SEED) --budget $(BUDGET) $(if $(DATA),--data $(DATA)) \
 		--report html=reports/mutation.html --report json=reports/mutation.json
 
-test: .venv/ready  ## run the test suite, whose processes wait for each other a third of the time
-	PYTHONDONTWRITEBYTECODE= $(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -q
+test: .venv/ready  ## run the test suite
+	PYTHONDONTWRITEBYTECODE= $(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 statistics: .venv/ready  ## the statistical tests with all their repetitions
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m statistical --full
