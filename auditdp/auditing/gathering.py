@@ -54,7 +54,7 @@ def gather(
     request = EvidenceRequest(
         mechanism=mechanism,
         claim=claim,
-        pairs=built.pairs,
+        neighbours=None if built.pairs is None else built.adjacency,
         inputs=built.inputs or {},
         accountants=built.accountants,
         about=built.about,

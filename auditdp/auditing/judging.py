@@ -160,7 +160,7 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
     Outputs are recorded where the mechanism draws its randomness from elsewhere: a re-run then repeats the test, and not the
     numbers.
     """
-    described = []
+    lines = []
     for confirmation in result.recorded:
         wealth = play_again(
             as_mechanism(built.mechanism),
@@ -173,8 +173,8 @@ def judge_recorded(built: Audit, result: AuditResult, settings: Settings) -> lis
         )
         then = confirmation.log_e_value
         same = "as then" if same_number(wealth, then, near=SAME) else f"DIFFERENT: then {then:.6g}"
-        described.append(
+        lines.append(
             f"the mechanism draws its own randomness, so the re-run is another test; on the {confirmation.calls:,} "
             f"recorded outputs of the finding on {confirmation.pair} the bets gain {wealth:.6g} nats, {same}"
         )
-    return described
+    return lines

@@ -28,9 +28,8 @@ def main() -> None:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends with that signal, and not with the exit code of a finding
     named = command[0] if command else ""
-    modules = (
-        [COMMANDS[named]] if named in COMMANDS else COMMANDS.values()
-    )  # all, to list them or to say which was meant
+    # All, to list them or to say which was meant, unless one is named.
+    modules = [COMMANDS[named]] if named in COMMANDS else COMMANDS.values()
     leave(_carried_out(modules, in_project=named not in CALCULATORS))
 
 

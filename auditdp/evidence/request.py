@@ -9,7 +9,7 @@ from typing import Any
 
 from auditdp.accountants.base import Accountant
 from auditdp.accountants.description import Description
-from auditdp.adjacency import Adjacency, Pair, as_adjacency
+from auditdp.adjacency import Adjacency, Pair
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
 from auditdp.mechanism.capabilities import Capabilities, capabilities
@@ -62,7 +62,7 @@ class EvidenceRequest:
     Attributes:
         mechanism: The mechanism as it is given; None for a formula.
         claim: What it promises.
-        pairs: An adjacency, or pairs.
+        neighbours: Which inputs are neighbours; None for a promise or a formula without pairs.
         inputs: Inputs by class, for a promise about an estimate.
         accountants: Accountants of its parameters.
         about: What the claim is about, in an accountant's terms.
@@ -78,7 +78,7 @@ class EvidenceRequest:
 
     mechanism: Any
     claim: Claim | Promise
-    pairs: Any
+    neighbours: Adjacency | None
     inputs: Mapping[str, Sequence[Any]]
     accountants: Sequence[Accountant]
     about: Description | None
@@ -101,10 +101,11 @@ class EvidenceRequest:
         """What the mechanism offers."""
         return capabilities(self.mechanism)
 
-    @cached_property
+    @property
     def adjacency(self) -> Adjacency:
-        """Which inputs are neighbours."""
-        return as_adjacency(self.pairs)
+        """Which inputs are neighbours, for evidence that is about pairs."""
+        assert self.neighbours is not None  # an audit of anything else has pairs
+        return self.neighbours
 
     @property
     def privacy(self) -> Claim:

@@ -61,9 +61,8 @@ def continuation(asked: RunOptions) -> Continuation:
     _refuse_others(asked)
     record, keep = read_run(asked.log_path), True
     unfinished = record.arguments.get("continued")
-    if (
-        unfinished is not None and "log" in unfinished and not record.results
-    ):  # it was interrupted: what it continued has been kept
+    # It was interrupted: what it continued has been kept.
+    if unfinished is not None and "log" in unfinished and not record.results:
         record, keep = read_run(Path(str(unfinished["log"]))), False
     chosen = one_of(asked.continued, record.results)
     refuse_what_is_elsewhere(chosen.id)
