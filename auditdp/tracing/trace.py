@@ -75,12 +75,16 @@ class Trace:
         function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of size 1 is watched; ``f(data)`` where
             it draws from elsewhere.
 
+    Attributes:
+        runs: Runs of the function so far.
+
     Raises:
         MechanismError: If it is not callable.
     """
 
     def __init__(self, function: Any) -> None:
         self.function = function
+        self.runs = 0
         self.name = name_of(function)
         self._call = _caller_of(function)
         self._caller: Caller | None = None
@@ -172,6 +176,7 @@ class Trace:
         return traced
 
     def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
+        self.runs += 1
         with self, self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
             try:
@@ -184,6 +189,7 @@ class Trace:
 
     def _check(self, traced: TracedRun, data: Any) -> None:
         """Run the function plainly where the watched run raised: only what both raise is an output."""
+        self.runs += 1
         try:
             with self._inputs.lent(self.name, data) as (lent,):
                 output = self._call(lent, _generator(traced))

@@ -28,6 +28,7 @@ from auditdp.evidence.game.opening import PreparedGame, go_on, open_game
 from auditdp.evidence.game.power_line import detectable, rarely
 from auditdp.evidence.game.wording import count, explained, notices, unsearched
 from auditdp.evidence.request import EvidenceRequest, GameOptions
+from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import Mechanism, is_seeded, name_of
 from auditdp.numerics.randomness import Streams
@@ -283,4 +284,5 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         calls_lacking=opened.lacking or None,
         parts=parts,
         went_on="; ".join(stops) or None,
+        trace=None if opened.look is None else game_trace(opened.look, game.claim, played=False),
     )

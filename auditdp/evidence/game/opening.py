@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auditdp.adjacency import Adjacency
 from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
+from auditdp.betting.traced_pairs import TraceLook, looked_by_trace
 from auditdp.betting.watching import going_on
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.base import Claim
@@ -21,6 +22,9 @@ from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.record.details import Part
 
+FIRST = 3
+"""A third of the calls go to the pairs that a trace proposes, before others are searched."""
+
 
 @dataclass(frozen=True)
 class PreparedGame:
@@ -31,6 +35,7 @@ class PreparedGame:
         calls: Its calls, those that are spent included.
         checked: Calls that the look at independence took.
         searched: Calls that the search for pairs took.
+        look: What a trace saw before it, where the code was traced.
         to_find: What so many calls find, in words, where a fault is to be found.
         lacking: How many calls it lacks of those that find it.
     """
@@ -39,6 +44,7 @@ class PreparedGame:
     calls: int
     checked: int
     searched: int
+    look: TraceLook | None = None
     to_find: str | None = None
     lacking: int = 0
 
@@ -73,14 +79,42 @@ def open_game(
     if find:
         calls = _at_most(max(least, each * len(game.tables)), options.most)
     checked = outputs_to_look(calls)
+    look = _traced(mechanism, claim, adjacency, options, calls, streams)
+    if look is not None and _is_won(game, look, (calls - checked) // FIRST, options):
+        return PreparedGame(game, calls, checked, 0, look)
     searched = propose(game, adjacency, search_calls(calls)) if options.search else 0
     if find is None:
-        return PreparedGame(game, calls, checked, searched)
+        return PreparedGame(game, calls, checked, searched, look)
     pairs = len(game.tables)  # those that were found, too
     to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
     needed = max(least, checked + searched + each * pairs)
     calls = _at_most(needed, options.most)
-    return PreparedGame(game, calls, checked, searched, to_find if calls == needed else None, needed - calls)
+    return PreparedGame(game, calls, checked, searched, look, to_find if calls == needed else None, needed - calls)
+
+
+def _traced(
+    mechanism: Mechanism, claim: Claim, adjacency: Adjacency, options: GameOptions, calls: int, streams: Streams
+) -> TraceLook | None:
+    """Return what a trace saw of the pairs and, where pairs are searched, of others."""
+    if not options.trace:
+        return None
+    seed = int(streams("trace", 0).integers(2**32))
+    among = adjacency if options.search else None
+    return looked_by_trace(mechanism, claim, options.play or (), among, calls=calls, seed=seed)
+
+
+def _is_won(game: Game, look: TraceLook, calls: int, options: GameOptions) -> bool:
+    """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
+
+    What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
+    games have ended.
+    """
+    for pair, promise in look.proposed:
+        game.add(replace(pair, name=pair.name or "traced"), promise=promise)
+    if not look.is_broken:
+        return False
+    game.play(calls, alpha=options.alpha, stop_when_refuted=True, going_on=going_on)
+    return game.refuted_at is not None
 
 
 def _at_most(calls: int, most: int | None) -> int:
