@@ -10,6 +10,7 @@ That is no evidence: the game bets on outputs of its own runs, and a proposal th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,6 +37,10 @@ FEWEST_RUNS = 32
 """Runs that are worth a trace."""
 LISTED = 4
 """Listed pairs that are looked at with other outcomes of chance."""
+LARGEST = 100.0
+"""A larger loss, as a multiple of the claim, is no better."""
+AGAIN = 2
+"""Further runs of those that show most: what is drawn may have a part in it."""
 FULL = 6
 """Pairs that are looked at so at the end."""
 LAST = 1 / 3
@@ -81,8 +86,8 @@ class TracedPair:
         """By which pairs are put in order, the largest first."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
-            return 2, min(trace.share, 1e300)
-        return int(trace.differ is not None or bool(trace.second.parted)), min(trace.share, 1e300)
+            return 2, min(trace.share, LARGEST)
+        return int(trace.differ is not None or bool(trace.second.parted)), min(trace.share, LARGEST)
 
     @property
     def reason(self) -> tuple[Any, ...]:
@@ -96,20 +101,27 @@ class TraceLook:
     """What a trace saw before a game.
 
     Attributes:
+        trace: Of the mechanism.
+        seed: Of the runs.
         pairs: Pairs that were looked at.
-        runs: Runs of the mechanism.
         is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
         share: The largest loss, as a multiple of the claim.
         looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
         proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
     """
 
+    trace: Trace
+    seed: int
     pairs: int = 0
-    runs: int = 0
     is_bound: bool = True
     share: float = 0.0
     looked: list[TracedPair] = field(default_factory=list)
     proposed: list[tuple[Pair, float]] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """Runs of the mechanism so far."""
+        return self.trace.runs
 
     @property
     def is_traced(self) -> bool:
@@ -135,7 +147,7 @@ class TraceSearch:
     def __init__(self, mechanism: Any, claim: Claim, *, runs: int, seed: int) -> None:
         self.trace = Trace(mechanism)
         self.claim, self.most, self.seed = claim, runs, seed
-        self.look = TraceLook()
+        self.look = TraceLook(self.trace, seed)
         self._seen: dict[Any, TracedPair] = {}
 
     def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
@@ -151,7 +163,6 @@ class TraceSearch:
                 if adjacency is not None:
                     self._search(adjacency)
                 self._finish(listed)
-        self.look.runs = self.trace.runs
         return self.look
 
     def _left(self, share: float = 1.0) -> int:
@@ -181,7 +192,7 @@ class TraceSearch:
     def _best(self, made: Sequence[tuple[TracedPair, Drawn[Pair]]]) -> list[Drawn[Pair]]:
         """Return pairs to change: by turns those that come first, and those that lose most."""
         ranked = sorted(made, key=lambda each: each[0].rank, reverse=True)
-        lossy = sorted(made, key=lambda each: min(each[0].trace.share, 1e300), reverse=True)
+        lossy = sorted(made, key=lambda each: each[0].rank[1], reverse=True)
         turns = [each for both in zip(ranked[:MOST_CHANGED], lossy[:MOST_CHANGED], strict=True) for each in both]
         return [drawn for _, drawn in turns]
 
@@ -201,8 +212,8 @@ class TraceSearch:
         if found is not None:
             self.look.looked.append(found)
 
-    def _compared(self, pair: Pair, outcomes: int) -> PairTrace:
-        rng = np.random.default_rng(self.seed)
+    def _compared(self, pair: Pair, outcomes: int, number: int = 0) -> PairTrace:
+        rng = np.random.default_rng([self.seed, number])
         return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
 
     def _keep(self, name: Any, pair: Pair, trace: PairTrace) -> TracedPair | None:
@@ -215,12 +226,12 @@ class TraceSearch:
     def _finish(self, listed: Sequence[Pair]) -> None:
         """Look at the pairs that show most in full, and propose some."""
         known = {key(pair) for pair in listed}
-        others = {name: each for name, each in self._seen.items() if name not in known}
-        found = sorted(others.values(), key=lambda each: each.rank, reverse=True)
-        by_reason = {each.reason: each for each in reversed(found)}
-        finalists = [*dict.fromkeys([*found[:1], *reversed(by_reason.values())])][:FULL]
-        largest = max(found, key=lambda each: min(each.trace.share, 1e300), default=None)
-        for each in dict.fromkeys([*finalists[: FULL - 1], *([] if largest is None else [largest])]):
+        others = sorted((each for name, each in self._seen.items() if name not in known), key=_rank, reverse=True)
+        again = [*_by_reason(others), *others][: max(self._left() // (2 * AGAIN), 1)]
+        shown = {each: self._usual(each) for each in dict.fromkeys(again)}
+        found = sorted(shown, key=lambda each: shown[each], reverse=True)
+        largest = sorted(found, key=lambda each: shown[each][1], reverse=True)
+        for each in dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]]):
             outcomes = self._left() // FULL
             attempted(partial(self._in_full, each.pair, outcomes))
             if not self._seen[key(each.pair)].is_broken:
@@ -228,6 +239,15 @@ class TraceSearch:
         self.look.share = max(each.trace.share for each in self._seen.values())
         self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
         self.look.proposed = list(self._proposed({*known, *(key(pair.swapped()) for pair in listed)}))
+
+    def _usual(self, each: TracedPair) -> tuple[float, float]:
+        """Return the mean rank of a pair over several runs: what it shows may depend on what is drawn."""
+        runs = [each.rank]
+        for k in range(1, AGAIN + 1):
+            trace = attempted(partial(self._compared, each.pair, 0, k))
+            runs += [] if trace is None else [TracedPair(each.pair, trace).rank]
+        first, second = zip(*runs, strict=True)
+        return math.fsum(first) / len(runs), math.fsum(second) / len(runs)
 
     def _proposed(self, known: set[Any]) -> Iterator[tuple[Pair, float]]:
         """Yield the pairs to play: first those that break the claim as the trace has it, then what it cannot judge."""
@@ -247,6 +267,15 @@ class TraceSearch:
         plain = [each for each in rest if not each.trace.is_notable and each.trace.share > BETTER * most]
         if plain and not broken:
             yield max(plain, key=lambda each: each.trace.share).pair, 1.0
+
+
+def _rank(each: TracedPair) -> tuple[int, float]:
+    return each.rank
+
+
+def _by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:
+    """Return the first pair of every reason."""
+    return list({each.reason: each for each in reversed(pairs)}.values())[::-1]
 
 
 def looked_by_trace(

@@ -42,6 +42,7 @@ class Outcomes:
         matched: Whether the recorded output was seen on the other input.
         only: An output that one input alone gives, and the runs that gave it; None where there is none.
         runs: How many runs were made.
+        outputs: For each output seen, itself.
     """
 
     masses: Mapping[bytes, tuple[float, float]]
@@ -49,6 +50,7 @@ class Outcomes:
     matched: bool
     only: TracedRun | None
     runs: int
+    outputs: Mapping[bytes, Any]
 
     @property
     def epsilon(self) -> float:
@@ -115,7 +117,8 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
     matched = sides[1].get(output_key(recorded.output), 0.0) > 0
     alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
     only = examples[max(alone, key=lambda key: max(both[key]))] if alone else None
-    return Outcomes(both, complete, matched, only, runs)
+    outputs = {key: run.output for key, run in examples.items()}
+    return Outcomes(both, complete, matched, only, runs, outputs)
 
 
 def _extend(book: TracedRun, run: TracedRun) -> None:

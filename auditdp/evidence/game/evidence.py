@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass, replace
 
 from auditdp.adjacency import Adjacency
+from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
@@ -284,5 +285,7 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         calls_lacking=opened.lacking or None,
         parts=parts,
         went_on="; ".join(stops) or None,
-        trace=None if opened.look is None else game_trace(opened.look, game.claim, played=False),
+        trace=None
+        if opened.look is None
+        else game_trace(opened.look, game.claim, played=ReplayedRatio.name in game.names),
     )

@@ -41,6 +41,7 @@ LOOKED_AT = {
     "additive": SEVERAL,
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
+    "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code saw",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
 }
