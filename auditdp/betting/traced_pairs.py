@@ -39,8 +39,12 @@ LISTED = 4
 """Listed pairs that are looked at with other outcomes of chance."""
 LARGEST = 100.0
 """A larger loss, as a multiple of the claim, is no better."""
-AGAIN = 2
-"""Further runs of those that show most: what is drawn may have a part in it."""
+RECORDED = 8
+"""Recorded runs, which pairs have by turns: what happens seldom has to happen in some."""
+AGAIN = 3
+"""Further runs of the pairs that show most: what is drawn may have a part in it."""
+CLOSE = 1e-9
+"""How far losses in two runs are apart by rounding, relatively."""
 FULL = 6
 """Pairs that are looked at so at the end."""
 LAST = 1 / 3
@@ -87,7 +91,8 @@ class TracedPair:
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
             return 2, min(trace.share, LARGEST)
-        return int(trace.differ is not None or bool(trace.second.parted)), min(trace.share, LARGEST)
+        parted = trace.second.parted and not trace.reordered
+        return int(trace.differ is not None or bool(parted)), min(trace.share, LARGEST)
 
     @property
     def reason(self) -> tuple[Any, ...]:
@@ -149,6 +154,7 @@ class TraceSearch:
         self.claim, self.most, self.seed = claim, runs, seed
         self.look = TraceLook(self.trace, seed)
         self._seen: dict[Any, TracedPair] = {}
+        self._usual: dict[Any, tuple[float, bool, float]] = {}
 
     def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
         """Look at the listed pairs and, in an adjacency, at others; say which of them are to be played."""
@@ -204,7 +210,7 @@ class TraceSearch:
         """Look at a pair by two runs; None where it was looked at, or both runs raise."""
         if (name := key(pair)) in self._seen:
             return None
-        return self._keep(name, pair, self._compared(pair, 0))
+        return self._keep(name, pair, self._compared(pair, 0, self.look.pairs % RECORDED))
 
     def _in_full(self, pair: Pair, outcomes: int) -> None:
         """Look at a pair with other outcomes of chance."""
@@ -228,9 +234,9 @@ class TraceSearch:
         known = {key(pair) for pair in listed}
         others = sorted((each for name, each in self._seen.items() if name not in known), key=_rank, reverse=True)
         again = [*_by_reason(others), *others][: max(self._left() // (2 * AGAIN), 1)]
-        shown = {each: self._usual(each) for each in dict.fromkeys(again)}
-        found = sorted(shown, key=lambda each: shown[each], reverse=True)
-        largest = sorted(found, key=lambda each: shown[each][1], reverse=True)
+        usual = self._usual = {key(each.pair): self._over_runs(each) for each in dict.fromkeys(again)}
+        found = sorted(dict.fromkeys(again), key=lambda each: usual[key(each.pair)], reverse=True)
+        largest = sorted(found, key=lambda each: usual[key(each.pair)][1:], reverse=True)
         for each in dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]]):
             outcomes = self._left() // FULL
             attempted(partial(self._in_full, each.pair, outcomes))
@@ -240,14 +246,22 @@ class TraceSearch:
         self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
         self.look.proposed = list(self._proposed({*known, *(key(pair.swapped()) for pair in listed)}))
 
-    def _usual(self, each: TracedPair) -> tuple[float, float]:
-        """Return the mean rank of a pair over several runs: what it shows may depend on what is drawn."""
+    def _over_runs(self, each: TracedPair) -> tuple[float, bool, float]:
+        """Return how a pair ranks over several runs: its mean class, whether it loses the same in all, and the least loss.
+
+        What it loses may depend on what is drawn, as with rows in random order: then the output may hide it.
+        """
         runs = [each.rank]
-        for k in range(1, AGAIN + 1):
-            trace = attempted(partial(self._compared, each.pair, 0, k))
+        for k in range(AGAIN):
+            trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
             runs += [] if trace is None else [TracedPair(each.pair, trace).rank]
-        first, second = zip(*runs, strict=True)
-        return math.fsum(first) / len(runs), math.fsum(second) / len(runs)
+        classes, shares = zip(*runs, strict=True)
+        least = min(shares)
+        return math.fsum(classes) / len(runs), least > 1 and max(shares) - least <= CLOSE * least, least
+
+    def _is_steady(self, each: TracedPair) -> bool:
+        """Return whether a pair loses the same, more than the claim, in all runs."""
+        return any(self._usual.get(key(pair), (0, False))[1] for pair in (each.pair, each.pair.swapped()))
 
     def _proposed(self, known: set[Any]) -> Iterator[tuple[Pair, float]]:
         """Yield the pairs to play: first those that break the claim as the trace has it, then what it cannot judge."""
@@ -256,7 +270,7 @@ class TraceSearch:
             frozenset((key(e.pair), key(e.pair.swapped()))): e for e in self.look.looked if key(e.pair) not in known
         }
         new = sorted(others.values(), key=lambda each: each.rank, reverse=True)
-        broken = [each for each in new if each.is_broken]
+        broken = sorted((each for each in new if each.is_broken), key=self._is_steady, reverse=True)
         for each in broken[:MOST_BROKEN]:
             yield each.pair, PROMISED
         rest = [each for each in new if not each.is_broken]

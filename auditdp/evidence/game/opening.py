@@ -27,6 +27,8 @@ from auditdp.record.details import Part
 
 FIRST = 2
 """Half of the calls go to the pairs that a trace proposes for a reason that it understood, before others are searched."""
+GAINING = 0.5
+"""Nats from which on these go on to be played alone."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def open_game(
     if find:
         calls = _at_most(max(least, each * len(game.tables)), options.most)
     checked = outputs_to_look(calls)
-    won = look is not None and _is_won(game, look, (calls - checked) // FIRST, options)
+    won = look is not None and _is_won(game, look, calls - checked, options)
     searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if options.search and not won else 0
     if find is None:
         return PreparedGame(game, calls, checked, searched, look)
@@ -134,7 +136,11 @@ def _is_won(game: Game, look: TraceLook, calls: int, options: GameOptions) -> bo
     broken = sum(promise == PROMISED for _, promise in look.proposed)
     if not broken:
         return False
-    game.play(calls, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=len(game.tables) - broken)
+    first = len(game.tables) - len(look.proposed)
+    for most in (calls // FIRST, calls):
+        game.play(most, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=first)
+        if game.wealth.log_wealth < GAINING:
+            break
     return game.refuted_at is not None
 
 
