@@ -112,6 +112,7 @@ class TraceLook:
         is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
         share: The largest loss, as a multiple of the claim.
         looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
+        failed: Why the trace ended early; empty where it did not.
         proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
     """
 
@@ -121,6 +122,7 @@ class TraceLook:
     is_bound: bool = True
     share: float = 0.0
     looked: list[TracedPair] = field(default_factory=list)
+    failed: str = ""
     proposed: list[tuple[Pair, float]] = field(default_factory=list)
 
     @property
@@ -294,8 +296,8 @@ def _by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:
 
 def looked_by_trace(
     mechanism: Any, claim: Claim, listed: Sequence[Pair], adjacency: Adjacency | None, *, calls: int, seed: int
-) -> TraceLook | None:
-    """Return what a trace saw of a mechanism; None where it could not be traced at all.
+) -> TraceLook:
+    """Return what a trace saw of a mechanism.
 
     Args:
         mechanism: What is traced.
@@ -307,4 +309,8 @@ def looked_by_trace(
     """
     runs = trace_runs(calls, vectorised=is_vectorised(mechanism))
     search = TraceSearch(mechanism, claim, runs=runs, seed=seed)
-    return attempted(lambda: search(listed, adjacency))
+    try:
+        return search(listed, adjacency)
+    except (Exception, SystemExit) as error:  # a trace is no evidence: an audit goes on without it, and says why
+        search.look.failed = f"the trace ended with {type(error).__name__}: {error}"
+        return search.look

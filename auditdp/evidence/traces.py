@@ -32,7 +32,7 @@ def game_trace(look: TraceLook, claim: Claim, *, played: bool) -> GameTrace | No
         played: Whether the replayed ratio was a forecaster.
     """
     if not look.looked:
-        return None
+        return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]) if look.failed else None
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
     pair, worst = max(found, key=lambda each: each[1].share)
     findings, opaque = findings_of(found, claim, root)
@@ -47,7 +47,7 @@ def game_trace(look: TraceLook, claim: Claim, *, played: bool) -> GameTrace | No
         played=played,
         lines=lines_of(found, claim, root),
         findings=findings,
-        opaque=opaque,
+        opaque=[*opaque, *([look.failed] if look.failed else [])],
     )
 
 
