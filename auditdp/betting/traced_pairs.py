@@ -132,8 +132,8 @@ class TraceLook:
 
     @property
     def is_traced(self) -> bool:
-        """Whether the trace understands any of the code."""
-        return any(each.trace.extent != "none" for each in self.looked)
+        """Whether the trace understands all of the code on some pair; else it says too little to choose pairs by."""
+        return any(each.trace.extent == "full" for each in self.looked)
 
     @property
     def is_broken(self) -> bool:
@@ -147,7 +147,7 @@ class TraceSearch:
     Args:
         mechanism: What is traced.
         claim: What it promises.
-        runs: Runs at most, but for the last pair's.
+        runs: Runs at most, but for those of the last pair that is looked at with other outcomes.
         seed: Of the pairs, and of the one recorded run that all of them have.
     """
 
@@ -239,7 +239,9 @@ class TraceSearch:
         usual = self._usual = {key(each.pair): self._over_runs(each) for each in dict.fromkeys(again)}
         found = sorted(dict.fromkeys(again), key=lambda each: usual[key(each.pair)], reverse=True)
         largest = sorted(found, key=lambda each: usual[key(each.pair)][1:], reverse=True)
-        for each in dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]]):
+        for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
+            if number and not self._left():
+                break
             outcomes = self._left() // FULL
             attempted(partial(self._in_full, each.pair, outcomes))
             if not self._seen[key(each.pair)].is_broken:
