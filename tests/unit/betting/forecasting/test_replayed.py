@@ -52,7 +52,7 @@ def test_a_value_that_got_round_the_noise_is_certain():
     def raw(x, rng):
         return x if rng.random() < 0.5 else x + rng.laplace()
 
-    forecaster, calls = bound(raw, Pair(0.25, 0.75))
+    forecaster, _ = bound(raw, Pair(0.25, 0.75))
     odds = forecaster.log_odds(np.array([0.25, 0.75, 0.5]))
     assert odds.tolist() == [math.inf, -math.inf, 0.0]
 
