@@ -68,7 +68,9 @@ def test_the_wealth_of_games_reaches_no_level_more_often_than_it_allows(repeats)
 def test_lower_bounds_lie_above_the_truth_no_more_often_than_their_levels_allow(repeats):
     found = []
     for null, factor in product(BOUNDED, FACTORS):
-        played = games_for_a_bound(null, factor, repeats(800, least=1, share=200), stream(1, "lower bound", null, factor))
+        played = games_for_a_bound(
+            null, factor, repeats(800, least=1, share=200), stream(1, "lower bound", null, factor)
+        )
         found += [[game.wealth.lower_bound(level) >= NULLS[null].claim.level for level in LEVELS] for game in played]
     for level, above in zip(LEVELS, np.sum(found, axis=0), strict=True):
         assert above <= repeats.most(len(found), level), f"{above} of {len(found)} at {level=}"
