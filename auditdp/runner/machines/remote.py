@@ -19,7 +19,7 @@ from auditdp.mechanism.ending import die_with_parent
 from auditdp.record.results import RESULT
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import TICK
-from auditdp.runner.processes.sandbox import OFF, Sandbox, sandbox_of
+from auditdp.runner.processes.sandbox import OFF, UNCONFINED, Sandbox, sandbox_of
 from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import digest_of, versions
 
@@ -51,7 +51,7 @@ class Order:
     versions: dict[str, str]
     limit: float
     memory: int | None
-    sandbox: Sandbox
+    sandbox: Sandbox = UNCONFINED
 
 
 ORDER: TypeAdapter[Order] = TypeAdapter(Order)

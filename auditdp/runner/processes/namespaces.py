@@ -26,7 +26,7 @@ NO_SUID, NO_DEVICES, NO_EXECUTION, BIND, RECURSIVELY, PRIVATE = 2, 4, 8, 0x1000,
 MOUNT_SETATTR, WORKING_FOLDER, ALL_BELOW, READ_ONLY = 442, -100, 0x8000, 1
 OF_FILES = 0b1111
 """Capabilities that root keeps: to read, own and change files of others, where they can be written at all."""
-MOST_PROCESSES = max(1024, 16 * (os.cpu_count() or 1))
+MOST_PROCESSES = max(512, 16 * (os.cpu_count() or 1))
 """Processes and threads that an audit file may have at a time."""
 OWN = ("/dev/shm", "/run")
 """Folders that are empty in the namespace: shared memory, and where services of the machine have their sockets."""
