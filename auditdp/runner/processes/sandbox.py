@@ -7,6 +7,7 @@ process in which it cannot be had then ends. Reading is left open: audits import
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd", "nv
 CACHES = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH")
 """Variables that say where libraries keep what they made once."""
 OFF, NOTHING = "off", "none"
+REFUSALS = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENETUNREACH)))
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,24 @@ class Sandbox:
         if not self.landlock:
             return
         folder.mkdir(mode=0o700, exist_ok=True)
+        _confined.append(folder)
         devices = [path for name in DEVICES for path in Path("/dev").glob(name)]
         landlock.restrict(self.landlock, [folder, *devices], network=self.network or self.namespaces)
         os.environ |= dict.fromkeys(("TMPDIR", *CACHES), str(folder))
         tempfile.tempdir = process.current_process()._config["tempdir"] = str(folder)  # type: ignore[attr-defined]
+
+
+_confined: list[Path] = []
+
+
+def explained(failure: str) -> str:
+    """Return why something of an audit failed, with what it may do where the sandbox may be why."""
+    if not _confined or not any(refusal in failure for refusal in REFUSALS):
+        return failure
+    return (
+        f"{failure}; in the sandbox audits write only to temporary files (tempfile), and connect to nothing outside: give "
+        "--network, or --sandbox off, if they have to"
+    )
 
 
 def _let_go() -> None:
