@@ -28,7 +28,8 @@ HEAD = """\
 
 What a run of audits does when something goes wrong in it or around it, with one worker and with two. Written by
 `python -m pytest -m faults --write-faults`, which injects every fault and asserts what is expected. Given one test file, it
-writes that file's section anew.
+writes that file's section anew. What audits do to the run, to each other and to the machine, which a sandbox refuses, is on the
+page of the [threat model](../docs/pages/threat-model.md).
 """
 COLUMNS = ("fault", "expected", "seen with 1 worker", "seen with 2 workers")
 WORKERS = ("1", "2")
