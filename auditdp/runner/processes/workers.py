@@ -1,9 +1,9 @@
 """The processes of a run: one for every audit file, which forks one for every audit.
 
 Nothing of a user is imported or called in this process. That alone keeps nobody from ending it, or from writing to its log:
-the sandbox does, where the kernel has one. What an audit answers is checked to be a result of that audit, and believed. A process
-that dies costs the audit that it ran: where audits were forked from it, each is run again, in a process of its own with
-nothing beside it.
+the sandbox does, where the kernel has one. What an audit answers is checked to be a result of that audit, and believed. A
+process that dies costs the audit that it ran: where audits were forked from it, each is run again, in a process of its own
+with nothing beside it.
 """
 
 from __future__ import annotations
