@@ -34,7 +34,7 @@ def abi() -> int:
     """Return the version of Landlock's interface; 0 where the kernel has none, or a filter refuses it."""
     if sys.platform != "linux":
         return 0
-    return max(0, ctypes.CDLL(None).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1))
+    return max(0, int(ctypes.CDLL(None).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)))
 
 
 def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:

@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from multiprocessing import forkserver, process, resource_tracker
 from pathlib import Path
+from typing import Any
 
 from auditdp.errors import ConfigurationError
 from auditdp.runner.processes import landlock, namespaces
@@ -102,7 +103,8 @@ def explained(failure: str) -> str:
 
 def _let_go() -> None:
     """Close what a process inherits of the run's: a way to remove shared memory, and one to have its end not noticed."""
-    tracker, server = resource_tracker._resource_tracker, forkserver._forkserver
+    tracker: Any = resource_tracker._resource_tracker
+    server: Any = forkserver._forkserver
     for inherited in (tracker._fd, server._forkserver_alive_fd):
         if inherited is not None:
             os.close(inherited)

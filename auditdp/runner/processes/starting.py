@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from auditdp.runner.processes import forkserver as own_forkserver
 
@@ -49,7 +50,7 @@ def start_forkserver(needed: Sequence[str]) -> None:
 
 def _hide_socket() -> None:
     """Leave the socket that starts processes without a name: whoever connects has one started that no sandbox holds."""
-    server = forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = forkserver._forkserver
     if sys.platform == "linux" and not server._forkserver_address.startswith("/proc/"):
         held = os.open(server._forkserver_address, os.O_PATH | os.O_CLOEXEC)
         os.unlink(server._forkserver_address)
