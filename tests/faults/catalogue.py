@@ -99,7 +99,6 @@ FAULTS = [
         message="killed by SIGKILL",
     ),
     Fault("terminated", "SIGTERM to itself", "os.kill(os.getpid(), 15)", message="killed by SIGTERM"),
-    Fault("forks", "a fork in every call, whose copy goes on", LIMITED + "os.fork()", "NOT_REFUTED"),
     Fault(
         "stuck",
         "a native call that outlives the time limit",
@@ -165,6 +164,7 @@ FAULTS = [
 ]
 
 REACHING = [
+    Fault("forks", "a fork in every call, whose copy goes on", LIMITED + "os.fork()", "NOT_REFUTED"),
     Fault(
         "kills_parent",
         "SIGKILL to its parent process",
@@ -187,7 +187,7 @@ REACHING = [
         "NOT_REFUTED",
     ),
 ]
-"""What reaches beyond its process, tried without a sandbox, which would refuse it (``tests/adversary/test_sandbox.py``)."""
+"""What reaches beyond its process, or writes to the project's folder, tried without a sandbox, which would refuse it (``tests/adversary/test_sandbox.py``)."""
 IMPORTS = [
     Fault("leaves", "os._exit(0) at import", "os._exit(0)", message=ENDED, where="file"),
     Fault(
