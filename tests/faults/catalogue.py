@@ -175,7 +175,7 @@ REACHING = [
     Fault(
         "tidies",
         "it removes the run's folder for temporary files",
-        "folder = Path(os.readlink('/proc/self/fd/1')).parent.parent\nassert folder.name.startswith('pymp-')\n"
+        "folder = Path(os.readlink('/proc/self/fd/1')).parents[2]\nassert folder.name.startswith('pymp-')\n"
         "shutil.rmtree(folder)",
         message="No such file or directory",
     ),
@@ -187,7 +187,8 @@ REACHING = [
         "NOT_REFUTED",
     ),
 ]
-"""What reaches beyond its process, or writes to the project's folder, tried without a sandbox, which would refuse it (``tests/adversary/test_sandbox.py``)."""
+"""What reaches beyond its process, or writes to the project's folder: tried without a sandbox, which would refuse it
+(``tests/adversary/test_sandbox.py``)."""
 IMPORTS = [
     Fault("leaves", "os._exit(0) at import", "os._exit(0)", message=ENDED, where="file"),
     Fault(
