@@ -1,8 +1,9 @@
 """What does a trace read off code of shapes that it was not written for?
 
-Forty functions with one fault each and twenty that are as private as they say: streams of users, tables grouped as SQL groups
-them, trees, synthesizers, federated rounds, loops of DP-SGD, local protocols; and six kinds of faults that dp-recorder found. Each
-is traced on the pairs that are given, in both orders, and on others that its adjacency generates, for at most a hundred runs.
+Forty functions with one fault each and twenty that are as private as they say: streams of users, tables grouped as SQL
+groups them, trees, synthesizers, federated rounds, loops of DP-SGD, local protocols; and six kinds of faults that
+dp-recorder found. Each is traced on the pairs that are given, in both orders, and on others that its adjacency generates,
+for at most a hundred runs.
 """
 
 from __future__ import annotations
