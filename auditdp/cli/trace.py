@@ -15,7 +15,8 @@ from auditdp.report.numbers import number
 from auditdp.report.text import printable, shorten
 
 if TYPE_CHECKING:
-    from auditdp.runner.traced import TracedAudit, TracedLine
+    from auditdp.record.traces import TracedLine
+    from auditdp.runner.traced import TracedAudit
 
 PAIRS = 30
 SECONDS = 300.0
