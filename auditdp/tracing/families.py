@@ -144,6 +144,20 @@ def _rounded_moves(moves: Any, scale: Any) -> Loss:
     return Loss(float(np.sum(np.abs(np.rint(moves)) / scale))) if whole else UNBOUNDED
 
 
+def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
+    from scipy.special import logsumexp  # slow to load: only where it is needed
+
+    reach = np.arange(-math.ceil(20 * float(np.max(sigma))) - 1, math.ceil(20 * float(np.max(sigma))) + 2)
+    total = logsumexp(-np.square(reach[:, None] / np.atleast_1d(sigma)) / 2, axis=0)
+    return _whole_only(z, -np.square(np.rint(z) / sigma) / 2 - (total if ndim(sigma) else total[0]))
+
+
+def _discrete_gaussian(moves: Any, sigma: Any) -> Loss:
+    """That of Gaussian noise, as Rényi divergences are no larger (Canonne, Kamath & Steinke 2020, Prop. 5)."""
+    whole = all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
+    return Loss(squared_mu=float(np.sum(np.square(moves / sigma)))) if whole else UNBOUNDED
+
+
 FAMILIES = {
     family.name: family
     for family in (
@@ -184,6 +198,15 @@ FAMILIES = {
         ),
         Family("geometric", _log_geometric, None, _shown, is_whole=True),
         Family("two-sided geometric", _log_two_sided, None, _geometric_moves, is_whole=True, is_released_at_once=True),
+        Family(
+            "discrete Gaussian",
+            _log_discrete_gaussian,
+            None,
+            _discrete_gaussian,
+            norm="L2",
+            is_whole=True,
+            is_released_at_once=True,
+        ),
         Family("rounded Laplace", _log_rounded, None, _rounded_moves, is_whole=True, is_released_at_once=True),
         Family(
             "integer",
@@ -197,6 +220,19 @@ FAMILIES = {
 
 
 @dataclass(frozen=True, eq=False)
+class DeclaredLoss:
+    """What a library says of a primitive that draws its noise where it cannot be seen: it is trusted.
+
+    Attributes:
+        distance: How far two of its inputs are apart, in the metric that the library means.
+        loss: What it says to lose at a distance; None where it does not say so in a form that composes.
+    """
+
+    distance: Callable[[Any, Any], float]
+    loss: Callable[[float], Loss | None]
+
+
+@dataclass(frozen=True, eq=False)
 class NoiseLaw:
     """The law of the noise of a release.
 
@@ -204,11 +240,13 @@ class NoiseLaw:
         family: A name in ``FAMILIES``; any other is the name of a sampler whose law the trace does not know.
         scale: What the standard draw is multiplied by, a number or an array; negative where it is mirrored.
         parameter: The shape parameter: p of geometric draws, how many integers there are, the scale before rounding.
+        declared: What a library says that it loses, where nobody sees how it draws.
     """
 
     family: str
     scale: Any = 1.0
     parameter: Any = None
+    declared: DeclaredLoss | None = None
 
     @property
     def known(self) -> Family | None:

@@ -90,7 +90,7 @@ def number(value: Any) -> Any:
         return value.to_numpy()
     if hasattr(value, "detach"):
         return value.detach().cpu().double().numpy()[()]
-    return float(value)
+    return np.asarray(value, np.float64)[()] if hasattr(value, "__array__") else float(value)
 
 
 def is_numeric(value: Any) -> bool:
@@ -101,7 +101,12 @@ def is_numeric(value: Any) -> bool:
         return value.dtype.kind in "biufc"
     if isinstance(value, list | tuple):
         return False
-    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame") or hasattr(value, "detach")
+    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame") or _is_array(value)
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value is an array of torch or jax."""
+    return hasattr(value, "detach") or hasattr(value, "aval")
 
 
 def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:

@@ -50,6 +50,8 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     """
     if first.kind in (COIN, CHOICE, MAXIMUM):
         return _of_tables(first, second)
+    if first.law.declared is not None:
+        return _declared(first, second)
     if first.shape != second.shape:
         first, second = _common(first, second)
     moved = moves(
@@ -82,6 +84,16 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
         why = "number" if not finite else "whole" if whole else ""
     return Moved(first, second, _distance(moved, law), loss, _log_ratio(first, second), why)
+
+
+def _declared(first: Release, second: Release) -> Moved:
+    """Return the loss that a library declares, of the distance of what it was called with."""
+    declared = first.law.declared
+    assert declared is not None
+    moved = declared.distance(first.location, second.location)
+    if not same(first.law.parameter, second.law.parameter):
+        return Moved(first, second, moved, UNBOUNDED, math.inf, "scale")
+    return Moved(first, second, moved, declared.loss(moved) if moved else NOTHING, math.nan if moved else 0.0)
 
 
 def _common(first: Release, second: Release) -> tuple[Release, Release]:

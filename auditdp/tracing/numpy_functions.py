@@ -32,7 +32,7 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     name, out = function.__name__, keywords.get("out")
     plain_call = method == "__call__" and set(keywords) <= {"out"}
     if plain_call and name in ARITHMETIC:
-        return _into(out, _arithmetic(name, inputs))
+        return _into(out, arithmetic(name, inputs))
     if plain_call and name in COMPARISONS and len(inputs) == 2:
         return _into(out, _compared(name, *inputs))
     if plain_call and name == "rint" and out is None:
@@ -46,7 +46,7 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     return getattr(function, method)(*plain(inputs, f"is used by {name}"), **_plain_keywords(keywords, name))
 
 
-def _arithmetic(name: str, inputs: Sequence[Any]) -> Any:
+def arithmetic(name: str, inputs: Sequence[Any]) -> Any:
     """Apply an operator by the method of the noise, so that numpy is not asked again."""
     if len(inputs) == 1:
         return ARITHMETIC[name](inputs[0])

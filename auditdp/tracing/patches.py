@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 MISSING: Any = object()
@@ -62,6 +63,11 @@ class Patches:
 
         self._undo.append(undo)
         function.__code__ = code
+
+    def context(self, manager: AbstractContextManager[Any]) -> None:
+        """Enter a context."""
+        manager.__enter__()
+        self._undo.append(lambda: manager.__exit__(None, None, None))
 
     def undo(self) -> None:
         """Put everything back."""

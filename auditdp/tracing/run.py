@@ -226,6 +226,18 @@ class WatchedRun:
             if number < len(self.record.seeds) and self.record.seeds[number] != (site, seed):
                 self._part(site, "a generator is seeded with another number")
 
+    def unwatched(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
+        """Return a call of a sampler during which the samplers that it uses itself are left alone."""
+
+        def perform() -> Any:
+            before, self.inside = self.inside, True
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                self.inside = before
+
+        return perform
+
     def finish(self) -> TracedRun:
         """Return the run, once what the record has beyond it is noted."""
         for (site, method), waiting in self._draws.items():
@@ -247,6 +259,8 @@ def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
         moved = location + (_array_of(draw.value) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)
+    if hasattr(draw.value, "aval"):
+        return draw.value.at[...].set(moved)
     return moved if isinstance(draw.value, np.ndarray) else type(draw.value)(moved)
 
 
@@ -270,6 +284,8 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
         return plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+    if hasattr(plain, "aval"):  # of jax
+        return plain.at[...].set(forced_result(np.asarray(plain), recorded))
     if isinstance(plain, np.ndarray):
         made = plain.copy()
         target = made.real if made.dtype.kind == "c" else made
@@ -290,6 +306,8 @@ def _array_of(result: Any) -> Any:
         return result.copy()
     if hasattr(result, "iloc"):
         return result.to_numpy().copy()
+    if hasattr(result, "aval"):
+        return np.array(result)
     return result.detach().cpu().numpy().copy() if hasattr(result, "detach") else result
 
 

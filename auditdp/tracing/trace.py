@@ -37,9 +37,9 @@ class _Sources:
         self._depth = 0
 
     def active(self) -> WatchedRun | None:
-        """Return the run under way in this thread."""
+        """Return the run under way in this thread; None within a sampler, whose own draws are part of it."""
         run = self.run
-        return run if run is not None and run.thread == threading.get_ident() else None
+        return run if run is not None and not run.inside and run.thread == threading.get_ident() else None
 
     def enter(self) -> None:
         """Replace all that draws, unless that was done."""

@@ -59,19 +59,6 @@ def watch(patches: Patches, active: Active) -> None:
                     _distribution(patches, getattr(distributions, name), name, method, active)
 
 
-def _inside(run: WatchedRun, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
-    """Return what draws with the samplers that a sampler uses itself left alone."""
-
-    def perform() -> Any:
-        run.inside = True
-        try:
-            return function(*arguments, **keywords)
-        finally:
-            run.inside = False
-
-    return perform
-
-
 def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any) -> Any:
     draw = run.draw(name, perform, law, here(), location=location)
     index: Any = np.arange(draw.value.numel()).reshape(tuple(draw.value.shape)) if draw.value.ndim else 0
@@ -83,10 +70,10 @@ def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw
 def _function(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
     def draw(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside or keywords.get("out") is not None:
+        if run is None or keywords.get("out") is not None:
             return function(*arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
-        return _noise(run, name, _inside(run, function, *arguments, **keywords), law, location)
+        return _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location)
 
     return draw
 
@@ -96,10 +83,10 @@ def _public(family: str, function: Callable[..., Any], active: Active) -> Callab
 
     def draw(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside:
+        if run is None:
             return function(*arguments, **keywords)
         site, count = here(), float(max(number for number in arguments if isinstance(number, int)))
-        made = run.draw(family, _inside(run, function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
+        made = run.draw(family, run.unwatched(function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
         return run.release(ALONE, NoiseLaw(family, 1.0, count), None, made.value, site)
 
     return draw
@@ -108,10 +95,10 @@ def _public(family: str, function: Callable[..., Any], active: Active) -> Callab
 def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., Any]:
     def draw(chances: Any, *arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside or arguments:
+        if run is None or arguments:
             return function(chances, *arguments, **keywords)
         site = here()
-        made = run.draw("bernoulli", _inside(run, function, chances, **keywords), NoiseLaw("coin"), site)
+        made = run.draw("bernoulli", run.unwatched(function, chances, **keywords), NoiseLaw("coin"), site)
         return run.release(COIN, NoiseLaw("coin"), number(chances), made.value, site)
 
     return draw
@@ -120,11 +107,11 @@ def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., An
 def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
     def draw(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside:
+        if run is None:
             return function(tensor, *arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
         held = sys.getrefcount(tensor) > TEMPORARY
-        fill = _inside(run, function, tensor, *arguments, **keywords)
+        fill = run.unwatched(function, tensor, *arguments, **keywords)
         noise = _noise(run, name, lambda: fill().clone(), law, location)
         if not held:
             return noise
@@ -138,9 +125,9 @@ def _distribution(patches: Patches, kind: Any, name: str, method: str, active: A
 
     def draw(self: Any, *arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside:
+        if run is None:
             return function(self, *arguments, **keywords)
-        perform = _inside(run, function, self, *arguments, **keywords)
+        perform = run.unwatched(function, self, *arguments, **keywords)
         if name in DISTRIBUTIONS:
             family, loc, scale = DISTRIBUTIONS[name]
             return _noise(
