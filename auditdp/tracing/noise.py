@@ -84,6 +84,8 @@ class Noise(ShapedForm):
         if offset is None:
             return made
         made.site = self.site or here()
+        if made.site in self.run.traced.constants:
+            return made
         law, groups = law_and_groups(made.terms, shape_of(plain))
         known = FAMILIES.get(law.family)
         if (

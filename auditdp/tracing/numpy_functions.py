@@ -71,6 +71,9 @@ def _into(out: Any, result: Any) -> Any:
     (target,) = out if isinstance(out, tuple) else (out,)
     if isinstance(target, Noise):
         return result
+    if isinstance(result, Noise) and result.site in result.run.traced.constants:
+        target[...] = result.value
+        return result  # what ``x += noise`` makes of x
     target[...] = result.settle("is written into an array") if isinstance(result, Noise) else result
     return target
 

@@ -14,7 +14,7 @@ import numpy as np
 from auditdp.claims.base import Claim
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss
-from auditdp.tracing.draws import ALONE
+from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
 from auditdp.tracing.families import Loss, same
 from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
@@ -260,6 +260,9 @@ def replayed(
         second = trace.replay(neighbour, recorded)
         differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
         second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
+        if differ is not None and outcomes and (other := _with_constants(trace, recorded, moved, neighbour)):
+            recorded, second, moved = other
+            differ = None
         repeats = None
         if differ is not None and outcomes:
             repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
@@ -270,6 +273,24 @@ def replayed(
         if outcomes and found is None and claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
     return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats)
+
+
+def _with_constants(
+    trace: Trace, recorded: TracedRun, moved: Sequence[Moved], neighbour: Any
+) -> tuple[TracedRun, TracedRun, list[Moved]] | None:
+    """Return the runs with what moves nowhere taken for part of the noise, where the outputs are then the same.
+
+    Noise that is added to a constant, such as an array of zeros that is filled in place, is no release yet.
+    """
+    noisy = [pair for pair in moved if pair.first.kind == NOISY]
+    still = {pair.first.site for pair in noisy} - {pair.first.site for pair in noisy if pair.distance or pair.why}
+    if not still:
+        return None
+    again = trace.again(recorded, frozenset(still))
+    second = trace.replay(neighbour, again)
+    if where_differ(again.output, second.output) is not None:
+        return None
+    return again, second, _together(again, second)
 
 
 Replayed = tuple[TracedRun, str | None, list[Moved]]

@@ -32,6 +32,7 @@ class TracedRun:
         parted: Where a replay's draws or releases are not those of the record: line and sentence.
         untraceable: Why the code does not run on watched noise; empty where it does.
         state: The state of the generator at the start.
+        constants: Lines at which what is added to noise is taken for part of the noise.
     """
 
     data: Any
@@ -42,6 +43,7 @@ class TracedRun:
     parted: list[tuple[CodeLine, str]] = field(default_factory=list)
     untraceable: str = ""
     state: Any = None
+    constants: frozenset[CodeLine] = frozenset()
 
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:
@@ -72,6 +74,7 @@ class WatchedRun:
         forced: Results that releases get by their number, whatever was drawn; for events and choices.
         aligned: For lines and families of which the replay has more or fewer releases: the number of the recorded release
             that each of its own corresponds to, None where it is none.
+        constants: See ``TracedRun``; a replay has those of the record.
     """
 
     def __init__(
@@ -80,12 +83,15 @@ class WatchedRun:
         record: TracedRun | None = None,
         forced: Mapping[int, Any] | None = None,
         aligned: Mapping[Key, Sequence[int | None]] | None = None,
+        constants: frozenset[CodeLine] = frozenset(),
     ) -> None:
-        self.traced = TracedRun(data)
+        self.traced = TracedRun(data, constants=constants if record is None else record.constants)
         self.record = record
         self.forced = forced or {}
         self.thread = threading.get_ident()
         self.inside = False
+        self.filled: dict[int, tuple[Any, Any]] = {}
+        """Tensors that hold noise, which was written into them, by their identity; with that noise."""
         self._origins: dict[Any, WatchedDraw] = {}
         self._draws: dict[Any, list[WatchedDraw]] = {}
         self._releases: dict[Key, list[Release | None]] = {}

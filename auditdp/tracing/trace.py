@@ -21,6 +21,7 @@ from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Key, TracedRun, WatchedRun
+from auditdp.tracing.sites import CodeLine
 
 
 class _Sources:
@@ -109,24 +110,41 @@ class Trace:
         finally:
             _sources.leave()
 
-    def record(self, data: Any, rng: np.random.Generator, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
+    def record(
+        self,
+        data: Any,
+        rng: np.random.Generator,
+        *,
+        forced: Mapping[int, Any] | None = None,
+        constants: frozenset[CodeLine] = frozenset(),
+    ) -> TracedRun:
         """Run the function on an input and keep every release.
 
         Args:
             data: The input.
             rng: Its generator; it is left where a plain run leaves it.
             forced: Results of events and choices by the number of the release, in place of what was drawn.
+            constants: See ``TracedRun``.
 
         Returns:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
         state = rng.bit_generator.state
-        run = WatchedRun(data, forced=forced)
+        run = WatchedRun(data, forced=forced, constants=constants)
         traced = self._watched(run, data, rng)
         traced.state = (type(rng.bit_generator), state)
         if isinstance(traced.output, Raised) and not forced:
             self._check(traced, data)
         return traced
+
+    def again(self, recorded: TracedRun, constants: frozenset[CodeLine]) -> TracedRun:
+        """Record a run with the same generator once more.
+
+        Args:
+            recorded: What ``record`` returned.
+            constants: See ``TracedRun``.
+        """
+        return self.record(recorded.data, _generator(recorded), constants=constants)
 
     def reordered(self, neighbour: Any, recorded: TracedRun, replayed: TracedRun) -> TracedRun | None:
         """Replay with the releases of every line put together as values move least; None where they are so already.
@@ -175,7 +193,7 @@ class Trace:
         with self, self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
             try:
-                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)))
+                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)), run.filled)
             except Exception as error:
                 run.traced.output = Raised.of(error)
             finally:

@@ -12,10 +12,12 @@ from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
 from auditdp.tracing.noise import Noise
+from auditdp.tracing.numpy_functions import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of
 from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
+from auditdp.tracing.torch_functions import OPERATORS, fill, named, torch_function
 
 Active = Callable[[], WatchedRun | None]
 Parameters = Callable[..., tuple[NoiseLaw, Any]]
@@ -38,6 +40,23 @@ DISTRIBUTIONS: dict[str, tuple[str, str, str]] = {
     "Gumbel": ("Gumbel", "loc", "scale"),
 }
 TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
+DESCRIBING = (
+    *(
+        "device",
+        "dim",
+        "dtype",
+        "grad",
+        "grad_fn",
+        "is_floating_point",
+        "is_leaf",
+        "is_sparse",
+        "layout",
+        "len",
+        "ndim",
+    ),
+    *("numel", "requires_grad", "shape", "size", "stride"),
+)
+"""What may be asked of a tensor without a look at its entries."""
 TEMPORARY = 2
 """References to a tensor that nobody holds, while one of its methods is watched."""
 
@@ -45,6 +64,7 @@ TEMPORARY = 2
 def watch(patches: Patches, active: Active) -> None:
     """Replace what draws."""
     torch = sys.modules["torch"]
+    patches.context(_filled_tensors(active))
     for name, parameters in FUNCTIONS.items():
         patches.attribute(torch, name, _function(name, getattr(torch, name), parameters, active))
     patches.attribute(torch, "randperm", _public("permutation", torch.randperm, active))
@@ -57,6 +77,33 @@ def watch(patches: Patches, active: Active) -> None:
             for method in ("sample", "rsample"):
                 if hasattr(getattr(distributions, name), method):
                     _distribution(patches, getattr(distributions, name), name, method, active)
+
+
+def _filled_tensors(active: Active) -> Any:
+    """Return a mode of torch in which a tensor that noise was written into stands for that noise."""
+    overrides = sys.modules["torch.overrides"]
+
+    class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
+        def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+            run, keywords = active(), keywords or {}
+            if run is None or not run.filled:
+                return function(*arguments, **keywords)
+            (name, in_place), described = named(function), getattr(function, "__self__", None)
+            if name in DESCRIBING or (name == "get" and getattr(described, "__name__", "") in DESCRIBING):
+                return function(*arguments, **keywords)
+            found = [run.filled[id(value)][1] if id(value) in run.filled else value for value in arguments]
+            if all(new is old for new, old in zip(found, arguments, strict=True)):
+                return function(*arguments, **keywords)
+            if not in_place or found[0] is arguments[0]:
+                return torch_function(function, found, keywords)
+            tensor, noise = run.filled.pop(id(arguments[0]))
+            if name in OPERATORS:
+                result = torch_function(function, found, keywords)
+                return fill(tensor, result) if type(result) is Noise else tensor.copy_(result)
+            tensor.copy_(noise.settle(f"is used by {name}"))
+            return function(tensor, *plain(found[1:], f"is used by {name}"), **keywords)
+
+    return FilledTensors()
 
 
 def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any) -> Any:
@@ -111,11 +158,11 @@ def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, a
             return function(tensor, *arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
         held = sys.getrefcount(tensor) > TEMPORARY
-        fill = run.unwatched(function, tensor, *arguments, **keywords)
-        noise = _noise(run, name, lambda: fill().clone(), law, location)
+        perform = run.unwatched(function, tensor, *arguments, **keywords)
+        noise = _noise(run, name, lambda: perform().clone(), law, location)
         if not held:
             return noise
-        return tensor.copy_(noise.settle("fills a tensor in place") if isinstance(noise, Noise) else noise)
+        return fill(tensor, noise) if type(noise) is Noise else tensor.copy_(noise)
 
     return draw
 
