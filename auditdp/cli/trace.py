@@ -62,7 +62,8 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
     rows = [heads, *map(_cells, found.lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     listed = found.pairs - found.generated
-    lines = [identifier, f"claim {found.claim}; {listed} listed and {found.generated} generated pairs", ""]
+    at = f" at {found.size}" * bool(found.size)
+    lines = [identifier, f"claim {found.claim}{at}; {listed} listed and {found.generated} generated pairs", ""]
     if found.lines:
         lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         lines += [""]

@@ -47,7 +47,8 @@ class Family:
         name: What sentences call it.
         log_density: Log density, or log probability, of the standard draw; with the shape parameter where it has one.
         distribution: P(U <= z), for draws that are compared with a number; None where that is not followed.
-        loss: The loss of a location that moved, given the moves in units of the scale, and the shape parameter.
+        loss: The loss of a location that moved, given the moves in units of the scale, and the shape parameter; None where
+            it is neither an (ε, δ) statement nor that of a Gaussian pair.
         norm: The norm in which a move counts.
         is_whole: Whether draws are whole numbers.
         is_released_at_once: Whether adding a value to such noise is the release. Other draws are parts: of a difference of
@@ -57,7 +58,7 @@ class Family:
     name: str
     log_density: Callable[[Any, Any], Any] | None
     distribution: Callable[[Any, Any], Any] | None
-    loss: Callable[[Any, Any], Loss]
+    loss: Callable[[Any, Any], Loss | None]
     norm: str = "L1"
     is_whole: bool = False
     is_released_at_once: bool = False
@@ -80,6 +81,12 @@ def _gaussian(moves: Any, parameter: Any) -> Loss:
 def _shown(moves: Any, parameter: Any) -> Loss:
     del parameter
     return UNBOUNDED if any_of(moves) else NOTHING
+
+
+def _not_known(moves: Any, parameter: Any) -> Loss | None:
+    """Neither a statement nor the loss of a Gaussian pair: nobody has to know it where nothing moves."""
+    del parameter
+    return None if any_of(moves) else NOTHING
 
 
 def _uniform(moves: Any, parameter: Any) -> Loss:
@@ -130,6 +137,18 @@ def _log_two_sided(z: Any, p: Any) -> Any:
 def _log_integers(z: Any, count: Any) -> Any:
     inside = (np.rint(z) >= 0) & (np.rint(z) < count)
     return _whole_only(z, np.where(inside, -np.log(count), -np.inf))
+
+
+def _log_poisson(z: Any, rate: Any) -> Any:
+    from scipy.stats import poisson  # slow to load: only where it is needed
+
+    return _whole_only(z, poisson.logpmf(np.rint(z), rate))
+
+
+def _log_binomial(z: Any, parameters: tuple[float, float]) -> Any:
+    from scipy.stats import binom
+
+    return _whole_only(z, binom.logpmf(np.rint(z), *parameters))
 
 
 def _log_rounded(z: Any, scale: Any) -> Any:
@@ -198,6 +217,8 @@ FAMILIES = {
         ),
         Family("geometric", _log_geometric, None, _shown, is_whole=True),
         Family("two-sided geometric", _log_two_sided, None, _geometric_moves, is_whole=True, is_released_at_once=True),
+        Family("Poisson", _log_poisson, None, _not_known, is_whole=True, is_released_at_once=True),
+        Family("binomial", _log_binomial, None, _not_known, is_whole=True, is_released_at_once=True),
         Family(
             "discrete Gaussian",
             _log_discrete_gaussian,
@@ -217,6 +238,25 @@ FAMILIES = {
         ),
     )
 }
+
+
+def _clipped(noise: Family) -> Family:
+    """Return the family of clipped noise: the ends of its interval have a probability, and occur on one input alone."""
+    distribution: Any = noise.distribution
+
+    def loss(moves: Any, bounds: Any) -> Loss | None:
+        (low, high), inside = bounds, noise.loss(moves, None)
+        moved = np.abs(np.atleast_1d(moves))
+        moved = moved[moved > 0]
+        first = distribution(low + moved, None) + 1 - distribution(high, None)
+        second = distribution(low, None) + 1 - distribution(high - moved, None)
+        only = np.minimum(np.maximum(first, second), 1.0)
+        return None if inside is None else inside._replace(delta=float(1 - np.prod(1 - only)))
+
+    return Family(f"clipped {noise.name}", None, None, loss, noise.norm, is_released_at_once=True)
+
+
+FAMILIES |= {family.name: family for family in (_clipped(FAMILIES["Laplace"]), _clipped(FAMILIES["Gaussian"]))}
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,8 +127,10 @@ def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Fi
     if trace.differ is not None and trace.differ not in sentence:
         sentence += f": {trace.differ}"
     public = any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in trace.moved)
-    understood = not trace.opaque and (tried is None or tried.complete) and not public
-    if public and not trace.opaque:
+    understood = not trace.opaque and (tried is None or tried.complete) and not public and not trace.doubt
+    if trace.doubt:
+        sentence += f"; but {trace.doubt}"
+    elif public and not trace.opaque:
         sentence += "; other orders or samples were not tried"
     elif not understood:
         sentence += (

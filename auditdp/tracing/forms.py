@@ -134,7 +134,7 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
 def with_law(draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]) -> WatchedDraw:
     """Return a draw whose scale, where it is an array, follows a change of shape."""
     law = draw.law
-    if law.known is None or (ndim(law.scale) == 0 and ndim(law.parameter) == 0):
+    if law.known is None or (ndim(law.scale) == 0 and (isinstance(law.parameter, tuple) or ndim(law.parameter) == 0)):
         return draw
     scale, parameter = (
         part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)

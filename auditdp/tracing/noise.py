@@ -233,6 +233,8 @@ class Noise(ShapedForm):
             raise AttributeError(name)
         if name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
             return getattr(self.value, name)
+        if name == "clip":
+            return lambda low=None, high=None: np.clip(self, low, high)
         return getattr(self.settle(f"is used by .{name}"), name)
 
     def __reduce__(self) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from auditdp.tracing.comparing import COMPARISONS, compare, searched
 from auditdp.tracing.draws import Term, WatchedDraw
 from auditdp.tracing.families import NoiseLaw
-from auditdp.tracing.folding import logarithm, rounded, sign_of
+from auditdp.tracing.folding import clipped, logarithm, rounded, sign_of
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.plain import ndim
 
@@ -90,6 +90,10 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             found = rounded(first, np.round(first.value))
             if found is not None:
                 return found
+    if name == "clip" and isinstance(first, Noise) and len(arguments) == 3 and not keywords:
+        plain_clip = function(first.value, *arguments[1:]) if first.settled is None else None
+        if plain_clip is not None and (found := clipped(first, *arguments[1:], plain_clip)) is not None:
+            return found
     if name == "searchsorted" and len(arguments) > 1 and isinstance(arguments[1], Noise) and "sorter" not in keywords:
         side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")
         found = searched(arguments[1], plain((first,), "is a table")[0], side)

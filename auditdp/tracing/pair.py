@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.leaves import kind, leaves
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
@@ -43,6 +44,7 @@ class PairTrace:
         outcomes: The law of what chance decides, where it was asked for.
         shown: How often the output shows noisy numbers that one input alone has, where that was asked and is known.
         repeats: Whether a replay on the same input gave the same output; None where it was not asked.
+        doubt: What is done with a constant that has noise, where that may be what hides a number that differs.
     """
 
     first: TracedRun
@@ -53,6 +55,7 @@ class PairTrace:
     outcomes: Outcomes | None = None
     shown: Sequence[ShownTail] = ()
     repeats: bool | None = None
+    doubt: str = ""
 
     @property
     def log_ratio(self) -> float:
@@ -260,9 +263,14 @@ def replayed(
         second = trace.replay(neighbour, recorded)
         differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
         second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
-        if differ is not None and outcomes and (other := _with_constants(trace, recorded, moved, neighbour)):
-            recorded, second, moved = other
-            differ = None
+        doubt = ""
+        if differ is not None and outcomes and (still := _still(moved)):
+            again = trace.again(recorded, still)
+            other = trace.replay(neighbour, again)
+            if where_differ(again.output, other.output) is None:
+                recorded, second, moved, differ = again, other, _together(again, other), None
+            elif _same_form(recorded.output, second.output):
+                doubt = _hiding(still, _together(again, other), again.output)
         repeats = None
         if differ is not None and outcomes:
             repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
@@ -272,25 +280,33 @@ def replayed(
         tails: Sequence[ShownTail] = ()
         if outcomes and found is None and claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
-    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats)
+    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats, doubt)
 
 
-def _with_constants(
-    trace: Trace, recorded: TracedRun, moved: Sequence[Moved], neighbour: Any
-) -> tuple[TracedRun, TracedRun, list[Moved]] | None:
-    """Return the runs with what moves nowhere taken for part of the noise, where the outputs are then the same.
-
-    Noise that is added to a constant, such as an array of zeros that is filled in place, is no release yet.
-    """
+def _still(moved: Sequence[Moved]) -> frozenset[CodeLine]:
+    """Return the lines that add noise to what moves nowhere: to a constant, such as zeros that are filled, it is no release."""
     noisy = [pair for pair in moved if pair.first.kind == NOISY]
-    still = {pair.first.site for pair in noisy} - {pair.first.site for pair in noisy if pair.distance or pair.why}
-    if not still:
-        return None
-    again = trace.again(recorded, frozenset(still))
-    second = trace.replay(neighbour, again)
-    if where_differ(again.output, second.output) is not None:
-        return None
-    return again, second, _together(again, second)
+    return frozenset(
+        {pair.first.site for pair in noisy} - {pair.first.site for pair in noisy if pair.distance or pair.why}
+    )
+
+
+def _hiding(still: frozenset[CodeLine], moved: Sequence[Moved], output: Any) -> str:
+    """Return which line adds noise to a constant that the output does not show: what it is used for may hide a number."""
+    lines = [
+        pair.first.site.line
+        for pair in moved
+        if pair.first.site in still and not pair.distance and not occurs(pair.first.result, output)
+    ]
+    return f"what line {lines[0]} adds noise to does not move, and may hide it" if lines else ""
+
+
+def _same_form(first: Any, second: Any) -> bool:
+    """Return whether two outputs differ in numbers alone."""
+    try:
+        return kind(first) == kind(second) and len(list(leaves(first))) == len(list(leaves(second)))
+    except Exception:  # of a type that no output of an audit may have
+        return False
 
 
 Replayed = tuple[TracedRun, str | None, list[Moved]]

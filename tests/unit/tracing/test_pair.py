@@ -188,7 +188,7 @@ def test_a_summary_says_what_it_was_seen_on_and_whether_it_is_a_bound():
     assert str(of(total, [1], [2], PureDP(2.0))).endswith(
         "on this pair and run: at most epsilon = 1; the claim is 2-DP"
     )
-    partial = of(lambda v, rng: v + rng.laplace() + rng.poisson(2.0), 1, 2, PureDP(2.0))
+    partial = of(lambda v, rng: v + rng.laplace() + rng.standard_t(2.0), 1, 2, PureDP(2.0))
     assert not partial.is_bound
     assert "the output may lose more" in str(partial)
     around = of(lambda v, rng: (v, v + rng.laplace()), 1, 2, PureDP(2.0))
