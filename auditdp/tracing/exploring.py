@@ -13,7 +13,7 @@ import itertools
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,7 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
     """
     sides, complete, runs = [], True, 0
     examples: dict[bytes, TracedRun] = {}
-    book = TracedRun(recorded.data, releases=[*recorded.releases], draws=[*recorded.draws], state=recorded.state)
+    book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
     for data in (recorded.data, neighbour):
         masses: dict[bytes, float] = {}
         waiting: deque[dict[int, Any]] = deque([{}])

@@ -30,6 +30,7 @@ class Moved:
         why: What is wrong with the noise itself: 'scale' where it depends on the data, 'reuse' where the same draw was used
             before or for several entries, 'whole' where a value between whole numbers has whole noise, 'number' where the
             value is none; else empty.
+        only: What the output shows of it and others, where that is their order alone; the loss of all is that of the first.
     """
 
     first: Release
@@ -38,6 +39,7 @@ class Moved:
     loss: Loss | None
     log_ratio: float
     why: str = ""
+    only: str = ""
 
 
 def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:

@@ -20,6 +20,7 @@ from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chanc
 from auditdp.tracing.families import Loss, same
 from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
+from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import occurs, where_differ
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.sites import NOWHERE, CodeLine
@@ -274,6 +275,8 @@ def replayed(
         repeats = None
         if differ is not None and outcomes:
             repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
+        if outcomes and claim is not None and not ComposedLoss.of([pair.loss for pair in moved]).satisfies(claim):
+            moved = ordered(trace, recorded, moved)
         found = None
         if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
             found = explored(trace, recorded, neighbour, outcomes)
@@ -284,7 +287,7 @@ def replayed(
 
 
 def _still(moved: Sequence[Moved]) -> frozenset[CodeLine]:
-    """Return the lines that add noise to what moves nowhere: to a constant, such as zeros that are filled, it is no release."""
+    """Return the lines that add noise to what moves nowhere, such as zeros that are filled: that is no release yet."""
     noisy = [pair for pair in moved if pair.first.kind == NOISY]
     return frozenset(
         {pair.first.site for pair in noisy} - {pair.first.site for pair in noisy if pair.distance or pair.why}

@@ -76,6 +76,9 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
             else "of which one is 0 on one input alone"
         )
         return f"{doing}{times}, {changes}" if distance else f"{doing}{times}, the same on both inputs"
+    if first.only and size(first):
+        loss = math.fsum(pair.loss.epsilon for pair in pairs if pair.loss is not None)
+        return f"{doing}{times} that moves by {distance:.6g}; the output shows only {first.only}, for ε = {loss:.6g}"
     if not distance:
         return f"{doing}{times} that does not move"
     return f"{doing}{times} that moves by {distance:.6g}{_enough(release, distance, claim)}"
