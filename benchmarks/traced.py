@@ -51,11 +51,11 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
     Args:
         case: The function.
         seed: Root seed.
-        most: Runs at which no other pair is begun.
+        most: Runs at which no other pair is begun, and within which the reason has to be found.
 
     Returns:
         ``extent`` (the least one: full, part, none), ``runs``, ``proposed`` (kinds of all findings that are read off),
-        ``true`` (whether one of them is the true reason), ``line`` (whether its line is right; None where it names none),
+        ``true`` (whether one of them is the true reason, within so many runs), ``line`` (whether its line is right; None where it names none),
         ``said`` (its sentence, or the first one that is read off), ``opaque``, and ``cpu_seconds``.
     """
     started = time.process_time()
@@ -72,7 +72,7 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
             kinds |= {finding.kind for finding in read}
             said = said or (read[0].sentence if read else "")
             if reason := next((finding for finding in read if finding.kind in case.kinds), None):
-                said, true, line = reason.sentence, True, _is_right(case, read, reason)
+                said, true, line = reason.sentence, trace.runs <= most, _is_right(case, read, reason)
                 break
     extent = max(extents, key=("full", "part", "none").index)
     spent = time.process_time() - started

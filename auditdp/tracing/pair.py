@@ -18,7 +18,7 @@ from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
 from auditdp.tracing.families import Loss, same
-from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
+from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import occurs, where_differ
@@ -46,6 +46,7 @@ class PairTrace:
         shown: How often the output shows noisy numbers that one input alone has, where that was asked and is known.
         repeats: Whether a replay on the same input gave the same output; None where it was not asked.
         doubt: What is done with a constant that has noise, where that may be what hides a number that differs.
+        fixed: Numbers of the releases whose noise is the same in every run.
     """
 
     first: TracedRun
@@ -57,6 +58,7 @@ class PairTrace:
     shown: Sequence[ShownTail] = ()
     repeats: bool | None = None
     doubt: str = ""
+    fixed: frozenset[int] = frozenset()
 
     @property
     def log_ratio(self) -> float:
@@ -169,7 +171,7 @@ class PairTrace:
     @cached_property
     def findings(self) -> list[Finding]:
         """What is to be said of the pair, most telling first."""
-        found = [*of_noise(self), *of_loss(self), *of_outputs(self)]
+        found = [*of_fixed(self), *of_noise(self), *of_loss(self), *of_outputs(self)]
         found += [
             Finding(
                 "seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence
@@ -272,6 +274,11 @@ def replayed(
                 recorded, second, moved, differ = again, other, _together(again, other), None
             elif _same_form(recorded.output, second.output):
                 doubt = _hiding(still, _together(again, other), again.output)
+        fixed: frozenset[int] = frozenset()
+        if outcomes and any(pair.loss and any(pair.loss) for pair in moved):
+            fixed = frozenset(
+                n for draw in recorded.draws if trace.is_fixed(draw, recorded) for n in draw.used.values()
+            )
         repeats = None
         if differ is not None and outcomes:
             repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
@@ -283,7 +290,7 @@ def replayed(
         tails: Sequence[ShownTail] = ()
         if outcomes and found is None and claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
-    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats, doubt)
+    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats, doubt, fixed)
 
 
 def _still(moved: Sequence[Moved]) -> frozenset[CodeLine]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -17,11 +18,15 @@ from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_siz
 from auditdp.tracing import conversions, sources
 from auditdp.tracing.aligning import aligned
 from auditdp.tracing.caller import GENERATOR, STATE, Caller
+from auditdp.tracing.draws import WatchedDraw
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Key, TracedRun, WatchedRun
 from auditdp.tracing.sites import CodeLine
+
+OTHER_SEED = 20240229
+"""Of a run in which noise that depends on the generator is other noise."""
 
 
 class _Sources:
@@ -88,6 +93,7 @@ class Trace:
         self._patches = Patches()
         self._depth = 0
         self._inputs = Inputs()
+        self._fixed: set[tuple[CodeLine, str]] | None = None
 
     def __enter__(self) -> Trace:
         _sources.enter()
@@ -145,6 +151,20 @@ class Trace:
             constants: See ``TracedRun``.
         """
         return self.record(recorded.data, _generator(recorded), constants=constants)
+
+    def is_fixed(self, draw: WatchedDraw, recorded: TracedRun) -> bool:
+        """Return whether a draw is the same number with another generator, as a run on the same input shows once.
+
+        Args:
+            draw: One of continuous noise; others coincide by chance, and none of them is said to be fixed.
+            recorded: The run that it is of.
+        """
+        if self._fixed is None:
+            other = self.record(recorded.data, GENERATOR(type(_generator(recorded).bit_generator)(OTHER_SEED)))
+            first, second = (Counter(map(_number, run.draws)) for run in (recorded, other))
+            self._fixed = {(site, method) for site, method, *_ in first & second}
+        known = draw.law.known
+        return known is not None and not known.is_whole and (draw.site, draw.method) in self._fixed
 
     def reordered(self, neighbour: Any, recorded: TracedRun, replayed: TracedRun) -> TracedRun | None:
         """Replay with the releases of every line put together as values move least; None where they are so already.
@@ -210,6 +230,11 @@ class Trace:
         if not isinstance(output, Raised) or output != traced.output:
             traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"
             traced.output = output
+
+
+def _number(draw: WatchedDraw) -> tuple[CodeLine, str, bytes]:
+    """Return a draw as its line, sampler and bits."""
+    return draw.site, draw.method, np.asarray(draw.value).tobytes()
 
 
 def _generator(recorded: TracedRun) -> np.random.Generator:
