@@ -55,7 +55,8 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
 
     Returns:
         ``extent`` (the least one: full, part, none), ``runs``, ``proposed`` (kinds of all findings that are read off),
-        ``true`` (whether one of them is the true reason, within so many runs), ``line`` (whether its line is right; None where it names none),
+        ``true`` (whether one of them is the true reason, within so many runs), ``line`` (whether its line is right; None
+        where it names none),
         ``said`` (its sentence, or the first one that is read off), ``opaque``, and ``cpu_seconds``.
     """
     started = time.process_time()

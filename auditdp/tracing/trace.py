@@ -162,7 +162,8 @@ class Trace:
         if self._fixed is None:
             other = self.record(recorded.data, GENERATOR(type(_generator(recorded).bit_generator)(OTHER_SEED)))
             first, second = (Counter(map(_number, run.draws)) for run in (recorded, other))
-            self._fixed = {(site, method) for site, method, *_ in first & second}
+            changed = (first - second) + (second - first)
+            self._fixed = {key[:2] for key in first} - {key[:2] for key in changed}
         known = draw.law.known
         return known is not None and not known.is_whole and (draw.site, draw.method) in self._fixed
 
