@@ -22,6 +22,7 @@ from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_ou
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.printing import Printed
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.trace import Trace
@@ -31,7 +32,7 @@ Extent = Literal["full", "part", "none"]
 
 
 @dataclass(frozen=True, eq=False)
-class PairTrace:
+class PairTrace(Printed):
     """A recorded run and its replay on a neighbour.
 
     Everything it says is seen on this pair and these runs, and certified for none.
