@@ -75,6 +75,10 @@ def test_choices_and_coins_of_every_source(choose, kind):
 
 PUBLIC = {
     "permutation": lambda rows, rng: [rows[k] for k in rng.permutation(len(rows))],
+    "permuted": lambda rows, rng: rng.permuted(rows).tolist(),
+    "along an axis": lambda rows, rng: rng.permutation(np.array([rows, rows]), axis=1)[0].tolist(),
+    "each line permuted": lambda rows, rng: rng.permuted(np.array([rows, rows]), axis=1)[0].tolist(),
+    "shuffled along an axis": lambda rows, rng: (rng.shuffle(a := np.array([rows, rows]), axis=1), a)[1][0].tolist(),
     "permutation of items": lambda rows, rng: rng.permutation(rows).tolist(),
     "shuffle": lambda rows, rng: (rng.shuffle(rows := list(rows)), rows)[1],
     "shuffle of an array": lambda rows, rng: (rng.shuffle(rows := np.array(rows)), rows)[1].tolist(),
