@@ -92,7 +92,8 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
         neighbour: The other input.
         most: Runs on each input.
     """
-    sides, complete, runs = [], True, 0
+    sides: list[dict[bytes, float]] = []
+    complete, runs = True, 0
     examples: dict[bytes, TracedRun] = {}
     book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
     tells: dict[int, bool] = {}

@@ -90,9 +90,9 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             found = rounded(first, np.round(first.value))
             if found is not None:
                 return found
-    if name == "clip" and isinstance(first, Noise) and len(arguments) == 3 and not keywords:
-        plain_clip = function(first.value, *arguments[1:]) if first.settled is None else None
-        if plain_clip is not None and (found := clipped(first, *arguments[1:], plain_clip)) is not None:
+    if name == "clip" and isinstance(first, Noise) and first.settled is None and len(arguments) == 3 and not keywords:
+        _, low, high = arguments
+        if (found := clipped(first, low, high, np.clip(first.value, low, high))) is not None:
             return found
     if name == "searchsorted" and len(arguments) > 1 and isinstance(arguments[1], Noise) and "sorter" not in keywords:
         side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")

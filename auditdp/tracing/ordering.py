@@ -16,6 +16,7 @@ needs s − dᵢ more, so all of it loses max |d|/b₀ + c (max d − min d)/b (
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -80,7 +81,8 @@ def _is_score(pair: Moved) -> bool:
 
 def _charge(found: list[Moved], group: Sequence[int], loss: Loss, only: str) -> None:
     """Put the loss of a group to the release that moves furthest, where it is less than what the releases lose."""
-    if all(found[k].loss is not None for k in group) and loss.epsilon >= sum(found[k].loss.epsilon for k in group):  # type: ignore[union-attr]
+    charged = [pair.loss.epsilon for k in group if (pair := found[k]).loss is not None]
+    if len(charged) == len(group) and loss.epsilon >= math.fsum(charged):
         return
     furthest = max(group, key=lambda k: found[k].distance)
     for k in group:

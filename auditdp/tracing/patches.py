@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 MISSING: Any = object()
@@ -66,8 +66,9 @@ class Patches:
 
     def context(self, manager: AbstractContextManager[Any]) -> None:
         """Enter a context."""
-        manager.__enter__()
-        self._undo.append(lambda: manager.__exit__(None, None, None))
+        entered = ExitStack()
+        entered.enter_context(manager)
+        self._undo.append(entered.close)
 
     def undo(self) -> None:
         """Put everything back."""

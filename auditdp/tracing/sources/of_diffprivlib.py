@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -89,9 +90,8 @@ LIBRARY = Library(
 
 def watch(patches: Patches, active: Active) -> None:
     """Replace ``randomise``."""
-    from diffprivlib import mechanisms  # imported already
-
     LIBRARY.watch(patches, active)
+    mechanisms = sys.modules["diffprivlib.mechanisms"]
     for kind, wrapped in ((mechanisms.Exponential, _exponential), (mechanisms.Binary, _binary)):
         patches.attribute(kind, "randomise", wrapped(kind.randomise, active))
 

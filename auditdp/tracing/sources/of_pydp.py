@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -46,9 +47,7 @@ LIBRARY = Library(
 def watch(patches: Patches, active: Active) -> None:
     """Replace what adds noise, and keep what algorithms are given one after the other."""
     LIBRARY.watch(patches, active)
-    from pydp.algorithms import _algorithm  # imported already
-
-    kind = _algorithm.MetaAlgorithm
+    kind = sys.modules["pydp.algorithms._algorithm"].MetaAlgorithm
     patches.attribute(kind, "add_entry", _kept(kind.add_entry, lambda entry: [entry], active))
     patches.attribute(kind, "add_entries", _kept(kind.add_entries, list, active))
 

@@ -54,7 +54,9 @@ class Library:
         """Replace its primitives, as far as the code has imported them."""
         for path, read in self.primitives.items():
             *parents, name = path.split(".")
-            owner = functools.reduce(lambda one, part: getattr(one, part, None), parents, sys.modules[self.module])
+            owner: Any = sys.modules[self.module]
+            for part in parents:
+                owner = getattr(owner, part, None)
             if hasattr(owner, name):
                 patches.attribute(owner, name, _released(path, getattr(owner, name), read, self.why, active))
 

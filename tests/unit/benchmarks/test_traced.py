@@ -8,6 +8,7 @@ import pytest
 from benchmarks import traced
 from benchmarks.parts import Options
 from benchmarks.traced import ALL, BROKEN, CASES, CORRECT, RECORDER
+from benchmarks.traced_case import ROUND
 
 
 def test_there_are_sixty_and_six_each_with_a_name_of_its_own():
@@ -26,7 +27,7 @@ def test_a_case_runs_on_its_first_pair(case):
 def test_a_broken_one_has_a_reason_and_a_line_where_noise_is_to_blame():
     for case in (*BROKEN, *RECORDER):
         assert case.kinds
-        assert case.marked or traced.ROUND in case.kinds, case.name
+        assert case.marked or ROUND in case.kinds, case.name
     assert not any(case.kinds or case.marked for case in CORRECT)
 
 
