@@ -73,6 +73,10 @@ def _released(path: str, function: Callable[..., Any], read: Read, why: str, act
         value = number(value) if law.declared is None else value
         draw = run.draw(path, lambda: result, law, site, location=value)
         terms = (Term(draw, places_of(result)),) if law.declared is None else ()
+        if isinstance(result, float | int):  # whose type may be that of the noise: as recorded
+            made = run.release(NOISY, law, value, result, site, terms, why=why)
+            before = run.traced.releases[-1].recorded
+            return made if before is None or run.record is None else run.record.releases[before].result
         if not isinstance(result, list):
             return run.release(NOISY, law, value, result, site, terms, why=why)
         return run.release(NOISY, law, value, np.asarray(result), site, terms, why=why).tolist()
