@@ -75,8 +75,10 @@ def _released(path: str, function: Callable[..., Any], read: Read, why: str, act
         terms = (Term(draw, places_of(result)),) if law.declared is None else ()
         if isinstance(result, float | int):  # whose type may be that of the noise: as recorded
             made = run.release(NOISY, law, value, result, site, terms, why=why)
-            before = run.traced.releases[-1].recorded
-            return made if before is None or run.record is None else run.record.releases[before].result
+            last = run.traced.releases[-1]
+            if run.record is None or last.recorded is None or last.number in run.forced:
+                return made
+            return run.record.releases[last.recorded].result
         if not isinstance(result, list):
             return run.release(NOISY, law, value, result, site, terms, why=why)
         return run.release(NOISY, law, value, np.asarray(result), site, terms, why=why).tolist()
