@@ -38,10 +38,10 @@ PROPOSED, RIGHT = 0.8, 0.95
 class CountedTrace(Trace):
     """A trace that counts its runs."""
 
-    runs = 0
+    watched = 0
 
     def _watched(self, *arguments: Any) -> TracedRun:
-        self.runs += 1
+        self.watched += 1
         return super()._watched(*arguments)
 
 
@@ -64,7 +64,7 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
     said, true, line = "", False, None
     with CountedTrace(case.function) as trace:
         for number, (data, neighbour) in enumerate(_pairs(case, seed)):
-            if trace.runs >= most:
+            if trace.watched >= most:
                 break
             found: PairTrace = compare(trace, data, neighbour, stream(seed, case.name, number), claim=case.claim)
             extents.add(found.extent)
@@ -73,13 +73,13 @@ def judge(case: TracedCase, seed: int, most: int = RUNS) -> Result:
             kinds |= {finding.kind for finding in read}
             said = said or (read[0].sentence if read else "")
             if reason := next((finding for finding in read if finding.kind in case.kinds), None):
-                said, true, line = reason.sentence, trace.runs <= most, _is_right(case, read, reason)
+                said, true, line = reason.sentence, trace.watched <= most, _is_right(case, read, reason)
                 break
     extent = max(extents, key=("full", "part", "none").index)
     spent = time.process_time() - started
     return {
         "extent": extent,
-        "runs": trace.runs,
+        "runs": trace.watched,
         "proposed": sorted(kinds),
         "true": true,
         "line": line,
