@@ -26,6 +26,7 @@ class TracedAudit:
         findings: Those that are read off first.
         opaque: What is not understood.
         result: All of it in one line.
+        size: The parameters that were traced, where the audit tries several: the first at which anything is read off.
     """
 
     claim: str
@@ -38,6 +39,7 @@ class TracedAudit:
     findings: Sequence[TracedFinding]
     opaque: Sequence[str]
     result: str
+    size: str = ""
 
 
 TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)

@@ -13,7 +13,7 @@ import itertools
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ class Outcomes:
         only: An output that one input alone gives, and the runs that gave it; None where there is none.
         runs: How many runs were made.
         outputs: For each output seen, itself.
+        telling: Numbers of recorded choices of which every other outcome that was tried, alone, gave another output.
     """
 
     masses: Mapping[bytes, tuple[float, float]]
@@ -51,6 +52,7 @@ class Outcomes:
     only: TracedRun | None
     runs: int
     outputs: Mapping[bytes, Any]
+    telling: frozenset[int] = frozenset()
 
     @property
     def epsilon(self) -> float:
@@ -92,9 +94,12 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
         neighbour: The other input.
         most: Runs on each input.
     """
-    sides, complete, runs = [], True, 0
+    sides: list[dict[bytes, float]] = []
+    complete, runs = True, 0
     examples: dict[bytes, TracedRun] = {}
-    book = TracedRun(recorded.data, releases=[*recorded.releases], draws=[*recorded.draws], state=recorded.state)
+    book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
+    tells: dict[int, bool] = {}
+    choices = {release.number for release in recorded.releases if release.kind == CHOICE}
     for data in (recorded.data, neighbour):
         masses: dict[bytes, float] = {}
         waiting: deque[dict[int, Any]] = deque([{}])
@@ -108,6 +113,9 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
             decided = [release for release in run.releases if is_by_chance(release)]
             masses[key] = masses.get(key, 0.0) + math.prod(map(chance, decided))
             examples.setdefault(key, run)
+            changed = _only_change(recorded, forced) if not sides else None
+            if changed in choices:
+                tells[changed] = tells.get(changed, True) and key != output_key(recorded.output)
             whole = _push(waiting, decided, forced)
             complete = complete and whole
         complete = complete and not waiting
@@ -118,7 +126,17 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
     alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
     only = examples[max(alone, key=lambda key: max(both[key]))] if alone else None
     outputs = {key: run.output for key, run in examples.items()}
-    return Outcomes(both, complete, matched, only, runs, outputs)
+    telling = frozenset(number for number, tell in tells.items() if tell)
+    return Outcomes(both, complete, matched, only, runs, outputs, telling)
+
+
+def _only_change(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
+    """Return the last release that is forced, where all before it are forced to what was recorded."""
+    last = max(forced, default=-1)
+    alike = all(number < len(recorded.releases) for number in forced) and all(
+        np.array_equal(recorded.releases[number].result, forced[number]) for number in forced if number != last
+    )
+    return last if alike and last >= 0 else None
 
 
 def _extend(book: TracedRun, run: TracedRun) -> None:
