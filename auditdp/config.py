@@ -22,7 +22,7 @@ DATA_VARIABLE = "AUDITDP_DATA"
 PROFILE_VARIABLE = "AUDITDP_PROFILE"
 """Environment variable with the name of the profile, where none is given."""
 FILE = "pyproject.toml"
-FAILURES = ("none", "error", "inconclusive", "skipped")
+FAILURES = ("none", "error", "inconclusive", "skipped", "changed")
 DEFAULT = "default"
 
 

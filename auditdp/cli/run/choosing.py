@@ -18,8 +18,8 @@ LISTED = 20
 
 def changed_targets(
     targets: Sequence[str], keyword: str, revision: str, collect: Collector
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return the ids of the audits that a change concerns, with files that do not import, and ids that are left out.
+) -> tuple[list[str], tuple[str, ...], str]:
+    """Return the ids of the audits that a change concerns, with files that do not import; ids left out; and the commit.
 
     What is left out is said, with the reason; where nothing is left, the command ends, and nothing was found.
 
@@ -42,7 +42,7 @@ def changed_targets(
     if not found.concerned and not failures:
         say("no audit is concerned, so none was run; without --changed-since all are")
         raise typer.Exit(OK)
-    return [*found.concerned, *(path for path, _ in failures)], found.left_out
+    return [*found.concerned, *(path for path, _ in failures)], found.left_out, changed.base
 
 
 def _list(items: Sequence[str], what: str) -> None:

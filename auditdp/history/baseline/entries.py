@@ -55,6 +55,8 @@ class Entry:
         numbers: The numbers of the claim; none where they are not known.
         counted: (ε, δ) of the inputs played, by counting, rounded up.
         told_apart: What an event has at least on one input played, and at most on its neighbour, by counting.
+        sees: The smallest loss that a clean game would have refuted nine times in ten, as a multiple of the claim, rounded up;
+            None where that is not known.
         accepted: Why a finding is lived with; None where none is.
     """
 
@@ -70,6 +72,7 @@ class Entry:
     numbers: tuple[float, ...] = ()
     counted: tuple[float, float] | None = None
     told_apart: tuple[float, float] | None = None
+    sees: float | None = None
     accepted: Accepted | None = None
 
     @property
@@ -96,6 +99,7 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
         numbers=claimed.numbers,
         counted=_both(_outward(upper, up=True), _outward(counting.delta_upper, up=True)),
         told_apart=_both(_outward(counting.event_at_least, up=False), _outward(counting.event_at_most, up=True)),
+        sees=None if result.power is None else _outward(result.power, up=True) or math.inf,
         accepted=accepted,
     )
 

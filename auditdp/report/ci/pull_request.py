@@ -66,7 +66,7 @@ def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> 
         return f"Privacy audits: {', '.join(counted)}"
     if not record.audited:
         return "Privacy audits: nothing was audited"
-    return f"Privacy audits: {'nothing is worse' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
+    return f"Privacy audits: {'nothing worse was seen' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
 
 
 def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None, record: RunRecord) -> list[list[str]]:

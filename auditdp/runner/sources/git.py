@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from auditdp.errors import ConfigurationError
 
@@ -27,6 +31,26 @@ class Changed:
     def removed(self) -> frozenset[Path]:
         """Those that are not there any more."""
         return frozenset(file for file in self.files if not file.exists())
+
+
+@contextmanager
+def checked_out(commit: str, folder: Path) -> Iterator[Path]:
+    """Check a commit out into a folder of its own, and yield what there corresponds to a folder of the repository.
+
+    Files that are not committed, submodules and hooks are left out.
+
+    Raises:
+        ConfigurationError: If git cannot do it.
+    """
+    top = Path(_asked(folder, commit, "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+    with TemporaryDirectory(prefix="auditdp-version-", ignore_cleanup_errors=True) as made:
+        tree = Path(made).resolve() / "tree"
+        hooks = ["-c", f"core.hooksPath={os.devnull}"]
+        _asked(folder, commit, *hooks, "worktree", "add", "--quiet", "--detach", str(tree), commit)
+        try:
+            yield tree / folder.resolve().relative_to(top)
+        finally:
+            _git(folder, "worktree", "remove", "--force", str(tree))
 
 
 def changed_since(revision: str, folder: Path) -> Changed:
