@@ -485,6 +485,8 @@ class _Asked(TypedDict, total=False):
     max_memory: str
     changed_since: str
     left_out: list[str]
+    among: list[str]
+    compare: str
     continued: dict[str, Any]
 
 

@@ -26,8 +26,8 @@ def assurance(record: RunRecord) -> str:
     parts = [f"{count(proved, 'audit')} proved what is claimed, of the law that the mechanism states"] if proved else []
     if many:
         parts.append(
-            f"a loss of {SEEN:g} times the claim, in every output of a pair that was played, would have been found nine times "
-            f"in ten in {_these(many, others=bool(blind))}"
+            f"a loss of {SEEN:g} times the claim, in every output of a pair that was played, would have been found nine "
+            f"times in ten in {_these(many, others=bool(blind))}"
         )
     return "; ".join([*parts, *(_not(blind) if blind else [])])
 

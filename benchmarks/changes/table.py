@@ -32,6 +32,8 @@ _CHOICE = "return int(rng.choice(prices, p=weight / weight.sum()))"
 _ARMS = """    a = purchases(users, "a") + rng.normal(scale=SIGMA_SUM)
     b = purchases(users, "b") + rng.normal(scale=SIGMA_SUM)
 """
+_SHARE = """share = budget.spend(0.2 * epsilon)
+        found["short"] = noisy(len([s for s in sessions if s < 1]), share, rng)"""
 _SHORT = 'found["short"] = noisy(sum(s < 1 for s in sessions), budget.spend(0.2 * epsilon), rng)'
 
 CHANGES = (
@@ -152,7 +154,7 @@ CHANGES = (
         "sessions",
         "a function of its own",
         _SHORT,
-        'share = budget.spend(0.2 * epsilon)\n        found["short"] = noisy(len([s for s in sessions if s < 1]), share, rng)',
+        _SHARE,
         worse=False,
     ),
     Change("covariance", "rows as they are", "row / max(math.hypot(*row), 1.0)", "row"),

@@ -109,8 +109,8 @@ class RunOptions:
         str,
         typer.Option(
             metavar="REV",
-            help="As --changed-since; and compare what mechanisms release with what they released there, with more calls for "
-            "what changed.",
+            help="As --changed-since; and compare what mechanisms release with what they released there. What changed has "
+            "more calls.",
         ),
     ] = ""
     shard: Annotated[

@@ -69,7 +69,9 @@ def carry_out(asked: RunOptions) -> None:
     taken = {}
     if last is not None and asked.resume and not asked.last_failed:
         asked = asked.resumed(last)
-        taken = {name: last.arguments[name] for name in ("changed_since", "left_out") if name in last.arguments}
+        taken = {
+            name: last.arguments[name] for name in ("changed_since", "left_out", "among") if name in last.arguments
+        }
     reports, count, overrides, since = asked.reports, asked.count, asked.overrides, asked.base
     format_of(asked.output)
     seed = asked.seed if asked.seed is not None else configuration.seed
@@ -92,7 +94,10 @@ def carry_out(asked: RunOptions) -> None:
             left_out: tuple[str, ...] = ()
             against = None
             if since:
-                targets, left_out, commit = changed_targets(targets, asked.keyword, since, processes.collect)
+                among = targets
+                targets, left_out, commit = changed_targets(
+                    targets, asked.keyword, since, processes.collect, known or ()
+                )
                 if asked.compare:
                     tree = open_.enter_context(checked_out(commit, Path.cwd()))
                     against = Against(f"{since} ({commit})", commit, str(tree))
@@ -108,7 +113,7 @@ def carry_out(asked: RunOptions) -> None:
                 say(f"every game has as many calls as find {fault.description}, nine times in ten")
             arguments = asked.recorded(plan, targets, configuration) | taken
             if since:
-                arguments |= {"changed_since": since, "left_out": list(left_out)}
+                arguments |= {"changed_since": since, "left_out": list(left_out), "among": list(among)}
             own = plan.tasks if part is None else part.own(plan.tasks)
             run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on, own, part)
             run.begin()

@@ -161,8 +161,8 @@ def shows_nothing(same: int | None) -> list[str]:
     if same is None:
         return []
     return [
-        f"both inputs of every pair gave the same outputs in {count(same)} with the same randomness, so no loss can be seen on "
-        "them: give pairs on which the outputs differ"
+        f"both inputs of every pair gave the same outputs in {count(same)} with the same randomness, so no loss can be seen "
+        "on them: give pairs on which the outputs differ"
     ]
 
 

@@ -14,7 +14,6 @@ from auditdp.record.details import GameDetails, kind_of
 from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict, details
 from auditdp.record.versions import LawChange
 
-
 SEEN, BLIND, FELL = 1.5, 2.0, 1.25
 """A loss of so many times the claim is what an audit should see; one that misses the second is blind; and its sight has
 fallen where it needs so many times the loss that it needed. What chance decides of the calls of a pair is less."""

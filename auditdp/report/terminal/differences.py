@@ -36,7 +36,9 @@ def differences_text(
         lines += textwrap.wrap(printable(difference.text), width, initial_indent=" " * 4, subsequent_indent=" " * 4)
         if difference.kind in FINDINGS and difference.result is not None:
             lines += [f"    reproduce: {command}"] if (command := shell(difference.result.reproduce)) else []
-    closing = "\n".join(textwrap.wrap(printable(verdict(differences, known=known, against=against, found_it=found_it)), width))
+    closing = "\n".join(
+        textwrap.wrap(printable(verdict(differences, known=known, against=against, found_it=found_it)), width)
+    )
     return terminal("\n".join([*lines, *([""] if lines else []), closing]))
 
 

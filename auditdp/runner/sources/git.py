@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from auditdp.errors import ConfigurationError
+from auditdp.runner.sources.reach import changed_names
 
 SECONDS = 60.0
 
@@ -22,10 +23,21 @@ class Changed:
     Attributes:
         base: The commit that the working tree is compared with: where the revision and HEAD parted.
         files: Files that differ, are new, or are gone; absolute.
+        top: The folder of the repository; None where what was there before cannot be asked for.
     """
 
     base: str
     files: frozenset[Path]
+    top: Path | None = None
+
+    def names(self, file: Path) -> set[str]:
+        """Return the names at the top of a Python file that differ, as ``changed_names`` has them."""
+        before = after = None
+        if self.top is not None and file.is_file():
+            after = file.read_bytes()
+            shown = _git(self.top, "show", f"{self.base}:{file.relative_to(self.top).as_posix()}")
+            before = None if shown.returncode else shown.stdout.encode("utf-8", "surrogateescape")
+        return changed_names(before, after)
 
     @property
     def removed(self) -> frozenset[Path]:
@@ -82,7 +94,7 @@ def changed_since(revision: str, folder: Path) -> Changed:
     differing = _asked(folder, revision, "diff", "--name-only", "--no-renames", "-z", commit, "--", str(top))
     untracked = _asked(top, revision, "ls-files", "--others", "--exclude-standard", "--full-name", "-z")
     names = [name for name in (differing + untracked).split("\0") if name]
-    return Changed(commit[:12], frozenset((top / name).resolve() for name in names))
+    return Changed(commit[:12], frozenset((top / name).resolve() for name in names), top.resolve())
 
 
 def _asked(folder: Path, revision: str, *arguments: str) -> str:

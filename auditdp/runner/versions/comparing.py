@@ -15,6 +15,7 @@ the same places: then the composition that the claim rested on does not hold any
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,6 +35,7 @@ from auditdp.claims.base import Claim
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import brief, identity_key, name_of
+from auditdp.numerics.rounding import SAME, same_number
 from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.plan import Task
@@ -182,11 +184,11 @@ def _named(change: VersionChange) -> str:
 
 def _loss(seen: Sequence[_Seen], claim: Claim) -> str:
     """Return what the releases lose at most by both versions' traces, where that differs."""
-    old, new = (max((trace.level for trace in side), default=0.0) for side in zip(*((s.old, s.new) for s in seen)))
-    if not np.isfinite(old) or not np.isfinite(new) or abs(new - old) <= 1e-6 * max(new, old):
+    old, new = max((each.old.level for each in seen), default=0.0), max((each.new.level for each in seen), default=0.0)
+    if same_number(old, new, near=SAME):
         return ""
-    symbol = SYMBOLS[claim.parameter]
-    return f"its releases lose {symbol} = {new:.4g} on the pairs looked at, and lost {old:.4g}"
+    then, now = ("without bound" if level == math.inf else f"{level:.4g}" for level in (old, new))
+    return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
 
 
 def _worse(seen: Sequence[_Seen], claim: Claim) -> str:

@@ -145,11 +145,12 @@ def _serve(task: Task, pipe: Connection) -> NoReturn:
 
 def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:
     if kind == "traces":
-        return traces_of(built.mechanism, *arguments, task)
+        pairs, claim = arguments
+        return traces_of(built.mechanism, pairs, claim, task)
     data, seed = arguments
     if not is_seeded(built.mechanism):  # else this process would draw what the one draws that it was forked from
         random.seed(seed)
-        np.random.seed(seed % 2**32)
+        np.random.seed(seed % 2**32)  # noqa: NPY002  # of code that draws from the global state
         if "torch" in sys.modules:
             sys.modules["torch"].manual_seed(seed)
     try:
