@@ -1,7 +1,8 @@
 """``python -m benchmarks.changes``: each change in a repository of its package, checked with and without ``--compare``.
 
 A change is caught where the check fails, with any exit code but 0. What fails it is 'bets' (a finding), 'trace' (more is
-lost than the claim, by the trace), 'baseline' (anything else that is weaker); 'law' is reported, and fails nothing.
+lost than the claim, by the trace), 'baseline' (anything else that is weaker); 'law' and 'draws' are reported, and
+fail nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from benchmarks.changes.table import CHANGES, Change
 
 HERE = Path(__file__).parent / "packages"
 SETTINGS = '[tool.auditdp.profiles.ci]\nseed = {seed}\nbudget = "quick"\n'
-KINDS = {"new finding": "bets", "loses more": "trace", "law changed": "law"}
+KINDS = {"new finding": "bets", "loses more": "trace", "law changed": "law", "draws otherwise": "draws"}
 WEAKER = ("crashed", "drifted", "claim changed", "weaker", "skipped", "gone", "stale entry")
 
 
@@ -89,7 +90,7 @@ def _count(tally: Counter[str], way: str, change: Change, code: int, said: set[s
     tally[f"{way}, {kind}, fails"] += code != 0
     tally[f"{way}, {kind}, reported alone"] += code == 0 and "law" in said
     if code:
-        tally[f"{way}, {kind}, fails by {'+'.join(sorted(said - {'law'})) or 'another code'}"] += 1
+        tally[f"{way}, {kind}, fails by {'+'.join(sorted(said - {'law', 'draws'})) or 'another code'}"] += 1
 
 
 if __name__ == "__main__":

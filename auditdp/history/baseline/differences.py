@@ -37,11 +37,17 @@ class Kind(StrEnum):
     STRONGER = "stronger"
     NEW = "new audit"
     LAW = "law changed"
+    DRAWS = "draws otherwise"
     NOT_COMPARED = "not compared"
     NOT_RUN = "not run"
 
 
 FINDINGS = (Kind.FINDING, Kind.EXPIRED)
+OF_VERSIONS = {
+    LawChange.CHANGED: Kind.LAW,
+    LawChange.DRAWS: Kind.DRAWS,
+    LawChange.FAILED: Kind.NOT_COMPARED,
+}
 REGRESSIONS = (Kind.DRIFT, Kind.LOSES, Kind.CHANGED, Kind.WEAKER, Kind.SKIPPED, Kind.GONE, Kind.STALE)
 
 
@@ -83,8 +89,9 @@ def of_versions(record: RunRecord) -> Iterator[Difference]:
     for result in record.results:
         if (versions := result.versions) is None or versions.change is LawChange.UNSEEN:
             continue
-        kind = Kind.LOSES if versions.worse else Kind.LAW if versions.differs else Kind.NOT_COMPARED
-        yield Difference(result.id, kind, versions.text, result)
+        yield Difference(
+            result.id, Kind.LOSES if versions.worse else OF_VERSIONS[versions.change], versions.text, result
+        )
 
 
 def _of(entry: Entry | None, result: AuditResult, today: date) -> Iterator[Difference]:

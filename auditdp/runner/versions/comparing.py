@@ -41,9 +41,10 @@ from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.tracing import breaking, generated_pairs, is_shown
 from auditdp.runner.versions.process import OtherVersion, VersionError, output_of, traces_of
-from auditdp.tracing import PairTrace, VersionChange, VersionsTrace
+from auditdp.tracing import PairTrace, VersionChange, VersionsTrace, sentences
+from auditdp.tracing.draws import Release
 
-LISTED, CORNERS, GENERATED = 20, 40, 60
+LISTED, CORNERS, GENERATED = 20, 40, 30
 """Pairs that are traced, at most."""
 PLAYED = 6
 """Inputs on which bets are made, at most."""
@@ -163,13 +164,30 @@ def _lines(seen: Sequence[_Seen]) -> list[str]:
     """Return what differs, line by line, as it is on the first pair that shows it; what any input changes comes first."""
     found: dict[Any, tuple[int, str]] = {}
     for each in seen:
-        for change in each.versions.changes:
+        for change in _of_code(each):
             key = _place(change)
             many, sentence = found.get(key, (0, _named(change)))
             found[key] = (many + 1, sentence)
     ordered = sorted(found.values(), key=lambda item: -item[0])
     more = [f"{len(ordered) - LINES} more lines differ"] if len(ordered) > LINES else []
     return [sentence for _, sentence in ordered[:LINES]] + more
+
+
+def _of_code(each: _Seen) -> list[VersionChange]:
+    """Return what differs, without releases that the other version has as well, and made fewer or more of on this run."""
+    known = [{_kind(release) for release in trace.first.releases} for trace in (each.new, each.old)]
+    return [
+        change
+        for change in each.versions.changes
+        if not (change.after is None and change.before is not None and _kind(change.before) in known[0])
+        and not (change.before is None and change.after is not None and _kind(change.after) in known[1])
+    ]
+
+
+def _kind(release: Release) -> tuple[str, str]:
+    return release.site.function, sentences.what_it_does(release).partition(" ")[2].partition(" ")[
+        2
+    ]  # without the line
 
 
 def _place(change: VersionChange) -> Any:
