@@ -87,6 +87,7 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
                 *([""] if k == len(better) - 1 else []),
             ]
         )
+    sections += _other_laws(differences or ())
     accepted = [item for item in audits if item.level is Level.ACCEPTED]
     if accepted:
         rows = [f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}" for item in accepted]
@@ -96,6 +97,13 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
         head = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
         sections.append(_folded(f"All {count(len(rows), 'audit')}", [*head, *rows]))
     return sections
+
+
+def _other_laws(differences: Sequence[Difference]) -> list[list[str]]:
+    """What mechanisms release otherwise than another revision, where that is no reason to fail."""
+    kinds = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
+    rows = [f"- {markdown_code(d.audit)}: {markdown(shorten(d.text, LONG))}" for d in differences if d.kind in kinds]
+    return [["#### What is released otherwise", "", *rows, ""]] if rows else []
 
 
 def _whole(item: Judged) -> list[str]:

@@ -72,15 +72,15 @@ def changed_since(revision: str, folder: Path) -> Changed:
         ConfigurationError: If there is no git or no repository, the revision is unknown, or the history is too short.
     """
     if not revision or revision.startswith("-"):
-        raise ConfigurationError(f"--changed-since {revision!r}: expected a revision, such as origin/main")
+        raise ConfigurationError(f"revision {revision!r}: expected a revision, such as origin/main")
     top = Path(_asked(folder, revision, "rev-parse", "--show-toplevel").rstrip("\n"))
     shallow = _asked(folder, revision, "rev-parse", "--is-shallow-repository").strip() == "true"
     remedy = "fetch the whole history: git fetch --unshallow, or fetch-depth: 0 with actions/checkout, or GIT_DEPTH: 0"
     if _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").returncode:
         if shallow:
-            raise ConfigurationError(f"--changed-since {revision}: not in this shallow clone; {remedy}")
+            raise ConfigurationError(f"revision {revision}: not in this shallow clone; {remedy}")
         raise ConfigurationError(
-            f"--changed-since {revision}: git knows no such revision here; fetch it, or give another, such as HEAD~1"
+            f"revision {revision}: git knows no such revision here; fetch it, or give another, such as HEAD~1"
         )
     base = _git(folder, "merge-base", revision, "HEAD")
     if base.returncode:
@@ -89,7 +89,7 @@ def changed_since(revision: str, folder: Path) -> Changed:
             if shallow
             else "unrelated histories"
         )
-        raise ConfigurationError(f"--changed-since {revision}: it has no commit in common with HEAD: {why}")
+        raise ConfigurationError(f"revision {revision}: it has no commit in common with HEAD: {why}")
     commit = base.stdout.strip()
     differing = _asked(folder, revision, "diff", "--name-only", "--no-renames", "-z", commit, "--", str(top))
     untracked = _asked(top, revision, "ls-files", "--others", "--exclude-standard", "--full-name", "-z")
@@ -102,7 +102,7 @@ def _asked(folder: Path, revision: str, *arguments: str) -> str:
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         raise ConfigurationError(
-            f"--changed-since {revision}: git cannot tell what changed in {folder} ({lines[-1] if lines else 'it failed'}); "
+            f"revision {revision}: git cannot tell what changed in {folder} ({lines[-1] if lines else 'it failed'}); "
             "run inside a repository, or without this option, which runs all audits"
         )
     return done.stdout
@@ -119,6 +119,6 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     except FileNotFoundError:
-        raise ConfigurationError("--changed-since needs git, which is not installed here") from None
+        raise ConfigurationError("telling what changed needs git, which is not installed here") from None
     except subprocess.TimeoutExpired:
-        raise ConfigurationError(f"--changed-since: git took longer than {SECONDS:g} seconds") from None
+        raise ConfigurationError(f"git took longer than {SECONDS:g} seconds") from None

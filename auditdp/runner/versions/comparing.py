@@ -125,7 +125,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
     seen = [_Seen(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
     read = VersionsResult(
         revision,
-        LawChange.DRAWS if any(each.versions.changes for each in seen) else LawChange.UNSEEN,
+        LawChange.DRAWS if any(map(_of_code, seen)) else LawChange.UNSEEN,
         name,
         lines=_lines(seen),
         loss=_loss(seen, claim),
