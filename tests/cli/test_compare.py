@@ -61,7 +61,9 @@ def test_what_loses_more_than_the_claim_fails_and_another_law_does_not(repositor
     assert len(git(repository.root, "worktree", "list").splitlines()) == 1
 
 
-@pytest.mark.parametrize("more", [("--changed-since", "main"), ("--executor", "dask", "--scheduler", "tcp://nowhere:1")])
+@pytest.mark.parametrize(
+    "more", [("--changed-since", "main"), ("--executor", "dask", "--scheduler", "tcp://nowhere:1")]
+)
 def test_what_a_comparison_does_not_go_with(repository, more):
     outcome = repository.run("--compare", "main", *more)
     assert (outcome.code, "--compare does not go with" in outcome.err) == (2, True)

@@ -133,7 +133,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
         inputs=len(seen),
     )
     try:
-        read = _bets(read, built, seen, other, settings)
+        read = bets(read, built, seen, other, settings)
     except AuditError as error:
         read = replace(read, reason=f"bets ended with: {error}")
     return Compared(read, _proposed(seen, built) if read.differs else ())
@@ -235,7 +235,9 @@ def _same_noise(each: _Seen) -> bool:
     return each.new.extent == "full" and kinds[0] == kinds[1]
 
 
-def _bets(read: VersionsResult, built: Audit, seen: Sequence[_Seen], other: OtherVersion, settings: Settings) -> Any:
+def bets(
+    read: VersionsResult, built: Audit, seen: Sequence[_Seen], other: OtherVersion, settings: Settings
+) -> VersionsResult:
     """Return what was read, with what bets on the version told apart."""
 
     def version(data: tuple[str, Any], rng: np.random.Generator) -> Any:
