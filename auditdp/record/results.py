@@ -21,20 +21,8 @@ from typing_extensions import TypedDict
 from auditdp.doors import json_of
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import LONGEST, MOST_SEED
-from auditdp.record.details import (
-    AnyDetails,
-    Confirmation,
-    Count,
-    Details,
-    EvidenceKind,
-    GameDetails,
-    Number,
-    Plain,
-    Probability,
-    Seconds,
-    details_of,
-    kind_of,
-)
+from auditdp.record.details import AnyDetails, Confirmation, Details, EvidenceKind, GameDetails, details_of, kind_of
+from auditdp.record.rows import Count, Number, Plain, Probability, Seconds
 from auditdp.record.versions import VersionsResult
 
 if TYPE_CHECKING:
@@ -500,6 +488,7 @@ class RunRecord:
     ``status`` is 'complete', 'interrupted', 'running' (a log whose process was killed), or such as 'shard 2 of 8'.
     ``started`` is an ISO 8601 time with its zone; it, ``project`` and ``author``, who ran it, are empty where nobody said.
     ``finished`` is when the last entry was made, and ``run`` names the run in every line of its log.
+    ``sandbox`` is what held the processes of audits; empty where an earlier version ran them.
     """
 
     root_seed: Annotated[int, Field(ge=0, lt=MOST_SEED)]
@@ -517,6 +506,7 @@ class RunRecord:
     author: str = ""
     finished: str = ""
     run: str = ""
+    sandbox: str = ""
 
     @field_validator("arguments")
     @classmethod

@@ -48,13 +48,15 @@ def second(epsilon=1.0):
 """Two audits of randomised response, of which the first keeps its claim and the second does not."""
 PERSONAL = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH")
 
+SANDBOX = "AUDITDP_SANDBOX"
+
 
 def environment() -> dict[str, str]:
     """Return the environment of a command: this one, without the taste of whoever runs the tests.
 
     Tests change a file twice in a second, which its compiled module would not notice.
     """
-    kept = {n: v for n, v in os.environ.items() if n not in PERSONAL and not n.startswith("AUDITDP_")}
+    kept = {n: v for n, v in os.environ.items() if n not in PERSONAL and (n == SANDBOX or not n.startswith("AUDITDP_"))}
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -99,11 +101,11 @@ class Outcome:
 
 
 class ForkServer:
-    """The other end of ``fork_server.py``."""
+    """The other end of ``fork_server.py``; ``modules`` are what it imports beside what all commands need."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
+            [sys.executable, str(Path(__file__).with_name("fork_server.py")), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment(),
@@ -153,8 +155,8 @@ class Project:
         """Write an audit file with everything that one usually imports."""
         return self.write(path, IMPORTS + textwrap.dedent(text))
 
-    def __call__(self, *arguments: str | Path, **variables: str) -> Outcome:
-        """Run a command to its end."""
+    def __call__(self, *arguments: str | Path, patch: str = "", **variables: str) -> Outcome:
+        """Run a command to its end, in a process that executes ``patch`` before."""
         out, err = self.streams / "out", self.streams / "err"
         request = {
             "folder": str(self.root),
@@ -162,6 +164,7 @@ class Project:
             "arguments": [str(argument) for argument in arguments],
             "stdout": str(out),
             "stderr": str(err),
+            "patch": patch,
         }
         code = self.server.run(request)
         return Outcome(code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))
@@ -197,6 +200,14 @@ def fork_server() -> Iterator[ForkServer]:
     server = ForkServer()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def without_sandbox() -> Iterator[None]:
+    """No sandbox, for audits that leave marks in the project's folder when they are called."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SANDBOX, "off")
+        yield
 
 
 @pytest.fixture
