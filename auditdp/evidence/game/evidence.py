@@ -26,8 +26,8 @@ from auditdp.errors import ConfigurationError, Timeout
 from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.game.opening import PreparedGame, go_on, open_game
-from auditdp.evidence.game.power_line import detectable, rarely
-from auditdp.evidence.game.wording import count, explained, notices, unsearched
+from auditdp.evidence.game.power_line import detectable, rarely, same_outputs
+from auditdp.evidence.game.wording import count, explained, notices, shows_nothing, unsearched
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
@@ -189,9 +189,11 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     """Say what the calls would have refuted, nine times in ten, and which neighbours were not looked for."""
     game, symbol = played.game, played.symbol
     level, alternative = detectable(game, played.alpha)
+    same = same_outputs(game)
     details = replace(
         played.details,
-        notices=[*played.details.notices, *unsearched],
+        notices=[*played.details.notices, *unsearched, *shows_nothing(same)],
+        same_outputs=same,
         detectable_epsilon=level,
         detectable_alternative=alternative,
         growths=growths(game.claim, level) if math.isfinite(level) else [],

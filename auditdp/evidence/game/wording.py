@@ -157,6 +157,16 @@ def notices(game: Game) -> list[str]:
     return found
 
 
+def shows_nothing(same: int | None) -> list[str]:
+    """Return what is wrong with pairs of which both inputs have the same outputs; nothing where some differ."""
+    if same is None:
+        return []
+    return [
+        f"both inputs of every pair gave the same outputs in {count(same)} with the same randomness, so no loss can be seen "
+        "on them: give pairs on which the outputs differ"
+    ]
+
+
 def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]:
     """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
 

@@ -50,7 +50,7 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
     listed = list(built.play or built.adjacency.pairs())
     for pair in listed:
         built.adjacency.check(pair)
-    generated = _generated(built.adjacency, listed, pairs, seed)
+    generated = generated_pairs(built.adjacency, listed, pairs, seed)
     if not listed and not generated:
         raise ConfigurationError(
             f"{key} lists no pairs, and {pairs} were to be generated; give --pairs or Audit(play=...)"
@@ -78,7 +78,7 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
     )
 
 
-def _generated(adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int) -> list[Pair]:
+def generated_pairs(adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int) -> list[Pair]:
     """Return so many pairs, or fewer, that are not listed in either order."""
     strategy = offers(adjacency).generated
     if strategy is None or not count:
@@ -98,7 +98,7 @@ def _is_neighbouring(adjacency: Adjacency, pair: Pair) -> bool:
 
 def _result(found: Traced, claim: Claim) -> str:
     """Return in one line what all of it comes to."""
-    broken = [(pair, trace, finding) for pair, trace in found for finding in _breaking(trace)]
+    broken = [(pair, trace, finding) for pair, trace in found for finding in breaking(trace)]
     if broken:
         pair, trace, finding = max(broken, key=lambda each: each[1].share)
         lossy = sorted({moved.first.site.line for moved in trace.moved if moved.loss and any(moved.loss)})
@@ -107,7 +107,7 @@ def _result(found: Traced, claim: Claim) -> str:
         else:
             where = f"line {finding.site.line} loses" if finding.site.line else "the output loses"
         where += f" more than the claim, {claim}, on {pair}"
-        return f"{where}{'' if _is_shown(trace, finding) else IF_SHOWN} ({PROPOSAL})"
+        return f"{where}{'' if is_shown(trace, finding) else IF_SHOWN} ({PROPOSAL})"
     level = max(trace.level for _, trace in found)
     symbol = SYMBOLS.get(claim.parameter, claim.parameter)
     loss = f"{symbol} = {'∞' if level == math.inf else f'{level:.6g}'}"
@@ -129,7 +129,7 @@ def _why_no_bound(trace: PairTrace) -> str:
     return "draws or releases are not the same" if trace.second.parted else "outputs differ"
 
 
-def _is_shown(trace: PairTrace, finding: Finding) -> bool:
+def is_shown(trace: PairTrace, finding: Finding) -> bool:
     """Return whether the output shows what a finding rests on: else the releases may lose more than the output does."""
     if finding.kind in OF_OUTPUTS or not trace.by_chance:
         return finding.kind in OF_OUTPUTS or trace.is_visible
@@ -137,7 +137,7 @@ def _is_shown(trace: PairTrace, finding: Finding) -> bool:
     return settled and not any(moved.loss and any(moved.loss) for moved in trace.noisy)
 
 
-def _breaking(trace: PairTrace) -> Iterator[Finding]:
+def breaking(trace: PairTrace) -> Iterator[Finding]:
     """Yield the findings that the claim fails by, as far as the trace understands them."""
     for finding in trace.findings:
         if finding.is_read_off and (trace.satisfies is False or finding.kind in OF_OUTPUTS):
