@@ -129,6 +129,7 @@ def _audit(
             find=budget.find,
             further=budget.further,
             recorded=task.recorded,
+            trace=task.trace,
         )
         played = built
         if other is not None:
