@@ -126,6 +126,7 @@ class AuditSession:
         ordered = sorted(results, key=lambda result: result.id)
         ids = [result.id for result in ordered]
         arguments: dict[str, Any] = {"paths": ids, "budget": self.budget, "parameters": {}, "by": "pytest"}
+        arguments |= {} if self.trace else {"trace": False}
         start = header(Plan([]), arguments, self.seed, sources=map(Path, self.sources), sandbox=str(self._sandbox))
         ledger = [LedgerEntry(r.id, "verdict and lower bound", r.alpha or 0.0) for r in ordered]
         seconds = sum(result.seconds for result in ordered)
