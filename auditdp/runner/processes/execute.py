@@ -29,7 +29,7 @@ from auditdp.runner.processes.places import place_of
 from auditdp.runner.processes.sandbox import explained
 
 if TYPE_CHECKING:
-    from auditdp.runner.versions.comparing import Compared
+    from auditdp.runner.versions.comparing import ComparedAudit
     from auditdp.runner.versions.process import OtherVersion
 
 MOST_BITS = 63
@@ -114,7 +114,7 @@ def _audit(
             f"with -P {next(iter(declared.smallest))}=..."
         )
     without: list[str] = []
-    seen: Compared | None = None
+    seen: ComparedAudit | None = None
     for overrides in sizes:
         built, parameters = declared.build(overrides)
         size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
