@@ -125,9 +125,7 @@ def games_for_a_bound(null: str, factor: float, repeats: int, rng: Rng) -> Itera
     levels = spec.claim.level * 2.0 ** (np.arange(-12, 13) / 8)
     claim = spec.claim.at(float(levels[np.argmin(np.abs(levels - factor * spec.claim.level))]))
     for _ in range(repeats):
-        game = Game(
-            spec.mechanism, claim, spec.pairs, _forecasters("mixture", spec), lambda *_: rng, levels=levels
-        )
+        game = Game(spec.mechanism, claim, spec.pairs, _forecasters("mixture", spec), lambda *_: rng, levels=levels)
         game.play(CALLS, alpha=ALPHA)
         yield game
 

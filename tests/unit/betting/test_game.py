@@ -519,7 +519,9 @@ def test_what_a_person_should_know_of_the_calls_is_noticed(function, message):
     )
     notice, *others = found.details.notices
     assert message in notice
-    assert [other[:33] for other in others] == ["both inputs of every pair gave th"] * (found.details.same_outputs is not None)
+    assert [other[:33] for other in others] == ["both inputs of every pair gave th"] * (
+        found.details.same_outputs is not None
+    )
 
 
 def test_of_an_ordinary_mechanism_nothing_is_noticed():
