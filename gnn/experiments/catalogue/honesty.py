@@ -15,7 +15,6 @@ from gnn.experiments.experiment import (
     FORM,
     LARGEST,
     PUBLISHED,
-    REPAIRED,
     Cell,
     Experiment,
     Factor,
@@ -131,8 +130,10 @@ class Paper:
 
     Attributes:
         files: Its data sets.
-        private: Methods that run at every ε, by data set: the paper's own, and what explains a difference.
-        without: Methods that do not use what the paper protects, besides the majority class.
+        own: The paper's own methods, by data set.
+        beside: Methods beside them at the same ε: what leaves a part of the data unused, or may explain a difference.
+        without: For each method the rows that do not use what it protects, besides the majority class.
+        explains: The row of ``beside`` that may explain a difference, and in words what it differs by.
         setting: Parameters of the paper's own cell.
         cell: It.
         score: The metric of it that the paper reports, and its unit.
@@ -143,8 +144,9 @@ class Paper:
     """
 
     files: Mapping[str, str]
-    private: Callable[[str], Sequence[str]]
-    without: Sequence[str]
+    own: Callable[[str], Sequence[str]]
+    beside: Sequence[str]
+    without: Mapping[str, Sequence[str]]
     setting: Callable[[str, str, float], Setting]
     cell: Cell
     score: tuple[str, float]
@@ -152,6 +154,12 @@ class Paper:
     repairable: Callable[[Parameters], bool]
     labels: Callable[[str, int], tuple[Tensor, Split]]
     published: Callable[[str, str, float], Published | None] = lambda *_: None
+    explains: tuple[str, str] = ("", "")
+
+    def baselines(self, method: str = "") -> Sequence[str]:
+        """Return the rows at ε = 0 of a method, or of all."""
+        named = [self.without.get(method, ())] if method else self.without.values()
+        return (MAJORITY, *dict.fromkeys(name for names in named for name in names))
 
 
 def _lpgnn_number(data: str, method: str, epsilon: float) -> Published | None:
@@ -173,8 +181,10 @@ def _dpar_number(data: str, method: str, epsilon: float) -> Published | None:
 PAPERS = {
     "DPRR": Paper(
         files={name: dprr.DATA_SETS[name].file for name in (dprr.REDDIT, dprr.THREADS)},
-        private=lambda _: ("DPRR", SIZE_KNOWN, "RR"),
-        without=(dprr.USERS,),
+        own=lambda _: ("DPRR",),
+        beside=(SIZE_KNOWN, "RR"),
+        without={"DPRR": (dprr.USERS,)},
+        explains=(SIZE_KNOWN, "the number of users n, which the degrees of RR's lists tell and those of DPRR's do not"),
         setting=_dprr,
         cell=dprr.classified,
         score=("accuracy", 1.0),
@@ -184,8 +194,9 @@ PAPERS = {
     ),
     "LPGNN": Paper(
         files={name: lpgnn.FILES[name] for name in ("Cora", "PubMed", "Facebook")},
-        private=lambda _: ("LPGNN", DEGREES),
-        without=(),
+        own=lambda _: ("LPGNN",),
+        beside=(DEGREES,),
+        without={},
         setting=_lpgnn,
         cell=lpgnn.accuracy,
         score=("accuracy", 0.01),
@@ -196,20 +207,23 @@ PAPERS = {
     ),
     "GraphPub": Paper(
         files=graph_pub.FILES,
-        private=lambda _: (graph_pub.WHOLE, ALL_LABELS),
-        without=(graph_pub.NO_EDGES,),
+        own=lambda _: (graph_pub.WHOLE,),
+        beside=(ALL_LABELS,),
+        without={graph_pub.WHOLE: (graph_pub.NO_EDGES,)},
+        explains=(ALL_LABELS, "labels of test nodes, from which Equation 6 learns the published graph"),
         setting=_graph_pub,
         cell=graph_pub.accuracy,
         score=("accuracy", 1.0),
         guarantee=graph_pub.guarantee,
-        repairable=lambda setting: setting["labels"] == "training" and graph_pub.repairable(setting),
+        repairable=graph_pub.repairable,
         labels=_labels(graph_pub.prepared),
         published=_graph_pub_number,
     ),
     "HeteroRR": Paper(
         files=hetero_rr.FILES,
-        private=lambda _: ("EdgeRR", "FeatureRR"),
-        without=(hetero_rr.NO_EDGES, hetero_rr.PUBLIC_ALONE, DEGREES),
+        own=lambda _: ("EdgeRR", "FeatureRR"),
+        beside=(),
+        without={"EdgeRR": (hetero_rr.NO_EDGES, hetero_rr.PUBLIC_ALONE), "FeatureRR": (DEGREES,)},
         setting=_hetero_rr,
         cell=hetero_rr.utility,
         score=("F1", 1.0),
@@ -221,8 +235,9 @@ PAPERS = {
     ),
     "DPAR": Paper(
         files=dpar.FILES,
-        private=lambda data: (*(dpar.DPAR_METHODS if data == "Cora-ML" else dpar.DPAR_METHODS[1:2]), "Features"),
-        without=(),
+        own=lambda data: dpar.DPAR_METHODS if data == "Cora-ML" else dpar.DPAR_METHODS[1:2],
+        beside=("Features",),
+        without={},
         setting=_dpar,
         cell=dpar.accuracy_of,
         score=("accuracy", 1.0),
@@ -241,8 +256,8 @@ def in_figure(setting: Parameters) -> bool:
         return False
     epsilon = float(setting["epsilon"])
     if epsilon == NO_DATA:
-        return method == MAJORITY or method in paper.without
-    return method == CLEAN if epsilon == NON_PRIVATE else method in paper.private(data)
+        return method in paper.baselines()
+    return method == CLEAN if epsilon == NON_PRIVATE else method in (*paper.own(data), *paper.beside)
 
 
 def own(setting: Parameters) -> tuple[Paper, Parameters]:
@@ -276,8 +291,8 @@ def guarantee(setting: Parameters) -> Guarantee:
 def repairable(setting: Parameters) -> bool:
     """Whether a row has a repaired form beside it: the paper's own mechanism, where the audits refute the printed ε."""
     paper, parameters = own(setting)
-    explaining = setting["method"] in (DEGREES, SIZE_KNOWN, ALL_LABELS, "RR", "Features")
-    return float(setting["epsilon"]) in EPSILONS and not explaining and paper.repairable(parameters)
+    mine = setting["method"] in paper.own(str(setting["data"]))
+    return mine and float(setting["epsilon"]) in EPSILONS and paper.repairable(parameters)
 
 
 def published(setting: Parameters, metric: str) -> Published | None:
@@ -319,11 +334,11 @@ EXPERIMENTS = (
         guarantee=guarantee,
         notes=(
             "ε is what each paper calls so: of a neighbour list (DPRR), of features and of labels each (LPGNN), of an edge "
-            "(GraphPub, EdgeRR), of a feature vector (FeatureRR), of a node (DPAR). ε = 0 does not use what the paper protects, "
-            "and ε = ∞ does not protect it. All are trained on labels of training nodes alone; the row “test labels used” "
-            "is GraphPub as its Equation 6 has it. The majority class is that of the training labels. DPRR: 1,000 graphs of at "
-            "most 1,000 nodes, 100 epochs; Reddit threads are a substitute. HeteroRR's data sets are not here: Cora and "
-            "Citeseer stand in for them, with 30.5 % of the edges private for EdgeRR. Features is DP-SGD in 8,000 batches of 60."
+            "(GraphPub, EdgeRR), of a feature vector (FeatureRR), of a node (DPAR). ε = 0 does not use what the paper "
+            "protects, ε = ∞ does not protect it. All learn from labels of training nodes alone; “test labels used” is "
+            "GraphPub as its Equation 6 has it. The majority class is that of the training labels. DPRR: 1,000 graphs of "
+            "at most 1,000 nodes, 100 epochs; Reddit threads are a substitute. HeteroRR's data sets are not here: Cora and "
+            "Citeseer stand in, 30.5 % of the edges private for EdgeRR. Features is DP-SGD in 8,000 batches of 60."
         ),
     ),
 )

@@ -105,6 +105,7 @@ def accuracy(parameters: Parameters, seed: int, device: str) -> Metrics:
 def denoising(parameters: Parameters, seed: int, device: str) -> Metrics:
     """Label accuracy of KProp for every K."""
     import numpy as np
+
     from gnn.pipelines.lpgnn import denoised_labels, noisy_labels, normalised_adjacency
     from mechanisms.labels import LabelRR
 
