@@ -11,14 +11,14 @@ from markupsafe import Markup
 
 from auditdp.report.numbers import MISSING, count, duration, number
 from auditdp.report.text import printable
-from gnn.experiments.experiment import FORM, Experiment, Value
+from gnn.experiments.experiment import FORM, LARGEST, Experiment, Value
 from gnn.experiments.grid import plain
 from gnn.experiments.privacy import Ledger, printed, supported
 from gnn.experiments.published import Published
-from gnn.experiments.summary import Measured, Summary, Test
+from gnn.experiments.summary import Measured, Summary, Test, constant
 
 DIGITS = 4
-PRINTED, SUPPORTED = "printed ε", "ε supported by the audits"
+PRINTED, SUPPORTED = "printed ε", "what the audits say of it"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,11 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
     experiment = content.experiment
     names = [*(factor.name for factor in experiment.factors), *([FORM] if experiment.has_repairs else [])]
     varying = [n for n in names if len({plain(row.parameters[n]) for row in content.rows}) > 1] or names[:1]
-    metrics = [m for m in experiment.metrics if not m.curve and any(m.name in row.measured for row in content.rows)]
+    metrics = [
+        m
+        for m in experiment.metrics
+        if m.name != LARGEST and not m.curve and any(m.name in row.measured for row in content.rows)
+    ]
     with_paper = {m.name for m in metrics if any(_published(row.measured.get(m.name)) for row in content.rows)}
     columns = list(varying)
     for metric in metrics:
@@ -70,7 +74,8 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
         texts = [show(row.parameters[name]) for name in varying]
         for metric in metrics:
             found = row.measured.get(metric.name)
-            texts.append(mean_and_sd(found))
+            note = constant(row) if metric is metrics[0] else ""
+            texts.append(mean_and_sd(found) + (f", {note}" if note else ""))
             texts += [_paper(_published(found))] if metric.name in with_paper else []
         rows.append([*texts, str(row.repetitions), printed(row.guarantee), supported(row.guarantee, ledger)])
     fixed = {n: show(content.rows[0].parameters[n]) for n in names if n not in varying} if content.rows else {}
@@ -128,8 +133,8 @@ def markdown(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequenc
 
 EXPLANATION = (
     'Numbers are means ± standard deviations over repetitions; "paper" is what the source prints. "Printed ε" is the ε '
-    "under which the source reports the row; the last column is the ε that this project's audits support for what was run, "
-    "from the ledger of claims."
+    "under which the source reports the row; the last column is what this project's audits say of it for what was run, from "
+    "the ledger of claims: the ε that a certificate covers, or what refutes it. A constant predictor names one class always."
 )
 
 

@@ -32,12 +32,14 @@ def draw(content: Summary, *, folder: Path) -> list[tuple[str, str]]:
     Lines are means over repetitions, bars one standard deviation; dashed is what the source prints.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{content.experiment.name}-[0-9]*.svg"):
+        old.unlink()
     made: list[tuple[str, str]] = []
     for plot in content.experiment.plots:
         panels = list(dict.fromkeys(tuple(plain(row.parameters[name]) for name in plot.panels) for row in content.rows))
         for panel in panels:
             rows = [row for row in content.rows if tuple(plain(row.parameters[name]) for name in plot.panels) == panel]
-            if not any(plot.metric in (*row.measured, *row.curves) for row in rows):
+            if not _is_line(plot, rows):
                 continue
             name = f"{content.experiment.name}-{len(made) + 1}.svg"
             _write(plot, rows, content, folder / name)
@@ -47,6 +49,17 @@ def draw(content: Summary, *, folder: Path) -> list[tuple[str, str]]:
                 (name, f"{content.experiment.metric(plot.metric).label} against {against}" + (where and f": {where}"))
             )
     return made
+
+
+def _is_line(plot: Plot, rows: Sequence[Row]) -> bool:
+    """Whether some line of a plot has two points: one point shows nothing that the table does not."""
+    places: dict[tuple[Value | None, ...], set[Value]] = {}
+    for row in rows:
+        found = places.setdefault(_line_of(row.parameters, plot), set())
+        if plot.metric in row.measured and plot.x:
+            found.add(plain(row.parameters[plot.x]))
+        found.update(x for x, _ in row.curves.get(plot.metric, ()))
+    return any(len(found) > 1 for found in places.values())
 
 
 def _write(plot: Plot, rows: Sequence[Row], content: Summary, path: Path) -> None:

@@ -43,6 +43,12 @@ AUDITS = {
     "SAGE": "audits/audit_accounting_baselines.py::sage_node_level",
     "Features": "audits/audit_accounting_baselines.py::features",
 }
+PIPELINES = {
+    "GAP": ("audits/audit_trainers_graphs.py::gap_node_displaced",),
+    "SAGE": ("audits/audit_trainers_deployed.py::sage_model", "audits/audit_trainers_graphs.py::sage_node_displaced"),
+}
+"""Audits of what runs here, with the sampler of neighbours that the certificates of the accounting leave out."""
+DPAR_MODEL = "audits/audit_trainers_deployed.py::dpar_model"
 DPAR_PUBLISHED = "audits/audit_accounting_dpar.py::dpar_sensitivity"
 DPAR_REPAIRED = "audits/audit_accounting_dpar.py::subsample_fixed_size"
 FIELDS = (
@@ -153,10 +159,10 @@ def guarantee(setting: Parameters) -> Guarantee:
         return Guarantee(None)
     method = str(setting["method"])
     if method in AUDITS:
-        return Guarantee(epsilon, AUDITS[method], supports=epsilon)
+        return Guarantee(epsilon, AUDITS[method], supports=epsilon, others=PIPELINES.get(method, ()))
     if setting.get(FORM) == REPAIRED:
         return Guarantee(epsilon, DPAR_REPAIRED, supports=epsilon)
-    return Guarantee(epsilon, DPAR_PUBLISHED)
+    return Guarantee(epsilon, DPAR_PUBLISHED, others=(DPAR_MODEL,))
 
 
 def published(setting: Parameters, metric: str) -> Published | None:
