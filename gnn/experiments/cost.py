@@ -1,4 +1,4 @@
-"""What honesty costs: published, repaired and without the data side by side, tested on the same seeds, in a sentence a paper."""
+"""What honesty costs: published, repaired and without the data side by side, tested on the same seeds."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Line:
 
     @property
     def outcome(self) -> str:
-        """ "agrees", "explained" by the row of the paper that may explain a difference, "unexplained", or "" of no number."""
+        """How the printed number compares: "agrees", "explained" (``Paper.explains``), "unexplained"; "" of no number."""
         if self.printed is None:
             return ""
         found = _accuracy(self.published)

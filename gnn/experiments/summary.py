@@ -229,7 +229,7 @@ def _told(how: str, pairs: int) -> str:
 
 
 def p_value(differences: Sequence[float]) -> float | None:
-    """Return p of a two-sided t-test, H0: mean 0; None for fewer than three numbers, or where they vary by rounding alone."""
+    """Return p of a two-sided t-test, H0: mean 0; None of fewer than three, or where they vary by rounding alone."""
     if len(differences) < FEWEST or np.ptp(differences) <= 1e-9 * np.max(np.abs(differences)):
         return None
     return float(stats.ttest_1samp(differences, 0.0).pvalue)

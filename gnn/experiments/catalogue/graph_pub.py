@@ -255,8 +255,8 @@ NOTE = (
     "publishes every pair at random, by a public mean degree and an L that is learned without edges; that of DPRR has half "
     "of ε for each of the two lists that an edge is in. Labels of training nodes are public, and A_s is learned from them "
     "alone: Equation 6 sums over all nodes, test nodes among them, so that the published graph would tell of their labels "
-    "(experiment graph-pub-readings has both). Steps of reverse learning, which the source does not state, are 100. A node of "
-    "Polblogs, which has no features, has one of its own. Real arcs are the share of the published that are edges."
+    "(experiment graph-pub-readings has both). Steps of reverse learning, which the source does not state, are 100. A node "
+    "of Polblogs, which has no features, has one of its own. Real arcs are the share of the published that are edges."
 )
 
 
