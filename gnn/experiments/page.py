@@ -11,6 +11,9 @@ from markupsafe import Markup
 
 from auditdp.report.numbers import MISSING, count, duration, number
 from auditdp.report.text import printable
+from gnn.experiments import cost
+from gnn.experiments.catalogue.honesty import PAPERS
+from gnn.experiments.cost import Line
 from gnn.experiments.experiment import FORM, LARGEST, Experiment, Value
 from gnn.experiments.grid import plain
 from gnn.experiments.privacy import Ledger, printed, supported
@@ -18,6 +21,8 @@ from gnn.experiments.published import Published
 from gnn.experiments.summary import Measured, Summary, Test, constant
 
 DIGITS = 4
+MOST_ROWS = 20
+"""Of a table that is not folded."""
 PRINTED, SUPPORTED = "printed ε", "what the audits say of it"
 
 
@@ -50,6 +55,37 @@ class Section:
             for row in self.summary.rows
             for repetition, error in row.failures.items()
         ]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What honesty costs, ready to be written.
+
+    Attributes:
+        summary: What is recorded.
+        lines: Its lines.
+        figure: File, from the folder of reports.
+    """
+
+    summary: Summary
+    lines: Sequence[Line]
+    figure: str
+
+    @property
+    def papers(self) -> list[tuple[str, str, list[list[str]]]]:
+        """Each paper, what there is to say of it, and its table."""
+        grouped = {paper: [line for line in self.lines if line.paper == paper] for paper in PAPERS}
+        return [(paper, cost.sentence(paper, found), cost.table(found)) for paper, found in grouped.items() if found]
+
+    @property
+    def caption(self) -> str:
+        """What the figure shows, and how it is tested."""
+        seeds = max(row.repetitions for row in self.summary.rows)
+        return (
+            f"Means over up to {seeds} seeds, bars one standard deviation. Differences are tested by two-sided t-tests paired "
+            f"over seeds, {cost.tests(self.lines)} in all, each at {cost.ALPHA:g}; printed numbers are taken as exact, and "
+            f"agree within {cost.CLOSE:g} or where the test does not tell them apart."
+        )
 
 
 TEST_COLUMNS = ("t-test", "difference of means", "p", "p in the source", "how")
@@ -89,8 +125,10 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
     )
 
 
-def html(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment]) -> str:
-    """Return the page; plots are files beside it."""
+def html(
+    sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment], costs: Costs | None = None
+) -> str:
+    """Return the page: what honesty costs, and what there is of each experiment; tables and plots are files beside it."""
     templates = Environment(
         loader=PackageLoader("gnn.experiments", "."),
         autoescape=True,
@@ -103,18 +141,28 @@ def html(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Ex
     return templates.get_template("experiments.html.j2").render(
         sections=sections,
         unrecorded=unrecorded,
+        costs=costs,
+        cost_columns=cost.COLUMNS,
+        not_run=not_run,
+        most=MOST_ROWS,
         root_seed=root_seed,
-        test_columns=TEST_COLUMNS,
         css=Markup(files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")),
     )
 
 
-def markdown(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment]) -> str:
-    """Return the same tables as Markdown."""
+def markdown(
+    sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment], costs: Costs | None = None
+) -> str:
+    """Return the same as Markdown, with the tables of all experiments."""
     lines = ["# Experiments", "", f"Root seed `{root_seed}`. {EXPLANATION}"]
+    if costs:
+        lines += ["", "## What honesty costs", "", f"![What honesty costs]({costs.figure})", "", costs.caption]
+        for paper, text, rows in costs.papers:
+            lines += ["", f"**{paper}.** {text}", "", *_table(cost.COLUMNS, rows)]
     for each in sections:
         content, experiment = each.summary, each.summary.experiment
         lines += ["", f"## {experiment.title}", "", f"`{experiment.name}`, {experiment.source}. {progress(content)}"]
+        lines += ["", missing] if (missing := not_run(content)) else []
         lines += ["", experiment.notes] if experiment.notes else []
         lines += ["", f"In every row: {each.constants}."] if each.constants else []
         lines += ["", *_table(each.columns, each.rows)]
@@ -144,6 +192,16 @@ def progress(content: Summary) -> str:
         f"Profile {content.profile}: {content.done:,} of {count(content.planned, 'cell')} recorded, "
         f"{duration(content.seconds)} of computing."
     )
+
+
+def not_run(content: Summary) -> str:
+    """Return which values of which factors nothing is recorded of; settings that have some repetitions are not named."""
+    parts = []
+    for factor in content.experiment.factors:
+        known = {plain(row.parameters[factor.name]) for row in content.rows}
+        lacking = [show(value) for value in factor.values(content.profile) if plain(value) not in known]
+        parts += [f"{factor.name} {', '.join(lacking)}"] if lacking else []
+    return f"Not run: {'; '.join(parts)}." if parts else ""
 
 
 def mean_and_sd(found: Measured | None) -> str:
