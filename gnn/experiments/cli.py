@@ -183,7 +183,7 @@ def report(
     for experiment in found.experiments.values():
         content = summary(experiment, read(record_path(out, experiment.name)), root_seed=seed, profile=chosen)
         if experiment.name == cost.EXPERIMENT and (lines := cost.lines(content)):
-            costs = page.Costs(content, lines, f"experiments/{draw_cost(lines, folder=out / 'experiments')}")
+            costs = page.Costs(content, lines, f"experiments/{draw_cost(lines, folder=out / 'experiments')}", claims)
         if content.rows:
             plots = [(f"experiments/{file}", caption) for file, caption in draw(content, folder=out / "experiments")]
             sections.append(page.section(content, claims, plots))

@@ -10,7 +10,8 @@ import numpy as np
 from auditdp.report.numbers import MISSING, count, number
 from gnn.experiments.catalogue.honesty import CLEAN, EPSILONS, NO_DATA, NON_PRIVATE, PAPERS
 from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED
-from gnn.experiments.summary import Measured, Row, Summary, constant, p_value
+from gnn.experiments.privacy import Ledger, supported
+from gnn.experiments.summary import FEWEST, Measured, Row, Summary, constant, p_value
 
 EXPERIMENT = "honesty"
 ALPHA = 0.01
@@ -103,10 +104,12 @@ class Line:
 
     @property
     def outcome(self) -> str:
-        """How the printed number compares: "agrees", "explained" (``Paper.explains``), "unexplained"; "" of no number."""
+        """How the printed number compares: "agrees", "explained", "unexplained", "too few seeds"; "" of no number."""
         if self.printed is None:
             return ""
         found = _accuracy(self.published)
+        if len(found.values) < FEWEST:
+            return "too few seeds"
         if _agrees(found, self.printed):
             return "agrees"
         other = self.beside.get(PAPERS[self.paper].explains[0])
@@ -268,23 +271,13 @@ def _capital(text: str) -> str:
 # Tables
 
 COLUMNS = (
-    *(
-        "data",
-        "mechanism",
-        "ε",
-        "paper",
-        "published",
-        "repaired",
-        "best without the data",
-        "beside, same ε",
-        "non-private",
-    ),
-    *("repair costs", "published gains on no data", "repaired gains on no data", "seeds"),
+    *("data", "mechanism", "ε", "paper", "published", "audits", "repaired", "audits", "best without the data"),
+    *("beside, same ε", "non-private", "repair costs", "published gains on no data", "repaired gains on no data"),
 )
 
 
-def table(found: Sequence[Line]) -> list[list[str]]:
-    """Return a row for each line, as text."""
+def table(found: Sequence[Line], ledger: Ledger) -> list[list[str]]:
+    """Return a row for each line, as text; seeds are named where a row has fewer than another."""
     return [
         [
             line.data,
@@ -292,7 +285,9 @@ def table(found: Sequence[Line]) -> list[list[str]]:
             number(line.epsilon),
             MISSING if line.printed is None else f"{line.printed:.3g} ({line.outcome})",
             _shown(line.published),
+            _audits(line.published, ledger),
             _shown(line.repaired),
+            _audits(line.repaired, ledger),
             f"{_shown(line.best_unused[1])} ({line.best_unused[0]})" if line.best_unused else MISSING,
             "; ".join(f"{_shown(row)} ({name})" for name, row in line.beside.items()) or MISSING,
             _shown(line.clean),
@@ -300,10 +295,14 @@ def table(found: Sequence[Line]) -> list[list[str]]:
                 each.text if each else MISSING
                 for each in (line.cost, line.gain(line.published), line.gain(line.repaired))
             ),
-            str(line.published.repetitions),
         ]
         for line in found
     ]
+
+
+def _audits(row: Row | None, ledger: Ledger) -> str:
+    """What the audits say, without the audit that says it."""
+    return supported(row.guarantee, ledger).partition(" (")[0] if row else MISSING
 
 
 def _shown(row: Row | None) -> str:

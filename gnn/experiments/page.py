@@ -65,26 +65,32 @@ class Costs:
         summary: What is recorded.
         lines: Its lines.
         figure: File, from the folder of reports.
+        ledger: What the audits found.
     """
 
     summary: Summary
     lines: Sequence[Line]
     figure: str
+    ledger: Ledger
 
     @property
     def papers(self) -> list[tuple[str, str, list[list[str]]]]:
         """Each paper, what there is to say of it, and its table."""
         grouped = {paper: [line for line in self.lines if line.paper == paper] for paper in PAPERS}
-        return [(paper, cost.sentence(paper, found), cost.table(found)) for paper, found in grouped.items() if found]
+        return [
+            (paper, cost.sentence(paper, found), cost.table(found, self.ledger))
+            for paper, found in grouped.items()
+            if found
+        ]
 
     @property
     def caption(self) -> str:
         """What the figure shows, and how it is tested."""
         seeds = max(row.repetitions for row in self.summary.rows)
         return (
-            f"Means over up to {seeds} seeds, bars one standard deviation. Differences are tested by two-sided t-tests paired "
-            f"over seeds, {cost.tests(self.lines)} in all, each at {cost.ALPHA:g}; printed numbers are taken as exact, and "
-            f"agree within {cost.CLOSE:g} or where the test does not tell them apart."
+            f"Means over up to {seeds} seeds, bars one standard deviation, hollow marks constant predictors. Differences "
+            f"are tested by two-sided t-tests paired over seeds, {cost.tests(self.lines)} in all, each at {cost.ALPHA:g}; "
+            f"printed numbers are taken as exact, and agree within {cost.CLOSE:g} or where the test tells no difference."
         )
 
 

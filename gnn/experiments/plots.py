@@ -20,7 +20,7 @@ from gnn.experiments.catalogue.honesty import EPSILONS
 from gnn.experiments.cost import Line
 from gnn.experiments.experiment import FORM, REPAIRED, Parameters, Plot, Value
 from gnn.experiments.grid import plain
-from gnn.experiments.summary import Row, Summary
+from gnn.experiments.summary import Row, Summary, constant
 
 WIDTH, HEIGHT = 460, 300
 COST = "honesty.svg"
@@ -29,7 +29,7 @@ COST_MARKS = (
     ("published", "published form", "o", "violated"),
     ("repaired", "repaired form, printed ε", "s", "certified"),
     ("unused", "best without the data", "^", "inconclusive"),
-    ("clean", "non-private", "|", "soft"),
+    ("clean", "non-private", "D", "soft"),
 )
 """What stands on a line of the figure of costs: name, legend, marker, colour role."""
 TICKS = 6  # so many values of a factor have a tick each
@@ -90,7 +90,7 @@ def draw_cost(lines: Sequence[Line], *, folder: Path) -> str:
 
 
 def _cost_row(axes: Axes, line: Line, height: int) -> None:
-    """Marks of one mechanism; a bar is one standard deviation over seeds."""
+    """Marks of one mechanism, hollow where it predicts one class always; a bar is one standard deviation over seeds."""
     best = line.best_unused
     rows = {"published": line.published, "repaired": line.repaired, "unused": best and best[1], "clean": line.clean}
     for name, _, marker, role in COST_MARKS:
@@ -98,16 +98,9 @@ def _cost_row(axes: Axes, line: Line, height: int) -> None:
         if name == "paper" and line.printed is not None:
             axes.plot([line.printed], [height], marker=marker, color=COLOURS[role], linestyle="", zorder=4)
         elif row is not None:
-            found = row.measured["accuracy"]
-            axes.errorbar(
-                [found.mean],
-                [height],
-                xerr=[found.sd or 0.0],
-                marker=marker,
-                markersize=5,
-                color=COLOURS[role],
-                capsize=2,
-            )
+            found, face = row.measured["accuracy"], "white" if constant(row) else COLOURS[role]
+            style: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": face, "color": COLOURS[role]}
+            axes.errorbar([found.mean], [height], xerr=[found.sd or 0.0], capsize=2, **style)
 
 
 def _is_line(plot: Plot, rows: Sequence[Row]) -> bool:
