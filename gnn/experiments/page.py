@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from auditdp.report.numbers import MISSING, count, duration, number
 from auditdp.report.text import printable
-from gnn.experiments import cost
+from gnn.experiments import cost, cost_text
 from gnn.experiments.catalogue.honesty import PAPERS
 from gnn.experiments.cost import Line
 from gnn.experiments.experiment import FORM, LARGEST, Experiment, Value
@@ -78,7 +78,7 @@ class Costs:
         """Each paper, what there is to say of it, and its table."""
         grouped = {paper: [line for line in self.lines if line.paper == paper] for paper in PAPERS}
         return [
-            (paper, cost.sentence(paper, found), cost.table(found, self.ledger))
+            (paper, cost_text.sentence(paper, found), cost_text.table(found, self.ledger, seeds=self.seeds))
             for paper, found in grouped.items()
             if found
         ]
@@ -86,12 +86,24 @@ class Costs:
     @property
     def caption(self) -> str:
         """What the figure shows, and how it is tested."""
-        seeds = max(row.repetitions for row in self.summary.rows)
         return (
-            f"Means over up to {seeds} seeds, bars one standard deviation, hollow marks constant predictors. Differences "
-            f"are tested by two-sided t-tests paired over seeds, {cost.tests(self.lines)} in all, each at {cost.ALPHA:g}; "
-            f"printed numbers are taken as exact, and agree within {cost.CLOSE:g} or where the test tells no difference."
+            f"Means over {self.seeds} seeds where no other number is said, bars one standard deviation, hollow marks "
+            "constant predictors. Differences are tested by two-sided t-tests paired over seeds, "
+            f"{cost_text.tests(self.lines)} in all, each at {cost.ALPHA:g}; printed numbers are taken as exact, and agree "
+            f"within {cost.CLOSE:g}. The best row without the data is picked by its "
+            "mean on the seeds that it is then compared on, which favours it."
         )
+
+    @property
+    def seeds(self) -> int:
+        """How many were planned of each row."""
+        return self.summary.experiment.repetitions[self.summary.profile]
+
+    @property
+    def run(self) -> str:
+        """How much is recorded, what has fewer seeds, and where it was computed."""
+        recorded = f"{self.summary.done} of {count(self.summary.planned, 'cell')} recorded."
+        return " ".join(filter(None, [recorded, cost_text.lacking(self.summary), cost_text.devices(self.summary)]))
 
 
 TEST_COLUMNS = ("t-test", "difference of means", "p", "p in the source", "how")
@@ -148,7 +160,7 @@ def html(
         sections=sections,
         unrecorded=unrecorded,
         costs=costs,
-        cost_columns=cost.COLUMNS,
+        cost_columns=cost_text.COLUMNS,
         not_run=not_run,
         most=MOST_ROWS,
         root_seed=root_seed,
@@ -162,9 +174,18 @@ def markdown(
     """Return the same as Markdown, with the tables of all experiments."""
     lines = ["# Experiments", "", f"Root seed `{root_seed}`. {EXPLANATION}"]
     if costs:
-        lines += ["", "## What honesty costs", "", f"![What honesty costs]({costs.figure})", "", costs.caption]
+        lines += [
+            "",
+            "## What honesty costs",
+            "",
+            f"![What honesty costs]({costs.figure})",
+            "",
+            costs.caption,
+            "",
+            costs.run,
+        ]
         for paper, text, rows in costs.papers:
-            lines += ["", f"**{paper}.** {text}", "", *_table(cost.COLUMNS, rows)]
+            lines += ["", f"**{paper}.** {text}", "", *_table(cost_text.COLUMNS, rows)]
     for each in sections:
         content, experiment = each.summary, each.summary.experiment
         lines += ["", f"## {experiment.title}", "", f"`{experiment.name}`, {experiment.source}. {progress(content)}"]

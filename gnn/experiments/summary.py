@@ -65,6 +65,7 @@ class Row:
         guarantee: Its privacy.
         repetitions: How many were finished.
         failures: The error of each cell that failed, by repetition.
+        devices: Where the finished ones computed.
     """
 
     parameters: Parameters
@@ -73,6 +74,7 @@ class Row:
     guarantee: Guarantee
     repetitions: int
     failures: Mapping[int, str]
+    devices: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ def _row(experiment: Experiment, setting: Parameters, records: Sequence[CellReco
         guarantee=experiment.guarantee(setting),
         repetitions=len(fine),
         failures={record.repetition: record.error for record in records if record.error},
+        devices=frozenset(record.device for record in fine),
     )
 
 
