@@ -26,6 +26,7 @@ from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Published, 
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
+from auditdp.runner.processes.sandbox import explained
 
 MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
@@ -57,7 +58,7 @@ def run_task(task: Task) -> AuditResult:
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
-        result = without_result(Verdict.ERROR, _explain(task, error))
+        result = without_result(Verdict.ERROR, explained(_explain(task, error)))
     if (problem := _not_storable(result)) is not None:
         result = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
     if result.claim is not None and declared is not None and not result.claim.source:

@@ -1,8 +1,9 @@
 """The processes of a run: one for every audit file, which forks one for every audit.
 
-Nothing of a user is imported or called in this process, so nothing that it does can end the run, change its verdicts or
-write to its log. A process that dies costs the audit that it ran: where audits were forked from it, each is run again, in a
-process of its own with nothing beside it.
+Nothing of a user is imported or called in this process. That alone keeps nobody from ending it, or from writing to its log:
+the sandbox does, where the kernel has one. What an audit answers is checked to be a result of that audit, and believed. A
+process that dies costs the audit that it ran: where audits were forked from it, each is run again, in a process of its own
+with nothing beside it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import multiprocessing
 import multiprocessing.forkserver as forkserver
 import os
 import pickle
-import shutil
 import signal
 import tempfile
 import time
@@ -40,8 +40,10 @@ from auditdp.runner.processes.children import (
     Work,
     WorkAnswer,
     how_it_ended,
+    remove,
 )
 from auditdp.runner.processes.entry import open_host, work_alone
+from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
 from auditdp.runner.traced import TracedAudit
 
@@ -106,6 +108,7 @@ class Workers:
         overrides: Parameters that were given, as text.
         limit: Seconds that the import of a file may take.
         memory: Bytes that an audit may take; None for no limit.
+        sandbox: What processes of audits may touch.
         count: Processes that work at a time.
         on_print: Called with a file and what it printed while it was imported.
         needed: Modules that are imported once, before any file.
@@ -117,12 +120,13 @@ class Workers:
         overrides: Mapping[str, str] | None = None,
         limit: float = COLLECTION_SECONDS,
         memory: int | None = None,
+        sandbox: Sandbox = UNCONFINED,
         count: int = 1,
         on_print: Callable[[Path, str], None] = lambda path, text: None,
         needed: Sequence[str] = AUDITING,
     ) -> None:
         self._overrides, self._limit, self._memory, self.count = dict(overrides or {}), limit, memory, count
-        self._on_print, self._needed = on_print, tuple(needed)
+        self._on_print, self._needed, self._sandbox = on_print, tuple(needed), sandbox
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
         self._alone: list[Child] = []
@@ -137,7 +141,7 @@ class Workers:
             child.end()
         for host in list(self._hosts.values()):
             self._close(host)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)
         temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
 
     @property
@@ -215,7 +219,7 @@ class Workers:
 
     def _numbered(self, kind: str, task: Task, arguments: tuple[Any, ...]) -> Work:
         self._numbers += 1
-        return Work(self._numbers, kind, task, arguments, self._memory)
+        return Work(self._numbers, kind, task, arguments, self._memory, self._sandbox)
 
     def _begin(self, work: Work, *, alone: bool) -> None:
         path = Path(work.task.path)
@@ -289,17 +293,21 @@ class Workers:
 
     def _open(self, path: Path) -> _Host:
         here, there = CONTEXT.Pipe()
-        process = _spawned(self._needed, open_host, there, path, self._overrides, self._folder, self._limit)
+        given = (path, self._overrides, self._own_folder(), self._limit, self._sandbox)
+        process = _spawned(self._needed, open_host, there, *given)
         there.close()
         host = self._hosts[path] = _Host(path, process, here)
         return host
 
     def _spawn_alone(self, work: Work) -> Child:
         receiver, sender = CONTEXT.Pipe(duplex=False)
-        output = self._folder / f"{os.getpid()}.{work.number}"
+        output = self._own_folder() / str(work.number)
         process = _spawned(self._needed, work_alone, sender, work, output)
         sender.close()
         return Child(work, process, receiver, output, work.task.timeout)
+
+    def _own_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=self._folder))
 
     def _close(self, host: _Host) -> None:
         self._hosts.pop(host.path, None)
