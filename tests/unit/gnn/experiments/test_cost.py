@@ -121,6 +121,39 @@ def test_rr_above_dprr_is_explained_where_dprr_with_n_reaches_it(known, word):
     assert word in text
 
 
+def test_what_is_worse_than_no_data_and_what_leaves_a_part_of_it_unused_are_said():
+    level = {"LPGNN": 0.3, "degrees in place of features": 0.5, MAJORITY: 0.4}
+    text = cost_text.sentence("LPGNN", of("LPGNN", lambda given: level.get(given["method"], 0.9)))
+    assert (
+        "the published form is better in 0 of 6 rows and worse in 6; the repaired form is better in 0 of 2 rows" in text
+    )
+    assert text.endswith(
+        "leaves the features unused at the same ε, is above the published form in 6 of 6 rows and below it in 0."
+    )
+
+
+def test_rows_of_two_seeds_are_not_counted():
+    found = [line for line in cost.lines(recorded(plain, papers=("LPGNN",), seeds=2)) if line.data == "PubMed"]
+    text = cost_text.sentence("LPGNN", found)
+    assert text.startswith("Of 1 printed number, 1 of too few seeds: LPGNN on PubMed at ε = 1 (0.69")
+    assert "What the repair costs is open; not counted, as of fewer than 3 seeds: LPGNN on PubMed at ε = 1" in text
+    assert "p <" not in text
+    assert cost_text.table(found, LEDGER, seeds=5)[0][4].endswith(", 2 seeds")
+
+
+def test_fewer_seeds_and_devices_are_named():
+    content = recorded(plain, papers=("GraphPub",), seeds=4)
+    assert "; GraphPub on Cora 4 in 9 of 9 rows; " in cost_text.lacking(content)
+    assert "; DPAR on Physics none in 8 of 8 rows." in cost_text.lacking(content)
+    assert cost_text.lacking(recorded(plain)) == ""
+    assert cost_text.devices(content) == "Computed on: GraphPub cpu."
+    moved = [
+        replace(row, devices=frozenset({"cuda" if row.parameters["data"] == "Cora" else "cpu"})) for row in content.rows
+    ]
+    text = cost_text.devices(replace(content, rows=moved))
+    assert text == "Computed on: GraphPub Cora cuda, Citeseer cpu, Polblogs cpu."
+
+
 def test_a_constant_predictor_is_called_so():
     found = of("DPAR", lambda given: CONSTANT if given["form"] == "repaired" else plain(given))
     assert "Constant predictors: DPAR-EM0, repaired, on Cora-ML at ε = 1" in cost_text.sentence("DPAR", found)
