@@ -103,7 +103,7 @@ def _repairs(found: Sequence[Line]) -> str:
         f"The repair costs {' and '.join(parts)} of accuracy on average" if parts else "What the repair costs is open"
     )
     few = [_place(line) for line in found if line.cost and not line.cost.enough]
-    return text + (f"; not counted, as of fewer than {FEWEST} seeds: {', '.join(few)}." if few else ".")
+    return text + (f"; not counted, as of fewer than {FEWEST} seeds: {'; '.join(few)}." if few else ".")
 
 
 def _seen(differences: Sequence[Difference]) -> str:
@@ -125,8 +125,8 @@ def _worth(found: Sequence[Line]) -> str:
             note, _, seeds = constant(row).partition(" in ") if row else ("", "", "")
             if note:
                 (sometimes if seeds else always).append(_place(line, form) + (f" ({seeds})" if seeds else ""))
-    texts += [f"Constant predictors: {', '.join(always)}."] if always else []
-    texts += [f"Constant predictors in some seeds: {', '.join(sometimes)}."] if sometimes else []
+    texts += [f"Constant predictors: {'; '.join(always)}."] if always else []
+    texts += [f"Constant predictors in some seeds: {'; '.join(sometimes)}."] if sometimes else []
     return " ".join(texts)
 
 
@@ -168,6 +168,10 @@ def table(found: Sequence[Line], ledger: Ledger, *, seeds: int) -> list[list[str
     def shown(row: Row | None) -> str:
         return MISSING if row is None else _shown(row) + _fewer(row, seeds)
 
+    def beside(row: Row | None) -> str:
+        printed = accuracy(row).published if row else None
+        return shown(row) + (f", printed {number(printed.mean, 3)}" if printed else "")
+
     return [
         [
             line.data,
@@ -179,8 +183,8 @@ def table(found: Sequence[Line], ledger: Ledger, *, seeds: int) -> list[list[str
             shown(line.repaired),
             _audits(line.repaired, ledger),
             f"{shown(line.best_unused[1])} ({line.best_unused[0]})" if line.best_unused else MISSING,
-            "; ".join(f"{shown(row)} ({name})" for name, row in line.beside.items()) or MISSING,
-            shown(line.clean),
+            "; ".join(f"{beside(row)} ({name})" for name, row in line.beside.items()) or MISSING,
+            beside(line.clean),
             *(
                 each.text if each else MISSING
                 for each in (line.cost, line.gain(line.published), line.gain(line.repaired))

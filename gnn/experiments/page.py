@@ -88,7 +88,7 @@ class Costs:
         """What the figure shows, and how it is tested."""
         return (
             f"Means over {self.seeds} seeds where no other number is said, bars one standard deviation, hollow marks "
-            "constant predictors. Differences are tested by two-sided t-tests paired over seeds, "
+            "constant predictors, in some seeds or all. Differences are tested by two-sided t-tests paired over seeds, "
             f"{cost_text.tests(self.lines)} in all, each at {cost.ALPHA:g}; printed numbers are taken as exact, and agree "
             f"within {cost.CLOSE:g}. The best row without the data is picked by its "
             "mean on the seeds that it is then compared on, which favours it."

@@ -136,7 +136,7 @@ def test_rows_of_two_seeds_are_not_counted():
     found = [line for line in cost.lines(recorded(plain, papers=("LPGNN",), seeds=2)) if line.data == "PubMed"]
     text = cost_text.sentence("LPGNN", found)
     assert text.startswith("Of 1 printed number, 1 of too few seeds: LPGNN on PubMed at ε = 1 (0.69")
-    assert "What the repair costs is open; not counted, as of fewer than 3 seeds: LPGNN on PubMed at ε = 1" in text
+    assert "What the repair costs is open; not counted, as of fewer than 3 seeds: LPGNN on PubMed at ε = 1; " in text
     assert "p <" not in text
     assert cost_text.table(found, LEDGER, seeds=5)[0][4].endswith(", 2 seeds")
 
