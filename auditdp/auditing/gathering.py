@@ -71,6 +71,7 @@ def gather(
             recorded=None if control else settings.recorded,
             forecasters=built.forecasters,
             play=built.play,
+            trace=built.trace,
             stop_when_refuted=control or settings.brief,
             bounded=bounded,
         ),

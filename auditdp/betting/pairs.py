@@ -203,7 +203,7 @@ class _Search:
         Raises:
             AdjacencyError: The first that was raised, if no pair could be scored.
         """
-        strategy = _generated(self.adjacency)
+        strategy = generated(self.adjacency)
         scored: list[tuple[float, Drawn[Pair]]] = []
         refused: list[AdjacencyError] = []
 
@@ -304,7 +304,7 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
     return list({id(scored): scored for scored in chain.from_iterable(zip(*ranks, strict=True))}.values())
 
 
-def _generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
+def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
     """Return what an adjacency generates; where it lists corner cases, also pairs that are like them."""
     offered = offers(adjacency)
     assert offered.generated is not None  # else nothing is searched
@@ -342,7 +342,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     def holds(pair: Pair) -> bool:
         return not is_stopped() and bool(attempted(partial(refutes, pair)))
 
-    attempted(lambda: smallest(_generated(adjacency), holds, examples=examples, seed=seed, start=best))
+    attempted(lambda: smallest(generated(adjacency), holds, examples=examples, seed=seed, start=best))
     if not played or key(played[-1].best.pair) == key(best):
         return None, spent
     return played[-1], spent

@@ -17,6 +17,7 @@ from auditdp.tracing.losses import Moved
 from auditdp.tracing.outputs import brief, where_differ
 from auditdp.tracing.pair import PairTrace, replayed
 from auditdp.tracing.plain import any_of, shape_of
+from auditdp.tracing.printing import Printed
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace
 
@@ -37,7 +38,7 @@ class VersionChange:
 
 
 @dataclass(frozen=True, eq=False)
-class VersionsTrace:
+class VersionsTrace(Printed):
     """An old and a new version on the same input, and on the same pair where a neighbour was given.
 
     It says what differs on the input and the run looked at, and of no other.
@@ -55,6 +56,13 @@ class VersionsTrace:
     changes: Sequence[VersionChange]
     output: str | None
     pairs: tuple[PairTrace, PairTrace] | None = None
+
+    @classmethod
+    def of(cls, old: PairTrace, new: PairTrace) -> VersionsTrace:
+        """Return what differs between two versions that were traced on the same pair with the same generator."""
+        first, second, pairs = old.first, new.first, (old, new)
+        changes = list(_changes(first.releases, second.releases, pairs))
+        return cls(first, second, changes, where_differ(first.output, second.output), pairs)
 
     @property
     def differs(self) -> bool:
@@ -97,9 +105,10 @@ def compare_versions(
     with traces[1]:
         second = traces[1].record(data, again)
         pair_of_new = None if neighbour is None else replayed(traces[1], second, neighbour, claim=claim)
-    pairs = None if pair_of_old is None or pair_of_new is None else (pair_of_old, pair_of_new)
-    changes = list(_changes(first.releases, second.releases, pairs))
-    return VersionsTrace(first, second, changes, where_differ(first.output, second.output), pairs)
+    if pair_of_old is not None and pair_of_new is not None:
+        return VersionsTrace.of(pair_of_old, pair_of_new)
+    changes = list(_changes(first.releases, second.releases, None))
+    return VersionsTrace(first, second, changes, where_differ(first.output, second.output))
 
 
 def _changes(

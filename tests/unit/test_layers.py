@@ -26,7 +26,10 @@ FORBIDDEN = {
     "benchmarks": ("tests",),
 }
 # A result draws itself when a person asks it to, by what draws records, which is imported then.
-WHEN_ASKED = {("auditdp/record/results.py", "auditdp.report.html.notebook")}
+WHEN_ASKED = {
+    ("auditdp/record/results.py", "auditdp.report.html.notebook"),
+    ("auditdp/tracing/printing.py", "auditdp.report.html.notebook"),
+}
 NOT_FOR_MECHANISMS = {"auditing", "cli", "evidence", "history", "mutation", "report", "runner", "testing", "training"}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 CORE = {"errors", "doors", "numerics", "record", "claims", "mechanism", "adjacency"}
@@ -43,14 +46,14 @@ ROOMS = {
     "tracing": {"errors", "numerics", "claims", "accountants", "mechanism"},
     "history": {"errors", "doors", "numerics", "record"},
     "report": {"errors", "doors", "numerics", "record", "claims", "history"},
-    "betting": CORE,
+    "betting": {*CORE, "tracing"},
     "bounds": {*CORE, "betting"} - {"mechanism"},
-    "evidence": {*CORE, "accountants", "betting", "bounds"},
+    "evidence": {*CORE, "accountants", "betting", "bounds", "tracing"},
     "auditing": {*CORE, "config", "accountants", "betting", "evidence", "report"},
     "mutation": {*CORE, "auditing", "evidence"},
     "training": {*CORE, "auditing", "bounds", "report"},
     "testing": {*CORE, "auditing"},
-    "runner": {*CORE, "config", "auditing", "mutation", "tracing"},
+    "runner": {*CORE, "config", "auditing", "evidence", "mutation", "tracing"},
     "pytest_plugin": {*CORE, "config", "auditing", "report", "runner"},
     "cli": {*CORE, "config", "accountants", "bounds", "history", "report", "runner", "testing"},
 }

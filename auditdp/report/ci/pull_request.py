@@ -8,6 +8,7 @@ from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.numbers import bounds, count, number
+from auditdp.report.reading import read_off, said
 from auditdp.report.standing import detectable, run_meaning
 from auditdp.report.text import markdown, markdown_code, shell, shorten
 from auditdp.report.wording import SIGNS
@@ -66,7 +67,7 @@ def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> 
         return f"Privacy audits: {', '.join(counted)}"
     if not record.audited:
         return "Privacy audits: nothing was audited"
-    return f"Privacy audits: {'nothing is worse' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
+    return f"Privacy audits: {'nothing worse was seen' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
 
 
 def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None, record: RunRecord) -> list[list[str]]:
@@ -87,6 +88,7 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
                 *([""] if k == len(better) - 1 else []),
             ]
         )
+    sections += _other_laws(differences or ())
     accepted = [item for item in audits if item.level is Level.ACCEPTED]
     if accepted:
         rows = [f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}" for item in accepted]
@@ -98,6 +100,13 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
     return sections
 
 
+def _other_laws(differences: Sequence[Difference]) -> list[list[str]]:
+    """What mechanisms release otherwise than another revision, where that is no reason to fail."""
+    kinds = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
+    rows = [f"- {markdown_code(d.audit)}: {markdown(shorten(d.text, LONG))}" for d in differences if d.kind in kinds]
+    return [["#### What is released otherwise", "", *rows, ""]] if rows else []
+
+
 def _whole(item: Judged) -> list[str]:
     result, lines = item.result, [f"**{markdown_code(item.audit)}**{_where(item)}", ""]
     lines += [f"- {markdown(shorten(reason, LONG))}" for reason in item.reasons]
@@ -106,6 +115,7 @@ def _whole(item: Judged) -> list[str]:
             lines.append(
                 f"- claim: {markdown(result.claim.text)} ({markdown(result.claim.adjacency)}); found: {bounds(result)}"
             )
+        lines += [f"- read off the code: {markdown(shorten(said(each), LONG))}" for each in read_off(result)]
         if (found := result.counterexample) is not None:
             lines.append(f"- pair: {markdown_code(shorten(found.pair, LONG))}")
             lines += [f"- output: {markdown_code(shorten(found.output, LONG))}"] if found.output else []

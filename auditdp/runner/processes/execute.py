@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.judging import judge_recorded, run_audit
@@ -27,6 +27,10 @@ from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
 from auditdp.runner.processes.sandbox import explained
+
+if TYPE_CHECKING:
+    from auditdp.runner.versions.comparing import ComparedAudit
+    from auditdp.runner.versions.process import OtherVersion
 
 MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
@@ -46,9 +50,14 @@ def run_task(task: Task) -> AuditResult:
         return AuditResult(id=task.id, verdict=verdict, summary=printable(summary), alpha=task.alpha, **spent)
 
     try:
-        with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
+        with (
+            contextlib.redirect_stdout(sys.stderr),
+            _environment(task),
+            _other(task) as other,
+            time_limit(task.timeout),
+        ):
             declared = find(task)
-            built, parameters, settings, result = _audit(task, declared)
+            built, parameters, settings, result = _audit(task, declared, other)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
                 from auditdp.mutation.score import mutation
@@ -75,7 +84,21 @@ def run_task(task: Task) -> AuditResult:
     )
 
 
-def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
+@contextlib.contextmanager
+def _other(task: Task) -> Iterator[OtherVersion | None]:
+    """Start the process of the other revision, where there is one; before the audit is built in this one."""
+    if task.against is None:
+        yield None
+        return
+    from auditdp.runner.versions.process import OtherVersion
+
+    with OtherVersion(task) as other:
+        yield other
+
+
+def _audit(
+    task: Task, declared: Declared, other: OtherVersion | None
+) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
     """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
 
     Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
@@ -91,6 +114,7 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
             f"with -P {next(iter(declared.smallest))}=..."
         )
     without: list[str] = []
+    seen: ComparedAudit | None = None
     for overrides in sizes:
         built, parameters = declared.build(overrides)
         size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
@@ -106,7 +130,14 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
             further=budget.further,
             recorded=task.recorded,
         )
-        result = replace(run_audit(built, settings), id=task.id, alpha=task.alpha)
+        played = built
+        if other is not None:
+            from auditdp.runner.versions.comparing import compared
+
+            seen = seen or compared(built, task, other, settings)
+            played, settings = seen.audit(built), seen.settings(settings)
+        result = replace(run_audit(played, settings), id=task.id, alpha=task.alpha)
+        result = replace(result, versions=seen.result) if seen is not None else result
         if result.verdict in refuted:
             break
         without.append(size)
