@@ -13,7 +13,7 @@ import pickle
 import random
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
@@ -211,6 +211,9 @@ def _forget(root: Path) -> None:
     """Forget what was imported of the working tree, and packages of it that have no file."""
     own = set(_own_files(root).values())
     for name, module in list(sys.modules.items()):
-        places = [Path(place).resolve() for place in getattr(module, "__path__", ())]
+        path = getattr(module, "__dict__", {}).get("__path__", ())
+        places = (
+            [Path(place).resolve() for place in path] if isinstance(path, Iterable) else []
+        )  # torch.classes has another
         if name in own or (places and all(_is_own(place, root) for place in places)):
             del sys.modules[name]
