@@ -336,6 +336,11 @@ class AuditResult:
         return math.inf if game.same_outputs else float(game.detectable_epsilon) / float(claimed)
 
     @property
+    def has_same_outputs(self) -> bool:
+        """Whether both inputs of every pair gave the same outputs, so that no loss can be seen on them."""
+        return any(game.same_outputs for game in details(self.evidence, GameDetails))
+
+    @property
     def notices(self) -> list[str]:
         """What a person should know of the mechanism's calls, whatever the verdict."""
         return list(dict.fromkeys(text for game in details(self.evidence, GameDetails) for text in game.notices))

@@ -133,8 +133,7 @@ def _is_won(game: Game, look: TraceLook, calls: int, options: GameOptions) -> bo
     """
     for pair, promise in look.proposed:
         game.add(replace(pair, name=pair.name or "traced"), promise=promise)
-    broken = sum(promise == PROMISED for _, promise in look.proposed)
-    if not broken:
+    if all(promise != PROMISED for _, promise in look.proposed):
         return False
     first = len(game.tables) - len(look.proposed)
     for most in (calls // FIRST, calls):
