@@ -14,7 +14,7 @@ from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.game.power_line import calls_of_pair
 from auditdp.evidence.request import GameOptions
-from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.elsewhere import calls_of
 from auditdp.mechanism.calls.independence import check_calls, outputs_to_look
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.randomness import Streams
@@ -65,7 +65,7 @@ def open_game(
     streams: Streams,
 ) -> PreparedGame:
     """Look at how calls draw, decide how many calls there are, and search for further pairs."""
-    made, find, calls, chosen = Calls(mechanism), options.find, options.calls, options.play or ()
+    made, find, calls, chosen = calls_of(mechanism), options.find, options.calls, options.play or ()
     check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
     game = Game(made, claim, chosen, forecasters, streams, levels=level_grid(claim) if options.bounded else None)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
-from auditdp.mechanism.calls.inputs import Inputs, of_tensor
+from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
 from auditdp.mechanism.calls.representation import Array, Outputs, Representation, SeenAs, stacked
 from auditdp.mechanism.protocol import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
@@ -87,6 +87,13 @@ class Calls:
                 raise
             self.raising = True
             return make()
+
+    def repeated(self, data: Any, seed: int) -> tuple[bool, bool]:
+        """Return whether calls with two generators of one state gave the same outputs, and drew equally much."""
+        generators = [np.random.default_rng(seed) for _ in range(2)]
+        once, again = (self.outputs(data, PROBES, rng) for rng in generators)
+        equally = generators[0].bit_generator.state == generators[1].bit_generator.state
+        return difference(once, again) is None, equally
 
     @property
     def form(self) -> Representation:
@@ -189,7 +196,7 @@ class Calls:
         fresh.labels = []
         return fresh
 
-    def singly(self) -> SingleCalls:
+    def singly(self) -> Calls:
         """Return the same calls made one by one."""
         return SingleCalls(self)
 

@@ -38,6 +38,10 @@ MOST_PRINTED = 1 << 26
 """Bytes of output after which the file starts anew."""
 
 
+TALKING = ("run", "serve")
+"""Kinds of work of which two belong together, who judges and the mechanism; the first argument of each is its end of a pipe."""
+
+
 @dataclass(frozen=True)
 class Work:
     """What a child is asked to do.

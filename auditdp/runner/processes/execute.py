@@ -8,21 +8,25 @@ import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.elsewhere import AuditElsewhere, DeclaredElsewhere
 from auditdp.auditing.judging import judge_recorded, run_audit
+from auditdp.auditing.serving import serve
 from auditdp.auditing.settings import Settings
 from auditdp.config import DATA_VARIABLE
-from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout
+from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout, raised_in
+from auditdp.mechanism.calls.channel import Channel, ForeignError
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
-from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
+from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Place, Published, Verdict
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
@@ -31,10 +35,14 @@ MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
 
 
-def run_task(task: Task) -> AuditResult:
+def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResult:
     """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
 
     The outcome depends on the task alone, since randomness is keyed by it. What the audit prints goes to standard error.
+
+    Args:
+        task: The audit.
+        found: Returns its declaration.
     """
     started, cpu = time.perf_counter(), time.process_time()
     declared = built = None
@@ -46,14 +54,12 @@ def run_task(task: Task) -> AuditResult:
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
-            declared = find(task)
+            declared = found(task)
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
-                from auditdp.mutation.score import mutation
-
                 exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
-                result = replace(result, mutation=mutation(built, settings, exact=exact))
+                result = replace(result, mutation=_mutation(built, settings, exact))
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
@@ -69,9 +75,42 @@ def run_task(task: Task) -> AuditResult:
         parameters={name: _plain(value) for name, value in parameters.items()},
         reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
         published=_published(declared, built),
-        mechanism_at=place_of(built.mechanism, Path(task.root)) if built is not None and not built.is_formula else None,
-        audit_at=place_of(declared.factory, Path(task.root)) if declared is not None else None,
+        mechanism_at=_mechanism_at(built, Path(task.root)),
+        audit_at=_audit_at(declared, Path(task.root)),
     )
+
+
+def judge(task: Task, connection: Connection) -> AuditResult:
+    """Return the result of an audit whose mechanism is in another process; see ``run_task``."""
+    channel = Channel(connection)
+    return run_task(task, lambda task: DeclaredElsewhere.of(channel, task.id, task.expect, task.overrides))
+
+
+def serve_task(task: Task, connection: Connection) -> None:
+    """Answer who judges an audit about its mechanism, until nobody asks any more."""
+    place = partial(place_of, root=Path(task.root))
+    with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
+        serve(connection, find(task), place=place, mutation=_mutation, plain=_plain)
+
+
+def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutation:
+    if isinstance(built, AuditElsewhere):
+        return built.mutation(settings, exact)
+    from auditdp.mutation.score import mutation
+
+    return mutation(built, settings, exact=exact)
+
+
+def _mechanism_at(built: Audit | None, root: Path) -> Place | None:
+    if isinstance(built, AuditElsewhere):
+        return built.held.at
+    return place_of(built.mechanism, root) if built is not None and not built.is_formula else None
+
+
+def _audit_at(declared: Declared | None, root: Path) -> Place | None:
+    if isinstance(declared, DeclaredElsewhere):
+        return declared.held.at
+    return place_of(declared.factory, root) if declared is not None else None
 
 
 def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
@@ -153,10 +192,8 @@ def _explain(task: Task, error: BaseException) -> str:
     error = MissingExtraError.of(error) or error
     if isinstance(error, AuditError | Timeout):
         return f"{task.id}: {error}"
-    frames = traceback.extract_tb(error.__traceback__)
-    where = next((f for f in reversed(frames) if f.filename == task.path), frames[-1] if frames else None)
-    place = f" ({Path(where.filename).name}, line {where.lineno})" if where else ""
-    return f"{task.id}: {type(error).__name__}: {error}{place}"
+    place = error.place if isinstance(error, ForeignError) else raised_in(error, task.path)
+    return f"{task.id}: {type(error).__name__}: {error}" + (f" ({place})" if place else "")
 
 
 @contextlib.contextmanager

@@ -1,8 +1,9 @@
-"""The processes of a run: one for every audit file, which forks one for every audit.
+"""The processes of a run: one for every audit file, which forks one for every audit, and one that forks those who judge.
 
-Nothing of a user is imported or called in this process, so nothing that it does can end the run, change its verdicts or
-write to its log. A process that dies costs the audit that it ran: where audits were forked from it, each is run again, in a
-process of its own with nothing beside it.
+Nothing of a user is imported or called in this process, nor in those that judge, so nothing that it does can end the run,
+change its verdicts or write to its log. An audit has two processes, which share a pipe: one judges, and the other, forked
+from that of the file, answers about the mechanism. A process that dies costs the audit that it ran: where audits were forked
+from it, each is run again, in a process of its own with nothing beside it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import pickle
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from collections import Counter, deque
@@ -21,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import send_handle
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -41,7 +44,7 @@ from auditdp.runner.processes.children import (
     WorkAnswer,
     how_it_ended,
 )
-from auditdp.runner.processes.entry import open_host, work_alone
+from auditdp.runner.processes.entry import open_host, open_judges, work_alone
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
 from auditdp.runner.traced import TracedAudit
 
@@ -96,6 +99,44 @@ class _Host:
             self.process.join(GRACE)
 
 
+@dataclass
+class _Trial:
+    """An audit with its two processes.
+
+    Attributes:
+        work: To judge it.
+        pipe: The end of the pipe between them that who judges has.
+        alone: Whether nothing runs beside it.
+        answers: What became of each, by kind of work; None where the process that it was forked from is no more.
+    """
+
+    work: Work
+    pipe: Connection
+    alone: bool
+    answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
+
+    def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
+        """Take what became of one process, which ends the other's conversation; return whether both have ended."""
+        self.answers[part.kind] = answer
+        if len(self.answers) == 1:
+            with suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as pipe:
+                pipe.shutdown(socket.SHUT_RDWR)
+            return False
+        self.pipe.close()
+        return True
+
+    @property
+    def answer(self) -> WorkAnswer | None:
+        """What became of the audit; None where it is to be run again."""
+        judged, served = self.answers["run"], self.answers["serve"]
+        if judged is None:
+            return WorkAnswer(self.work.number, failed="the process that judged it died") if self.alone else None
+        if served is None:
+            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != Verdict.ERROR
+            return judged if found else None
+        return replace(judged, failed=judged.failed or served.failed, printed=served.printed + judged.printed)
+
+
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
@@ -126,6 +167,8 @@ class Workers:
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
         self._alone: list[Child] = []
+        self._judges: _Host | None = None
+        self._trials: dict[int, _Trial] = {}
         self._numbers = 0
 
     def __enter__(self) -> Self:
@@ -135,8 +178,10 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         for child in self._alone:
             child.end()
-        for host in list(self._hosts.values()):
+        for host in self._all_hosts():
             self._close(host)
+        for trial in self._trials.values():
+            trial.pipe.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
 
@@ -202,7 +247,7 @@ class Workers:
                 work, alone = waiting.popleft()
                 running[work.number] = alone
                 self._begin(work, alone=alone)
-            for work, answer in self._answers():
+            for work, answer in self._ended():
                 del running[work.number]
                 if answer is None:
                     waiting.appendleft((work, True))
@@ -218,19 +263,24 @@ class Workers:
         return Work(self._numbers, kind, task, arguments, self._memory)
 
     def _begin(self, work: Work, *, alone: bool) -> None:
+        theirs = None
+        if work.kind == "run":
+            ours, theirs = CONTEXT.Pipe()
+            self._trials[work.number] = _Trial(work, ours, alone)
+            self._judges = self._judges or self._open_judges()
+            _hand(self._judges, work, ours)
+            work = replace(work, kind="serve")
         path = Path(work.task.path)
         if path in self._hosts and not self._hosts[path].process.is_alive():
             self._close(self._hosts[path])
         if not alone and path not in self._hosts and self._collected.get(path, Collected()).forkable:
             self._reopen(path)
         if alone or path not in self._hosts:
-            self._alone.append(self._spawn_alone(work))
-            return
-        host = self._hosts[path]
-        host.busy[work.number] = work
-        host.since = time.monotonic()
-        with suppress(OSError):  # it may have died, which is seen when its answer is looked for
-            host.connection.send_bytes(pickle.dumps(work))
+            self._alone.append(self._spawn_alone(work, theirs))
+        else:
+            _hand(self._hosts[path], work, theirs)
+        if theirs is not None:
+            theirs.close()
 
     def _reopen(self, path: Path) -> None:
         """Import a file again for its audits; where that fails now, an audit that runs alone says so."""
@@ -241,9 +291,18 @@ class Workers:
         if host.collected.failure or not host.collected.forkable:
             self._close(host)
 
+    def _ended(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
+        """Yield what was answered, of an audit when both of its processes have ended."""
+        for part, answer in self._answers():
+            if (trial := self._trials.get(part.number)) is None:
+                yield part, answer
+            elif trial.ended(part, answer):
+                del self._trials[part.number]
+                yield trial.work, trial.answer
+
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
         """Wait, and yield what was answered; None where the process that the work was forked from is no more."""
-        hosts = [host for host in self._hosts.values() if host.busy]
+        hosts = [host for host in self._all_hosts() if host.busy]
         wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
         for child in list(self._alone):
             if (answer := child.answer()) is not None:
@@ -294,16 +353,39 @@ class Workers:
         host = self._hosts[path] = _Host(path, process, here)
         return host
 
-    def _spawn_alone(self, work: Work) -> Child:
+    def _open_judges(self) -> _Host:
+        here, there = CONTEXT.Pipe()
+        process = _spawned(self._needed, open_judges, there, self._folder)
+        there.close()
+        return _Host(Path(), process, here, Collected())
+
+    def _spawn_alone(self, work: Work, pipe: Connection | None) -> Child:
         receiver, sender = CONTEXT.Pipe(duplex=False)
         output = self._folder / f"{os.getpid()}.{work.number}"
-        process = _spawned(self._needed, work_alone, sender, work, output)
+        given = work if pipe is None else replace(work, arguments=(pipe, *work.arguments))
+        process = _spawned(self._needed, work_alone, sender, given, output)
         sender.close()
         return Child(work, process, receiver, output, work.task.timeout)
 
+    def _all_hosts(self) -> list[_Host]:
+        return [*self._hosts.values(), *([] if self._judges is None else [self._judges])]
+
     def _close(self, host: _Host) -> None:
-        self._hosts.pop(host.path, None)
+        if host is self._judges:
+            self._judges = None
+        else:
+            self._hosts.pop(host.path, None)
         host.end()
+
+
+def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
+    """Give work to a process, with the end of a pipe if it needs one."""
+    host.busy[work.number] = work
+    host.since = time.monotonic()
+    with suppress(OSError):  # it may have died, which is seen when its answer is looked for
+        host.connection.send_bytes(pickle.dumps(work))
+        if pipe is not None:
+            send_handle(host.connection, pipe.fileno(), host.process.pid)
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
@@ -314,6 +396,8 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
         result = result_of(json_of(answer.value))
     except (TypeError, ValueError):
         return failed(task, replace(answer, failed=NO_ANSWER))
+    if answer.failed and result.verdict is Verdict.ERROR:  # it ended with the process of its mechanism
+        return failed(task, answer)
     if result.id != task.id:
         return failed(task, replace(answer, failed=f"the process that ran it answered for {result.id}, and not for it"))
     return replace(result, printed=answer.printed or result.printed, expected=task.expect, alpha=task.alpha)
