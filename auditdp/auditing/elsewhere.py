@@ -18,9 +18,9 @@ from auditdp.betting.forecasting.forecasters import LikelihoodRatio, Scored
 from auditdp.betting.forecasting.repeats import Repeating
 from auditdp.claims.base import Claim
 from auditdp.claims.statements import CLAIMS
-from auditdp.errors import CollectionError
-from auditdp.mechanism.calls.channel import Channel, LostError, shaped
-from auditdp.mechanism.calls.elsewhere import MechanismElsewhere, Text
+from auditdp.errors import CollectionError, Skip
+from auditdp.mechanism.calls.channel import Channel, ForeignError, LostError, shaped
+from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.record.details import Plain
 from auditdp.record.results import ClaimRecord, Evidence, Mutation, Place
 
@@ -233,8 +233,16 @@ class DeclaredElsewhere(Declared):
         return self.held.sizes
 
     def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
-        """Have the audit made, and return what is told of it."""
-        held = shaped(HELD, self.channel.ask("build", dict(overrides))[0])
+        """Have the audit made, and return what is told of it.
+
+        Raises:
+            Skip: If the factory cannot run here.
+        """
+        try:
+            value, _ = self.channel.ask("build", dict(overrides))
+        except ForeignError as error:
+            raise Skip(str(error)) if type(error).__name__ == Skip.__name__ else error from None
+        held = shaped(HELD, value)
         return AuditElsewhere.of(self.channel, held), held.parameters
 
 

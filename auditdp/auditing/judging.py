@@ -144,8 +144,8 @@ def claim_record(built: Audit) -> ClaimRecord:
             parameter="sensitivity",
             level=able.sensitivity,
         )
-    described = described(built).adjacency if built.is_formula else built.adjacency.name
-    return claim_of_privacy(claim, described)
+    among = described(built).adjacency if built.is_formula else built.adjacency.name
+    return claim_of_privacy(claim, among)
 
 
 def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:

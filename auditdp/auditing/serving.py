@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Pair
 from auditdp.auditing.declaration import Audit, Declared
@@ -33,7 +32,6 @@ from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls.calls import Calls, Run
-from auditdp.mechanism.calls.channel import Connection, answer
 from auditdp.mechanism.calls.elsewhere import After, Seed
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.representation import Array, Representation, SeenAs
@@ -47,45 +45,24 @@ MOST_NUMBERS = 1 << 20
 """Of an input, beyond which outputs are not compared with it."""
 
 
-def serve(
-    connection: Connection,
-    declared: Declared,
-    *,
-    place: Callable[[Any], Place | None],
-    mutation: Callable[..., Any],
-    plain: Callable[[Any], Any],
-) -> None:
-    """Answer what is asked about one audit, until nobody asks any more.
-
-    Args:
-        connection: To who judges.
-        declared: The audit.
-        place: Returns where something is defined.
-        mutation: Audits the mutants of its mechanism.
-        plain: Returns a parameter as records have it.
-    """
-    with threadpool_limits(limits=1), ExitStack() as untouched_now:
-        served = Served(declared, untouched_now, place, mutation, plain)
-        answer(connection, declared.path, served.answered)
-
-
 @dataclass
 class Served:
     """One audit in the process of its file.
 
     Attributes:
-        declared: As it is declared.
+        find: Returns what is declared.
         untouched_now: Has the untouched process of the mechanism that is gathered about.
         place: Returns where something is defined.
         mutation: Audits the mutants of its mechanism.
         plain: Returns a parameter as records have it.
     """
 
-    declared: Declared
+    find: Callable[[], Declared]
     untouched_now: ExitStack
     place: Callable[[Any], Place | None]
     mutation: Callable[..., Any]
     plain: Callable[[Any], Any]
+    declared: Declared = field(init=False)
     built: Audit = field(init=False)
     requests: dict[int, EvidenceRequest] = field(init=False, default_factory=dict)
     _pairs: list[Pair] = field(init=False, default_factory=list)
@@ -99,7 +76,7 @@ class Served:
 
     def told(self, overrides: Mapping[str, str]) -> Answered:
         """What the decorator says."""
-        said = self.declared
+        self.declared = said = self.find()
         held = DeclaredHeld(
             said.description,
             said.source,
@@ -215,10 +192,12 @@ class Served:
         """Whether a seed gives the same outputs again."""
         return calls.repeated(self._input(place), seed), ()
 
-    def rows(self, calls: Calls, rng: np.random.Generator, place: tuple[int, int], size: int, singly: bool) -> Answered:
-        """Rows of outputs."""
+    def rows(
+        self, calls: Calls, rng: np.random.Generator, wanted: Sequence[tuple[tuple[int, int], int]], singly: bool
+    ) -> Answered:
+        """Rows of outputs on inputs, one after the other."""
         made = calls.singly() if singly else calls
-        return None, [made(self._input(place), size, rng)]
+        return None, [made(self._input(place), size, rng) for place, size in wanted]
 
     def runs(self, calls: Calls, rng: None, wanted: Sequence[Any], singly: bool) -> Answered:
         """Rows of outputs, each with a seed of its own."""

@@ -205,8 +205,7 @@ class Game:
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
         """Flip ``size`` fair coins and run the mechanism on the inputs that they choose."""
         heads = int(rng.binomial(size, 0.5))
-        ones = self.calls(pair.data, heads, rng)
-        return Batch(ones, self.calls(pair.neighbour, size - heads, rng), rng)
+        return Batch(*self.calls.sides(pair.data, heads, pair.neighbour, size - heads, rng), rng)
 
     def _rank(self, table: PairTable) -> None:
         """Tell the players who of them gains, against the claim and against the levels that the bound may reach next."""

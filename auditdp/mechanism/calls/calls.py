@@ -119,6 +119,11 @@ class Calls:
             self._represent([outputs])
         return self._rows(outputs)
 
+    def sides(self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return rows of ``ones`` outputs on an input, and then of ``zeros`` on its neighbour."""
+        first = self(data, ones, rng)
+        return first, self(neighbour, zeros, rng)
+
     def _represent(self, samples: list[Outputs]) -> None:
         first = next((output for sample in samples for output in sample), None)
         if isinstance(first, Raised) and all(isinstance(output, Raised) for sample in samples for output in sample):

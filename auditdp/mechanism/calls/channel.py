@@ -1,8 +1,8 @@
 """Between who judges and the process of a mechanism: one question, one answer to it, which holds data and nothing else.
 
-A question has a ticket that nobody can guess, and an answer names it: what comes unasked, twice, or to another question ends
-the conversation. Who judges is trusted, so questions are pickled. Answers are not: a line of JSON, then the bytes of arrays of
-numbers, of which all together are no more than what was allowed before they are read.
+A question has a ticket that nobody can guess, and an answer names it: what comes unasked, twice, or to another question
+ends the conversation. Who judges is trusted, so questions are pickled. Answers are not: they are a line of JSON and the
+bytes of arrays of numbers, and one that announces more bytes than were allowed is not read.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import json
 import pickle
 import re
 import secrets
+import select
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import field
 from math import prod
 from multiprocessing.connection import Connection
@@ -22,24 +24,22 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from auditdp import errors
-from auditdp.errors import AuditError, MissingExtraError, Skip, Timeout, raised_in
+import auditdp.errors as of_the_harness
+from auditdp.errors import AuditError, MissingExtraError, Timeout, raised_in
 from auditdp.mechanism.protocol import Array
 
 MOST = 1 << 28
 """Bytes of an answer, unless its question allows another number."""
 LINE = 1 << 20
 """Bytes of the line of an answer that is mostly arrays."""
-TICK = 3600.0
-"""Seconds of one wait for an answer, after which it is waited on."""
 LONGEST_NAME = 200
 _DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")
 _KNOWN: dict[str, type[BaseException]] = {
     name: kind
-    for name, kind in vars(errors).items()
-    if isinstance(kind, type) and (issubclass(kind, AuditError) or kind in (Skip, Timeout))
+    for name, kind in vars(of_the_harness).items()
+    if isinstance(kind, type) and (issubclass(kind, AuditError) or kind is Timeout)
 }
-"""Errors that are the same on both sides."""
+"""Errors that are the same on both sides; nothing is skipped for what a mechanism raises."""
 
 
 class LostError(AuditError):
@@ -95,6 +95,8 @@ class Channel:
     def __init__(self, connection: Connection) -> None:
         self.cpu = 0.0
         self._connection = connection
+        self._ready = select.poll()
+        self._ready.register(connection, select.POLLIN)
         self._given_up: set[str] = set()
         self._lost = ""
 
@@ -132,8 +134,7 @@ class Channel:
     def _answer(self, ticket: str, most: int) -> tuple[_Line, list[Array]]:
         while True:
             try:
-                while not self._connection.poll(TICK):
-                    pass
+                self._ready.poll()
             except BaseException:  # a time limit: what comes late is no answer to the next question
                 self._given_up.add(ticket)
                 raise
@@ -199,28 +200,19 @@ def answer(
         path: The file of the audit, whose lines errors name.
         answers: Returns plain data and arrays of numbers, from what is asked.
     """
-    while True:
-        try:
+    with suppress(EOFError, OSError):  # who judges has ended
+        while True:
             ticket, what, arguments = pickle.loads(connection.recv_bytes())
-        except (EOFError, OSError):
-            return
-        try:
-            value, arrays = answers(what, arguments)
-            made = [np.ascontiguousarray(array) for array in arrays]
-            line = {
-                "ticket": ticket,
-                "cpu": time.process_time(),
-                "value": value,
-                "arrays": [(each.dtype.str, each.shape) for each in made],
-            }
-            content = b"".join([json.dumps(line).encode(), b"\n", *(each.tobytes() for each in made)])
-        except BaseException as error:  # an exit, or an interrupt that a mechanism raises
-            line = {"ticket": ticket, "cpu": time.process_time(), "error": _described(error, path)}
-            content = json.dumps(line).encode()
-        try:
-            connection.send_bytes(content)
-        except OSError:
-            return
+            line, arrays = {"ticket": ticket}, []
+            try:
+                value, found = answers(what, arguments)
+                arrays = [np.ascontiguousarray(array) for array in found]
+                line |= {"value": value, "arrays": [(array.dtype.str, array.shape) for array in arrays]}
+                first = json.dumps(line | {"cpu": time.process_time()})
+            except BaseException as error:  # an exit, or an interrupt that a mechanism raises
+                arrays = []
+                first = json.dumps({"ticket": ticket, "cpu": time.process_time(), "error": _described(error, path)})
+            connection.send_bytes(b"".join([first.encode(), b"\n", *(array.tobytes() for array in arrays)]))
 
 
 def _described(error: BaseException, path: str) -> tuple[str, str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import field
 from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
@@ -295,17 +294,24 @@ class CallsElsewhere(Calls):
 
     def __call__(self, data: Any, size: int, rng: np.random.Generator) -> Array:
         """Return ``size`` outputs as rows; how they look has been decided."""
-        assert self.like is not None  # they were looked at
-        if size == 0:
-            return self.like[:0]
-        _, arrays = self._ask("rows", data.place, size, self._singly, rng=rng, most=self._bytes(size))
-        return self.checked(arrays, size)
+        return self._rows_of([(data, size)], rng)[0]
+
+    def sides(self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return rows of ``ones`` outputs on an input, and then of ``zeros`` on its neighbour, asked for at once."""
+        first, second = self._rows_of([(data, ones), (neighbour, zeros)], rng)
+        return first, second
+
+    def _rows_of(self, wanted: Sequence[tuple[Any, int]], rng: np.random.Generator) -> list[Array]:
+        sizes = [size for _, size in wanted]
+        asked = [(data.place, size) for data, size in wanted]
+        _, arrays = self._ask("rows", asked, self._singly, rng=rng, most=self._bytes(sum(sizes)))
+        return self.checked(arrays, sizes)
 
     def runs(self, wanted: Sequence[Run]) -> Array:
         """Return the rows of some calls."""
         size = sum(run.size for run in wanted)
         _, arrays = self._ask("runs", sent(wanted), self._singly, most=self._bytes(size))
-        return self.checked(arrays, size)
+        return self.checked(arrays, [size])[0]
 
     def anew(self) -> CallsElsewhere:
         """Return the same calls, with nothing decided about how outputs are represented."""
@@ -321,19 +327,21 @@ class CallsElsewhere(Calls):
         single._singly = True
         return single
 
-    def checked(self, arrays: Sequence[Array], size: int) -> Array:
-        """Return an answer if it is so many rows.
+    def checked(self, arrays: list[Array], sizes: Sequence[int]) -> list[Array]:
+        """Return an answer if it is arrays of so many rows.
 
         Raises:
             LostError: If it is anything else.
         """
         assert self.like is not None  # they were looked at
-        if len(arrays) == 1 and arrays[0].shape == (size, *self.like.shape[1:]) and arrays[0].dtype == self.like.dtype:
-            return arrays[0]
-        shapes = ", ".join(f"{array.dtype} of shape {array.shape}" for array in arrays) or "nothing"
-        raise LostError(
-            f"asked for {size:,} rows like {self.like[:0]!r}, the process of the mechanism answered {shapes}"
+        wanted = [(self.like.dtype, (size, *self.like.shape[1:])) for size in sizes]
+        if [(array.dtype, array.shape) for array in arrays] == wanted:
+            return arrays
+        found, asked = (
+            ", ".join(f"{dtype} of shape {shape}" for dtype, shape in some) or "nothing"
+            for some in ([(array.dtype, array.shape) for array in arrays], wanted)
         )
+        raise LostError(f"the process of the mechanism was asked for {asked}, and answered {found}")
 
     def _bytes(self, size: int) -> int:
         assert self.like is not None  # they were looked at

@@ -108,9 +108,7 @@ class UntouchedElsewhere(Untouched):
         number, asked = self.mechanism.number, [sent(part) for part in parts]
         _, found = self.mechanism.channel.ask("in untouched", number, calls.number, calls.raising, asked, seconds)
         sizes = [sum(run.size for run in part) for part in parts]
-        if len(found) != len(sizes):
-            return None
-        return [calls.checked([rows], size) for rows, size in zip(found, sizes, strict=True)]
+        return calls.checked(found, sizes) if found else None
 
 
 def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:

@@ -39,7 +39,7 @@ MOST_PRINTED = 1 << 26
 
 
 TALKING = ("run", "serve")
-"""Kinds of work of which two belong together, who judges and the mechanism; the first argument of each is its end of a pipe."""
+"""Kinds of work of which two belong together, to judge and to answer who does; each is given an end of their pipe."""
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,16 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.elsewhere import AuditElsewhere, DeclaredElsewhere
 from auditdp.auditing.judging import judge_recorded, run_audit
-from auditdp.auditing.serving import serve
+from auditdp.auditing.serving import Served
 from auditdp.auditing.settings import Settings
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout, raised_in
-from auditdp.mechanism.calls.channel import Channel, ForeignError
+from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
@@ -31,6 +33,8 @@ from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
 
+LATER = 0.5
+"""Seconds after its time limit in which an audit's mechanism may still answer a question."""
 MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
 
@@ -88,9 +92,18 @@ def judge(task: Task, connection: Connection) -> AuditResult:
 
 def serve_task(task: Task, connection: Connection) -> None:
     """Answer who judges an audit about its mechanism, until nobody asks any more."""
-    place = partial(place_of, root=Path(task.root))
-    with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
-        serve(connection, find(task), place=place, mutation=_mutation, plain=_plain)
+    place, started = partial(place_of, root=Path(task.root)), time.monotonic()
+    limits = threadpool_limits(limits=1)
+    with contextlib.redirect_stdout(sys.stderr), _environment(task), limits, contextlib.ExitStack() as stack:
+        served = Served(partial(find, task), stack, place=place, mutation=_mutation, plain=_plain)
+
+        def answered(what: str, arguments: tuple[Any, ...]) -> Any:
+            # Who judges stops at the limit; what was asked until then ends soon after, so that more may be asked.
+            left = None if task.timeout is None else max(started + task.timeout - time.monotonic(), 0.0) + LATER
+            with time_limit(left):
+                return served.answered(what, arguments)
+
+        answer(connection, task.path, answered)
 
 
 def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutation:

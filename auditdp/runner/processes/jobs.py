@@ -1,4 +1,4 @@
-"""What children are asked to do, as plain data: judge an audit, serve its mechanism, play its record again, show or trace it."""
+"""What children are asked to do: judge an audit, answer who judges, play a record again, show, trace. Values are data."""
 
 from __future__ import annotations
 
