@@ -112,4 +112,4 @@ class AdjacencyElsewhere:
 
     def _pair(self, held: tuple[int, str]) -> Pair:
         number, text = held
-        return PairElsewhere(*(HeldInput(self._channel, number, side) for side in (0, 1)), text=text)
+        return PairElsewhere(HeldInput(self._channel, number, 0), HeldInput(self._channel, number, 1), text=text)

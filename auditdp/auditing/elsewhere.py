@@ -101,11 +101,11 @@ HELD: TypeAdapter[AuditHeld] = TypeAdapter(AuditHeld)
 DECLARED: TypeAdapter[DeclaredHeld] = TypeAdapter(DeclaredHeld)
 
 
-def parameters_of(claim: Any) -> tuple[str, dict[str, Parameter]] | None:
+def parameters_of(claim: object) -> tuple[str, dict[str, Parameter]] | None:
     """Return the kind of a claim and its parameters; None where there is more to it, such as code."""
     if CLAIMS.get(type(claim).__name__) is not type(claim):
         return None
-    given = {each.name: getattr(claim, each.name) for each in fields(claim)}
+    given = {each.name: getattr(claim, each.name) for each in fields(claim)}  # type: ignore[arg-type]  # every claim is a dataclass
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return (type(claim).__name__, plain) if all(isinstance(value, Parameter) for value in plain.values()) else None
 

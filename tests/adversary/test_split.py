@@ -38,7 +38,7 @@ def frame_of(ticket, arrays, content):
 TAIL = """
 @audit(timeout={timeout})
 def hides():
-    return Audit({mechanism}, claim=PureDP(1.0), pairs=[(0, 1)], evidence=["game"], calls=400)
+    return Audit(lambda x, rng: telling(x, rng), claim=PureDP(1.0), pairs=[(0, 1)], evidence={asked}, calls=400)
 """
 PATCHES = {
     "run_audit": """
@@ -61,16 +61,11 @@ Game.play = lambda *given, **more: None
 Wealth.refuted = lambda self, alpha: False
 """,
     "generators": """
-class Heads:
-    def __init__(self, rng):
-        self._rng = rng
-    def __getattr__(self, name):
-        return getattr(self._rng, name)
+class Heads(np.random.Generator):
     def binomial(self, size, p):
         return size
-made = np.random.default_rng
 np.random.Generator = Heads
-np.random.default_rng = lambda *key: Heads(made(*key))
+np.random.default_rng = lambda *key: Heads(np.random.PCG64(*key))
 """,
     "a tracer": """
 import ctypes, threading
@@ -99,12 +94,9 @@ def telling(x, rng):
     return Lying(1 + x)
 """,
     "a certificate": """
-from auditdp.evidence.exact import evidence
-from auditdp.auditing import gathering
+from auditdp.auditing import serving
 from auditdp.record.results import Evidence, Verdict
-forged = lambda request, alpha: Evidence("exact", Verdict.CERTIFIED, "proved", epsilon_upper=0.5)
-gathering._gatherer = lambda kind: forged
-evidence.gathered = forged
+serving.gathered_here = lambda kind, request, alpha: Evidence(kind, Verdict.CERTIFIED, "proved", epsilon_upper=0.5)
 """,
 }
 """What an import, or a mechanism, does to hide that it names its input: it is found all the same."""
@@ -118,16 +110,16 @@ FRAMES = {
     "an answer twice": 'frame_of(ticket, [["<f8", [0]]], b"")',
 }
 """What is sent in place of an answer, or before it."""
+SENDS = """
+def telling(x, rng):
+    connection, ticket = talk()
+    late() and connection.send_bytes({})
+    return x
+"""
 FAULTS = {
-    **{
-        name: (
-            "",
-            f"def telling(x, rng):\n    connection, ticket = talk()\n    late() and connection.send_bytes({sent})\n    return x",
-        )
-        for name, sent in FRAMES.items()
-    },
+    **{name: ("", SENDS.format(sent)) for name, sent in FRAMES.items()},
     "1 GB is announced": (
-        "else than was asked|half of an answer",
+        "more bytes than were asked for",
         """
 def telling(x, rng):
     if late():
@@ -176,16 +168,32 @@ def telling(x, rng):
 """What a mechanism's process does in the middle of a game: the reason that the error names, and the code."""
 
 
+BLIND = """
+from auditdp.mechanism.calls.calls import Calls
+rows = Calls.__call__
+Calls.__call__ = lambda self, data, size, rng: 0 * rows(self, data, size, rng)
+"""
+CERTIFIED = """
+from auditdp.auditing import serving
+from auditdp.record.results import Evidence, Verdict
+def gathered(kind, request, alpha):
+    return Evidence("exact", Verdict.CERTIFIED, "proved", epsilon_upper=0.5) if kind == "exact" else None
+serving.gathered_here = gathered
+"""
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """Run all of these audits; return their results by name, and the folder."""
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "audits").mkdir()
     names = {}
-    for k, (name, code) in enumerate([*PATCHES.items(), *((name, code) for name, (_, code) in FAULTS.items())]):
+    faults = {name: code for name, (_, code) in FAULTS.items()}
+    for k, (name, code) in enumerate((PATCHES | faults | {"blind": BLIND, "certified": CERTIFIED}).items()):
         file = folder / "audits" / f"audit_{k:02}.py"
         timeout = 2.0 if name == "silence" else 60.0
-        file.write_text(HEAD + code + TAIL.format(mechanism="lambda x, rng: telling(x, rng)", timeout=timeout))
+        asked = ["exact"] if name == "certified" else ["exact", "game"]
+        file.write_text(HEAD + code + TAIL.format(timeout=timeout, asked=asked))
         names[f"audits/{file.name}::hides"] = name
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -199,7 +207,7 @@ def results(tmp_path_factory):
 def test_who_judges_is_out_of_the_reach_of_what_an_audit_patches(results, name):
     found = results[0][name]
     assert found.verdict is Verdict.VIOLATED, found.summary
-    assert not any(evidence.self_reported for evidence in found.evidence)
+    assert [(each.kind, each.self_reported) for each in found.evidence][-1] == ("game", False)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -211,3 +219,16 @@ def test_what_is_no_answer_is_an_error(results, name):
 
 def test_nothing_that_was_answered_was_run(results):
     assert not Path(results[1], "unpickled").exists()
+
+
+def test_outputs_that_are_replaced_where_they_are_made_are_what_is_audited(results):
+    """No boundary: an audit is of what the process of its mechanism gives out."""
+    found = results[0]["blind"]
+    assert found.verdict is Verdict.NOT_REFUTED
+    assert any("all" in notice and "were the same" in notice for notice in found.notices)
+
+
+def test_a_forged_certificate_is_marked(results):
+    """No boundary: evidence from an audit's own code can be forged; the record says whose it is."""
+    found = results[0]["certified"]
+    assert (found.verdict, [each.self_reported for each in found.evidence]) == (Verdict.CERTIFIED, [True])

@@ -139,10 +139,15 @@ class Channel:
                 self._given_up.add(ticket)
                 raise
             try:
-                line, arrays = _read(self._connection.recv_bytes(LINE + most))
-            except BaseException:
-                self._lost = "the process of the mechanism answered with half of an answer"
+                content = self._connection.recv_bytes(LINE + most)
+            except (EOFError, ConnectionError):
                 raise
+            except OSError:  # of a length that was announced
+                raise ValueError("more bytes than were asked for") from None
+            except BaseException:
+                self._lost = "a time limit came in the middle of an answer of the process of the mechanism"
+                raise
+            line, arrays = _read(content)
             if line.ticket == ticket:
                 return line, arrays
             if line.ticket not in self._given_up:
