@@ -33,7 +33,7 @@ MOST = 1 << 28
 LINE = 1 << 20
 """Bytes of the line of an answer that is mostly arrays."""
 LONGEST_NAME = 200
-_DTYPE = re.compile(r"[<>|=]?[biuf]\d{1,2}")
+_DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f2|f4|f8|f16)")
 _KNOWN: dict[str, type[BaseException]] = {
     name: kind
     for name, kind in vars(of_the_harness).items()

@@ -104,7 +104,7 @@ class After:
 
 
 @dataclass(frozen=True)
-class Form:
+class FormHeld:
     """How outputs are represented, and what each number of a row is called."""
 
     flat: bool
@@ -136,7 +136,7 @@ class MechanismHeld:
 _HELD: TypeAdapter[MechanismHeld] = TypeAdapter(MechanismHeld)
 _ANSWERED: TypeAdapter[tuple[After, Any]] = TypeAdapter(tuple[After, Any])
 _COUNT: TypeAdapter[int] = TypeAdapter(Count)
-_FORM: TypeAdapter[Form] = TypeAdapter(Form)
+_FORM: TypeAdapter[FormHeld] = TypeAdapter(FormHeld)
 _SAME: TypeAdapter[tuple[bool, bool]] = TypeAdapter(tuple[bool, bool])
 _UNLISTED: TypeAdapter[tuple[Count, float]] = TypeAdapter(tuple[Count, float])
 

@@ -100,7 +100,7 @@ class _Host:
 
 
 @dataclass
-class _Trial:
+class _TwoProcesses:
     """An audit with its two processes.
 
     Attributes:
@@ -168,7 +168,7 @@ class Workers:
         self._collected: dict[Path, Collected] = {}
         self._alone: list[Child] = []
         self._judges: _Host | None = None
-        self._trials: dict[int, _Trial] = {}
+        self._judged: dict[int, _TwoProcesses] = {}
         self._numbers = 0
 
     def __enter__(self) -> Self:
@@ -180,7 +180,7 @@ class Workers:
             child.end()
         for host in self._all_hosts():
             self._close(host)
-        for trial in self._trials.values():
+        for trial in self._judged.values():
             trial.pipe.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
@@ -266,7 +266,7 @@ class Workers:
         theirs = None
         if work.kind == "run":
             ours, theirs = CONTEXT.Pipe()
-            self._trials[work.number] = _Trial(work, ours, alone)
+            self._judged[work.number] = _TwoProcesses(work, ours, alone)
             self._judges = self._judges or self._open_judges()
             _hand(self._judges, work, ours)
             work = replace(work, kind="serve")
@@ -294,10 +294,10 @@ class Workers:
     def _ended(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
         """Yield what was answered, of an audit when both of its processes have ended."""
         for part, answer in self._answers():
-            if (trial := self._trials.get(part.number)) is None:
+            if (trial := self._judged.get(part.number)) is None:
                 yield part, answer
             elif trial.ended(part, answer):
-                del self._trials[part.number]
+                del self._judged[part.number]
                 yield trial.work, trial.answer
 
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
