@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp import QueryAnswers
-from auditdp.evidence.exact.losses import finite_loss, laplace_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.noise_loss import laplace_loss
 from auditdp.mechanism.capabilities import capabilities
 from mechanisms.classic import (
     SVT1,

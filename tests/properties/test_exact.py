@@ -13,7 +13,8 @@ from auditdp.adjacency import AnyValues
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.exact.losses import delta_curve, finite_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import delta_curve
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.record.results import Verdict
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import envelope_losses, finite_loss
+from auditdp.evidence.exact.listed_loss import envelope_losses, finite_loss
 from auditdp.mechanism.laws import precision
 from mechanisms.backend import backend_of
 from mechanisms.edges.graph_pub import GraphPub, counts

@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import finite_loss, pair_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.numeric import (
     Duchi,

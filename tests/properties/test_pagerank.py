@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from auditdp import Nodes
-from auditdp.evidence.exact.losses import finite_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
 from mechanisms.pagerank import (
     DPApprEM,
     DPApprGM,

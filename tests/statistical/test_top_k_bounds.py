@@ -15,7 +15,7 @@ from auditdp import Pair, PureDP
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.betting.game import Game
-from auditdp.evidence.exact.losses import finite_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
 from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
 from benchmarks.alarms import Overconfident

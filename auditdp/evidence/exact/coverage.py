@@ -23,8 +23,9 @@ from auditdp.betting.game import checked_pairs
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
 from auditdp.evidence.exact.covers import AdditiveCoverage, Coverage, Enclosed, Enumerated, Searched, count
-from auditdp.evidence.exact.losses import ROUNDING_TOLERANCE, PairLoss, envelope_losses
+from auditdp.evidence.exact.listed_loss import envelope_losses
 from auditdp.evidence.exact.noise import DeclaredNoise, declared_noise
+from auditdp.evidence.exact.pair_loss import ROUNDING_TOLERANCE, PairLoss
 from auditdp.evidence.exact.stated import Stated, asked_by, size
 from auditdp.mechanism.capabilities import Capabilities
 from auditdp.mechanism.laws import FLOAT_ABSOLUTE_ERROR, Envelope, FiniteLaw

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from auditdp.adjacency import Adjacency, AnyValues
-from auditdp.evidence.exact.losses import PairLoss
 from auditdp.evidence.exact.noise import DeclaredNoise
+from auditdp.evidence.exact.pair_loss import PairLoss
 
 
 class Coverage(Protocol):

@@ -28,15 +28,9 @@ from auditdp.claims.base import Claim
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import AuditError, ClaimError, MechanismError
 from auditdp.evidence.exact.coverage import EXAMPLES, Compared, by_envelope, by_pairs
-from auditdp.evidence.exact.losses import (
-    ROUNDING_TOLERANCE,
-    PairLoss,
-    aligned,
-    delta_curve,
-    hockey_stick,
-    ratio,
-    row_loss,
-)
+from auditdp.evidence.exact.listed_loss import aligned, hockey_stick, ratio, row_loss
+from auditdp.evidence.exact.losses import delta_curve
+from auditdp.evidence.exact.pair_loss import ROUNDING_TOLERANCE, PairLoss
 from auditdp.evidence.exact.stated import Stated, is_pure, size, stated_by
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.capabilities import Capabilities, capabilities

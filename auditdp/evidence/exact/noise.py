@@ -18,7 +18,8 @@ import numpy as np
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.base import sides
-from auditdp.evidence.exact.losses import ROUNDING_TOLERANCE, PairLoss, gaussian_loss, laplace_loss
+from auditdp.evidence.exact.noise_loss import gaussian_loss, laplace_loss
+from auditdp.evidence.exact.pair_loss import ROUNDING_TOLERANCE, PairLoss
 from auditdp.evidence.exact.stated import Stated
 from auditdp.mechanism.calls.inputs import is_sparse
 from auditdp.mechanism.capabilities import Capabilities

@@ -10,7 +10,8 @@ from auditdp.adjacency import Pair
 from auditdp.adjacency.search import key
 from auditdp.claims.base import Claim
 from auditdp.claims.statements import GaussianDP
-from auditdp.evidence.exact.losses import PairLoss, pair_loss
+from auditdp.evidence.exact.losses import pair_loss
+from auditdp.evidence.exact.pair_loss import PairLoss
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import Capabilities
 from auditdp.mechanism.protocol import identity_key

@@ -11,7 +11,8 @@ from scipy import integrate, stats
 
 from auditdp import GaussianDP, QueryAnswers
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import finite_loss, laplace_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.noise_loss import laplace_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.mechanism.laws import precision as precision_of

@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import finite_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
 from auditdp.mechanism.laws import ball, precision
 from mechanisms.features import MultiBit
 from mechanisms.labels import FeaturesAndLabel, LabelRR

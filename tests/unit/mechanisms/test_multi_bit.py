@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import envelope_losses, finite_loss
+from auditdp.evidence.exact.listed_loss import envelope_losses, finite_loss
 from auditdp.mechanism.laws import FiniteLaw
 from mechanisms.features import (
     Everybody,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import envelope_losses, finite_loss
+from auditdp.evidence.exact.listed_loss import envelope_losses, finite_loss
 from mechanisms.numeric import (
     Duchi,
     Feature,

@@ -14,7 +14,8 @@ from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.exact.evidence import exact_evidence, has_exact_law
-from auditdp.evidence.exact.losses import finite_loss, pair_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.record.results import Verdict

@@ -7,8 +7,8 @@ from flint import arb
 from auditdp.adjacency import AnyValues, Neighbours
 from auditdp.claims.statements import PureDP
 from auditdp.evidence.exact.covers import AdditiveCoverage, Enclosed, Enumerated, Searched, count
-from auditdp.evidence.exact.losses import PairLoss
 from auditdp.evidence.exact.noise import declared_noise
+from auditdp.evidence.exact.pair_loss import PairLoss
 from auditdp.evidence.exact.stated import stated_by
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import LaplaceLaw

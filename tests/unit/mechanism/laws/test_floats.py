@@ -20,7 +20,8 @@ from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio
 from auditdp.errors import ClaimError, MechanismError
 from auditdp.evidence.exact.evidence import exact_evidence
-from auditdp.evidence.exact.losses import finite_loss, pair_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
+from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
 from auditdp.record.results import Verdict
 

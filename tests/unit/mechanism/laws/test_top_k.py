@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from auditdp.accountants.top_k import TopKPure
 from auditdp.errors import MechanismError
-from auditdp.evidence.exact.losses import finite_loss
+from auditdp.evidence.exact.listed_loss import finite_loss
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.top_k import plackett_luce, set_epsilon, unordered_top_k
 
