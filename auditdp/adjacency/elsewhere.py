@@ -15,6 +15,8 @@ from auditdp.mechanism.calls.elsewhere import CallsElsewhere, Count, HeldInput, 
 
 MOST_PROMISED = 16.0
 """As in the search for pairs."""
+MOST_COUNTED = 1 << 20
+"""Pairs that are counted, where there are so many or more."""
 PairHeld = tuple[Count, Text]
 """The number of a pair there, and how reports write it."""
 
@@ -54,7 +56,7 @@ class Proposed:
 _PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(Annotated[list[PairHeld], Field(min_length=1)])
 _PROPOSED: TypeAdapter[ProposedHeld] = TypeAdapter(ProposedHeld)
 _SMALLER: TypeAdapter[tuple[PairHeld | None, int]] = TypeAdapter(tuple[PairHeld | None, Count])
-_EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=1 << 20)] | None)
+_EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
 _TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
 
 

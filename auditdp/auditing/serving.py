@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
+from auditdp.adjacency.elsewhere import MOST_COUNTED
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.elsewhere import (
     DECLARED,
@@ -152,7 +153,7 @@ class Served:
     def exhaustive(self) -> Answered:
         """How many pairs there are."""
         every = self.built.adjacency.exhaustive()
-        return None if every is None else len(every), ()
+        return None if every is None else min(len(every), MOST_COUNTED), ()
 
     def can_search(self) -> Answered:
         """Whether pairs are generated."""

@@ -28,7 +28,7 @@ import auditdp.errors as of_the_harness
 from auditdp.errors import AuditError, MissingExtraError, Timeout, raised_in
 from auditdp.mechanism.protocol import Array
 
-MOST = 1 << 28
+MOST = 1 << 30
 """Bytes of an answer, unless its question allows another number."""
 LINE = 1 << 20
 """Bytes of the line of an answer that is mostly arrays."""

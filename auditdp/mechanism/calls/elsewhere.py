@@ -22,7 +22,7 @@ from auditdp.mechanism.calls.representation import Array, Representation
 MOST_SPAWNED = 1 << 20
 """Generators that calls of one question may spawn from theirs."""
 MOST_LISTED = 4_096
-"""Numbers of a row that have names, and log-odds that a law states, at most."""
+"""Log-odds of which a law is made, at most."""
 Text = Annotated[str, Field(max_length=10_000)]
 Count = Annotated[int, Field(ge=0, lt=1 << 48)]
 
@@ -282,7 +282,7 @@ class CallsElsewhere(Calls):
         (like,) = arrays or [np.zeros(0)]
         if like.ndim < 1 or len(like) < 1:
             raise LostError("the process of the mechanism shows no outputs")
-        self.like, self.labels, self.drew = like, form.labels[:MOST_LISTED], form.drew
+        self.like, self.labels, self.drew = like, form.labels, form.drew
         self._representation = Representation(
             like.shape[1:], like.dtype, form.flat, form.typed, form.kind, form.longest, form.ordered
         )
