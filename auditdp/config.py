@@ -22,6 +22,7 @@ DATA_VARIABLE = "AUDITDP_DATA"
 PROFILE_VARIABLE = "AUDITDP_PROFILE"
 """Environment variable with the name of the profile, where none is given."""
 FILE = "pyproject.toml"
+SANDBOXES = ("auto", "required", "off")
 FAILURES = ("none", "error", "inconclusive", "skipped")
 DEFAULT = "default"
 
@@ -75,6 +76,8 @@ KINDS: dict[str, SettingKind] = {
     "fail_on": SettingKind(
         f"a list of {', '.join(FAILURES)}", lambda v: _is_texts(v) and all(item in FAILURES for item in v), _split
     ),
+    "sandbox": SettingKind(f"one of {', '.join(SANDBOXES)}", lambda value: value in SANDBOXES, str),
+    "network": SettingKind("true or false", lambda value: isinstance(value, bool), {"true": True, "false": False}.get),
     "baseline": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
     "stream": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
 }
@@ -104,6 +107,8 @@ class Configuration:
         workers: Audits that run at a time: a number, or 'auto'.
         max_memory: Memory that an audit may take, such as '2G'; empty for no limit.
         fail_on: What else makes a run fail.
+        sandbox: Whether audits are shut off from what is not theirs: 'auto' as far as the kernel can, 'required' or 'off'.
+        network: Whether the sandbox leaves the network open.
         baseline: File of the accepted results.
         stream: File with the state of nightly runs.
         profile: The profile that was chosen; empty for none.
@@ -120,6 +125,8 @@ class Configuration:
     workers: str = "1"
     max_memory: str = ""
     fail_on: tuple[str, ...] = ()
+    sandbox: str = "auto"
+    network: bool = False
     baseline: str = "auditdp-baseline.toml"
     stream: str = "auditdp-stream.json"
     profile: str = ""

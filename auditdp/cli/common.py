@@ -24,6 +24,7 @@ import typer
 from typer.core import TyperGroup
 
 from auditdp import __version__
+from auditdp.config import SANDBOXES
 from auditdp.errors import ConfigurationError, StoppedError, did_you_mean
 from auditdp.record.budgets import BUDGETS, FAULTS
 from auditdp.report.formats import FORMATS
@@ -32,6 +33,7 @@ from auditdp.report.text import terminal, without_commands
 if TYPE_CHECKING:
     from auditdp.config import Configuration
     from auditdp.record.results import AuditResult, RunRecord
+    from auditdp.runner.processes.sandbox import Sandbox
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -114,6 +116,29 @@ def settings(profile: str = "") -> Configuration:
     return load(_started[-1] if _started else Path.cwd(), profile)
 
 
+def sandbox(configuration: Configuration, mode: str = "", *, network: bool = False) -> Sandbox:
+    """Return what shuts the processes of audits off, and say once where that is less than it could be.
+
+    Args:
+        configuration: The settings.
+        mode: What a command was given in the place of the setting.
+        network: Whether a command leaves the network open, whatever the setting.
+
+    Raises:
+        ConfigurationError: If the mode is none, or all of a sandbox is required and cannot be had.
+    """
+    from auditdp.runner.processes.sandbox import sandbox_of
+
+    if mode and mode not in SANDBOXES:
+        raise ConfigurationError(f"--sandbox {mode}: expected {', '.join(SANDBOXES)}; {did_you_mean(mode, SANDBOXES)}")
+    found = sandbox_of(mode or configuration.sandbox, network=network or configuration.network)
+    if configuration.sandbox == "off" and not mode:
+        say(f"no sandbox, by {configuration.sources['sandbox']}: audits may touch what you may")
+    elif found.lacking and mode != "off":
+        say(f"this system cannot shut audits off from {', '.join(found.lacking)}: they may touch what you may")
+    return found
+
+
 def given(value: Any) -> Any:
     """Return a path of the command line, or several, as it is named from the project's folder."""
     if isinstance(value, list):
@@ -163,6 +188,14 @@ Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joi
 Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]
 Profile = Annotated[
     str, typer.Option("--profile", help="Settings of [tool.auditdp.profiles.NAME] (or set AUDITDP_PROFILE).")
+]
+Sandboxed = Annotated[
+    str,
+    typer.Option(
+        help="Shut audits off from files, processes and the network: auto (as far as the kernel can), required, or off.",
+        autocompletion=lambda: [*SANDBOXES],
+        show_default="auto",
+    ),
 ]
 Reports = Annotated[
     list[str] | None,

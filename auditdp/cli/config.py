@@ -36,4 +36,4 @@ def _toml(value: object) -> str:
         return ""
     if isinstance(value, tuple):
         return json.dumps(list(value), ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)

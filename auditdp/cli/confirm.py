@@ -21,7 +21,9 @@ from auditdp.cli.common import (
     one_of,
     print_line,
     read_run,
+    sandbox,
     say,
+    settings,
     tell,
 )
 from auditdp.errors import ConfigurationError
@@ -58,7 +60,7 @@ def confirm(
         )
     was = options_of(record, chosen, data)
     budget_now = "".join(budget or ()) or was.budget
-    with interruptible(), Workers(overrides=was.overrides) as processes:
+    with interruptible(), Workers(overrides=was.overrides, sandbox=sandbox(settings())) as processes:
         options = replace(was, root_seed=root_seed, alpha=alpha, budget=budget_now)
         task = task_of(chosen, options, processes)
         (result,) = processes.run([task])

@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from auditdp.cli.common import CRASHED, NOTHING, Keyword, Paths, Profile, app, given, one_of, say, settings, tell
+from auditdp.cli.common import (
+    CRASHED,
+    NOTHING,
+    Keyword,
+    Paths,
+    Profile,
+    app,
+    given,
+    one_of,
+    sandbox,
+    say,
+    settings,
+    tell,
+)
 from auditdp.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -62,7 +75,7 @@ def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptio
     from auditdp.runner.plan import discover, make_plan
     from auditdp.runner.processes.workers import Workers
 
-    with interruptible(), Workers(needed=()) as processes:
+    with interruptible(), Workers(needed=(), sandbox=sandbox(settings())) as processes:
         target = given(identifier) if "::" in identifier else identifier
         if "::" not in identifier:
             declared, _ = discover(list(settings().paths), collect=processes.collect)
@@ -85,5 +98,5 @@ def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tu
     from auditdp.runner.plan import discover
     from auditdp.runner.processes.workers import Workers
 
-    with interruptible(), Workers(needed=()) as processes:
+    with interruptible(), Workers(needed=(), sandbox=sandbox(settings())) as processes:
         return discover(targets, keyword, collect=processes.collect)

@@ -12,7 +12,7 @@ from auditdp.cli.run.options import RunOptions
 @taking(
     RunOptions,
     *("paths", "keyword", "parameters", "workers", "seed", "budget", "timeout", "data", "report", "output", "log_path"),
-    *("resume", "profile"),
+    *("resume", "profile", "sandbox", "network"),
 )
 def mutate(options: RunOptions) -> None:
     """Run the audits, and play each against broken twins derived from its mechanism; exit code 1 if one survives.

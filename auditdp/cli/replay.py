@@ -24,6 +24,7 @@ from auditdp.cli.common import (
     print_line,
     print_report,
     read_run,
+    sandbox,
     say,
     settings,
 )
@@ -61,7 +62,7 @@ def replay(
     if chosen.claim is None and chosen.verdict is Verdict.ERROR and "::" not in chosen.id:
         raise ConfigurationError(f"{chosen.id} did not import in that run, so there is nothing to replay")
     options = options_of(record, chosen, data)
-    with interruptible(), Workers(overrides=options.overrides) as processes:
+    with interruptible(), Workers(overrides=options.overrides, sandbox=sandbox(settings())) as processes:
         task = task_of(chosen, options, processes)
         (result,) = processes.run([task])
         print_line(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from auditdp.report.publishing import report_files
 from auditdp.report.targets import target
 from auditdp.report.terminal import run as terminal
 from auditdp.runner.plan import Collected, Plan, PlanOptions, Task, make_plan
+from auditdp.runner.processes.sandbox import Sandbox, sandbox_of
 from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import header
 
@@ -61,9 +63,16 @@ class AuditSession:
         self._open = ExitStack()
         self._workers: Workers | None = None
 
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        try:
+            return sandbox_of(self._settings.sandbox, network=self._settings.network)
+        except AuditError as error:
+            raise pytest.UsageError(str(error)) from error
+
     def _processes(self) -> Workers:
         if self._workers is None:
-            self._workers = self._open.enter_context(Workers())
+            self._workers = self._open.enter_context(Workers(sandbox=self._sandbox))
         return self._workers
 
     def collect(self, path: Path) -> Collected:
@@ -116,7 +125,7 @@ class AuditSession:
         ordered = sorted(results, key=lambda result: result.id)
         ids = [result.id for result in ordered]
         arguments: dict[str, Any] = {"paths": ids, "budget": self.budget, "parameters": {}, "by": "pytest"}
-        start = header(Plan([]), arguments, self.seed, sources=map(Path, self.sources))
+        start = header(Plan([]), arguments, self.seed, sources=map(Path, self.sources), sandbox=str(self._sandbox))
         ledger = [LedgerEntry(r.id, "verdict and lower bound", r.alpha or 0.0) for r in ordered]
         seconds = sum(result.seconds for result in ordered)
         return replace(start, status="complete", results=list(ordered), alpha_ledger=ledger, seconds=seconds)

@@ -486,6 +486,7 @@ class RunRecord:
     ``status`` is 'complete', 'interrupted', 'running' (a log whose process was killed), or such as 'shard 2 of 8'.
     ``started`` is an ISO 8601 time with its zone; it, ``project`` and ``author``, who ran it, are empty where nobody said.
     ``finished`` is when the last entry was made, and ``run`` names the run in every line of its log.
+    ``sandbox`` is what held the processes of audits; empty where an earlier version ran them.
     """
 
     root_seed: Annotated[int, Field(ge=0, lt=MOST_SEED)]
@@ -503,6 +504,7 @@ class RunRecord:
     author: str = ""
     finished: str = ""
     run: str = ""
+    sandbox: str = ""
 
     @field_validator("arguments")
     @classmethod

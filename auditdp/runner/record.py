@@ -38,7 +38,9 @@ DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "dp-accounting")
 
 
-def header(plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: Iterable[Path] = ()) -> RunRecord:
+def header(
+    plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: Iterable[Path] = (), sandbox: str = ""
+) -> RunRecord:
     """Return the record of a run that has not started: the question, without any result.
 
     Args:
@@ -46,6 +48,7 @@ def header(plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: It
         arguments: What was asked.
         root_seed: Root of all randomness.
         sources: Files below the working folder that the audits are made of.
+        sandbox: What held the processes of audits.
     """
     return RunRecord(
         root_seed=root_seed,
@@ -59,6 +62,7 @@ def header(plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: It
         started=now(),
         project=project_name(Path.cwd()),
         run=secrets.token_hex(8),
+        sandbox=sandbox,
     )
 
 
@@ -256,7 +260,7 @@ def resumable(old: RunRecord, new: RunRecord) -> None:
 def differing(old: RunRecord, new: RunRecord, first: str = "there", second: str = "here") -> str:
     """Say in what two headers ask different questions, naming either by a word; empty where they ask the same."""
     a, b = asdict(old), asdict(new)
-    for name in ("root_seed", "arguments", "alpha_ledger", "versions", "revision"):
+    for name in ("root_seed", "arguments", "alpha_ledger", "versions", "revision", "sandbox"):
         if a[name] != b[name]:
             one, other = _differing(a[name], b[name])
             return f"{name} differs ({_short(one)} {first}, {_short(other)} {second})"

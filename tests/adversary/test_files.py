@@ -20,6 +20,7 @@ import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from auditdp.bounds import files
 from auditdp.bounds.files import column, read
 from auditdp.cli.again import data_of
 from auditdp.cli.baseline import update
@@ -248,6 +249,19 @@ def test_a_table_is_unpacked_no_further_than_files_are_read(tmp_path):
         archive.writestr("a.npy", head.getvalue())
     with pytest.raises(ConfigurationError, match="an array of shape"):
         read(path)
+
+
+def test_a_table_that_says_that_it_is_small_is_read_no_further_than_what_it_unpacks_to(tmp_path, monkeypatch):
+    """Of equal values a Parquet file has one, and its own sizes are those of what it has."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pyarrow.table({"x": ["a" * 1_000] * 100_000, "y": [0.0] * 100_000}), path, compression="zstd")
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 22)
+    assert path.stat().st_size < 1 << 16
+    with pytest.raises(ConfigurationError, match="unpacks to more than 4,194,304 bytes"):
+        read(path)
+    parquet.write_table(pyarrow.table({"y": [0.0] * 100_000}), path)
+    assert list(column(read(path), "y", path)) == [0.0] * 100_000
 
 
 def test_a_long_cell_is_refused_in_few_words_and_little_memory(tmp_path):

@@ -48,13 +48,15 @@ def second(epsilon=1.0):
 """Two audits of randomised response, of which the first keeps its claim and the second does not."""
 PERSONAL = ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH")
 
+SANDBOX = "AUDITDP_SANDBOX"
+
 
 def environment() -> dict[str, str]:
     """Return the environment of a command: this one, without the taste of whoever runs the tests.
 
     Tests change a file twice in a second, which its compiled module would not notice.
     """
-    kept = {n: v for n, v in os.environ.items() if n not in PERSONAL and not n.startswith("AUDITDP_")}
+    kept = {n: v for n, v in os.environ.items() if n not in PERSONAL and (n == SANDBOX or not n.startswith("AUDITDP_"))}
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -197,6 +199,14 @@ def fork_server() -> Iterator[ForkServer]:
     server = ForkServer()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def without_sandbox() -> Iterator[None]:
+    """No sandbox, for audits that leave marks in the project's folder when they are called."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SANDBOX, "off")
+        yield
 
 
 @pytest.fixture

@@ -169,4 +169,4 @@ def test_parquet(records):
     assert outcome.record["deciding"]["lower"] == from_scores(SCORES, LABELS, design="coin").lower
     refused = records("bounds", "fake.parquet", *SCORED)
     assert refused.code == 2
-    assert "not a Parquet file" in refused.err
+    assert "not a parquet file" in refused.err.lower()

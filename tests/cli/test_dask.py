@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.conftest import RESPONSES
 
+pytestmark = pytest.mark.usefixtures("without_sandbox")
+
 distributed = pytest.importorskip("distributed")
 
 AUDITS = f"""{RESPONSES}

@@ -11,6 +11,8 @@ import pytest
 
 from tests.adversary.records import with_digests
 
+pytestmark = pytest.mark.usefixtures("without_sandbox")
+
 ARGUMENTS = ("run", "--seed", "5", "--budget", "quick", "--format", "json")
 AUDITS = """
 def counted(name, waits=False):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("without_sandbox")
+
 EDGES = """
 class Named:
     name = "never called"

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import SCRIPT, environment
 
+pytestmark = pytest.mark.usefixtures("without_sandbox")
+
 AUDITS = """
 @audit()
 def good(epsilon=1.0, nodes=2, flag=True):

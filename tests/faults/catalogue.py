@@ -100,14 +100,6 @@ FAULTS = [
     ),
     Fault("terminated", "SIGTERM to itself", "os.kill(os.getpid(), 15)", message="killed by SIGTERM"),
     Fault(
-        "kills_parent",
-        "SIGKILL to its parent process",
-        "os.kill(os.getppid(), 9)",
-        message="the process that ran it died",
-    ),
-    Fault("kills_group", "SIGKILL to its process group", "os.killpg(0, 9)", message="the process that ran it died"),
-    Fault("forks", "a fork in every call, whose copy goes on", LIMITED + "os.fork()", "NOT_REFUTED"),
-    Fault(
         "stuck",
         "a native call that outlives the time limit",
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\nctypes.PyDLL(None).sleep(3600)",
@@ -152,23 +144,9 @@ FAULTS = [
         "for number in range(3, 64):\n    try:\n        os.write(number, b'scribble')\n    except OSError:\n        pass",
         message="the process that ran it died",
     ),
-    Fault(
-        "tidies",
-        "it removes the run's folder for temporary files",
-        "folder = Path(os.readlink('/proc/self/fd/1')).parent.parent\nassert folder.name.startswith('pymp-')\n"
-        "shutil.rmtree(folder)",
-        message="No such file or directory",
-    ),
     Fault("moves", "it changes the working folder", "os.chdir('/')", "NOT_REFUTED"),
     Fault("clears", "it clears the environment", "os.environ.clear(); os.environ['SPOILT'] = '1'", "NOT_REFUTED"),
     Fault("patches", "it replaces random.random", "random.random = lambda: 7.0", "NOT_REFUTED"),
-    Fault("deletes", "it deletes the log", "shutil.rmtree('.auditdp', ignore_errors=True)", "NOT_REFUTED"),
-    Fault(
-        "truncates",
-        "it truncates the log",
-        "try:\n    open('.auditdp/run.jsonl', 'w').close()\nexcept FileNotFoundError:\n    pass",  # it was deleted
-        "NOT_REFUTED",
-    ),
     Fault(
         "thread",
         "a thread that is no daemon and never ends",
@@ -185,6 +163,32 @@ FAULTS = [
     ),
 ]
 
+REACHING = [
+    Fault("forks", "a fork in every call, whose copy goes on", LIMITED + "os.fork()", "NOT_REFUTED"),
+    Fault(
+        "kills_parent",
+        "SIGKILL to its parent process",
+        "os.kill(os.getppid(), 9)",
+        message="the process that ran it died",
+    ),
+    Fault("kills_group", "SIGKILL to its process group", "os.killpg(0, 9)", message="the process that ran it died"),
+    Fault(
+        "tidies",
+        "it removes the run's folder for temporary files",
+        "folder = Path(os.readlink('/proc/self/fd/1')).parents[2]\nassert folder.name.startswith('pymp-')\n"
+        "shutil.rmtree(folder)",
+        message="No such file or directory",
+    ),
+    Fault("deletes", "it deletes the log", "shutil.rmtree('.auditdp', ignore_errors=True)", "NOT_REFUTED"),
+    Fault(
+        "truncates",
+        "it truncates the log",
+        "try:\n    open('.auditdp/run.jsonl', 'w').close()\nexcept FileNotFoundError:\n    pass",  # it was deleted
+        "NOT_REFUTED",
+    ),
+]
+"""What reaches beyond its process, or writes to the project's folder: tried without a sandbox, which would refuse it
+(``tests/adversary/test_sandbox.py``)."""
 IMPORTS = [
     Fault("leaves", "os._exit(0) at import", "os._exit(0)", message=ENDED, where="file"),
     Fault(

@@ -20,7 +20,14 @@ import pytest
 
 from auditdp.report.markdown import table
 from auditdp.report.text import markdown
-from tests.cli.conftest import SCRIPT, environment, fork_server, project, shared_project  # noqa: F401 - fixtures
+from tests.cli.conftest import (  # noqa: F401 - fixtures
+    SCRIPT,
+    environment,
+    fork_server,
+    project,
+    shared_project,
+    without_sandbox,
+)
 
 PAGE = Path(__file__).resolve().parents[2] / "reports" / "faults.md"
 HEAD = """\
@@ -28,7 +35,8 @@ HEAD = """\
 
 What a run of audits does when something goes wrong in it or around it, with one worker and with two. Written by
 `python -m pytest -m faults --write-faults`, which injects every fault and asserts what is expected. Given one test file, it
-writes that file's section anew.
+writes that file's section anew. What audits do to the run, to each other and to the machine, which a sandbox refuses, is on
+the page of the [threat model](../docs/pages/threat-model.md).
 """
 COLUMNS = ("fault", "expected", "seen with 1 worker", "seen with 2 workers")
 WORKERS = ("1", "2")

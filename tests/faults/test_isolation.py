@@ -7,23 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.catalogue import AFTER, BESIDE, FAULTS, HEAD, IMPORTS, SHADOWS
+from tests.faults.catalogue import AFTER, BESIDE, FAULTS, HEAD, IMPORTS, REACHING, SHADOWS
 from tests.faults.conftest import WORKERS, results, script
 
 pytestmark = pytest.mark.faults
 RUN = ("run", "--seed", "1", "--budget", "quick", "--format", "json")
 
 
-@pytest.fixture(scope="module", params=WORKERS)
-def hostile(request, tmp_path_factory):
-    """A run of every fault of a mechanism, between audits that have none."""
-    root = tmp_path_factory.mktemp("hostile") / "project"
+def between(root, faults, *options):
+    """Run faults of mechanisms between audits that have none."""
     (root / "audits").mkdir(parents=True)
-    source = HEAD + BESIDE + "\n".join(fault.audit for fault in FAULTS) + AFTER
+    source = HEAD + BESIDE + "\n".join(fault.audit for fault in faults) + AFTER
     (root / "audits/audit_it.py").write_text(source)
     (root / "audits/audit_other.py").write_text(HEAD + AFTER.replace("after", "elsewhere"))
-    done = script(root, *RUN, "-n", request.param, "--timeout", "6", "--max-memory", "1G")
-    return request.param, root, done
+    return script(root, *RUN, "--timeout", "6", "--max-memory", "1G", *options)
+
+
+@pytest.fixture(scope="module", params=WORKERS)
+def hostile(request, tmp_path_factory):
+    """A run of every fault that is its own process's."""
+    return request.param, between(tmp_path_factory.mktemp("hostile") / "project", FAULTS, "-n", request.param)
+
+
+@pytest.fixture(scope="module", params=WORKERS)
+def exposed(request, tmp_path_factory):
+    """A run, without a sandbox, of every fault that reaches further."""
+    root = tmp_path_factory.mktemp("exposed") / "project"
+    return request.param, root, between(root, REACHING, "-n", request.param, "--sandbox", "off")
 
 
 def in_short(verdict: str, summary: str) -> str:
@@ -33,7 +43,7 @@ def in_short(verdict: str, summary: str) -> str:
 
 
 def test_every_audit_has_a_result_and_the_finding_is_the_exit_code(hostile, see):
-    workers, _, done = hostile
+    workers, done = hostile
     found = results(done)
     seen = f"{len(found)} results, exit code {done.returncode}"
     see("all of these in one run, beside one finding", f"{len(FAULTS) + 4} results, exit code 1", seen, workers=workers)
@@ -47,20 +57,36 @@ def test_every_audit_has_a_result_and_the_finding_is_the_exit_code(hostile, see)
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_costs_its_own_audit_alone(hostile, fault, see):
-    workers, _, done = hostile
+    workers, done = hostile
+    as_expected(fault, done, fault.what, workers, see)
+
+
+@pytest.mark.parametrize("fault", REACHING, ids=lambda fault: fault.name)
+def test_without_a_sandbox_it_does_so_too(exposed, fault, see):
+    workers, _, done = exposed
+    as_expected(fault, done, f"{fault.what}, without a sandbox", workers, see)
+
+
+def as_expected(fault, done, what, workers, see):
+    """The audit that has a fault ends as is expected of it, for the reason that is."""
     result = results(done)[fault.name]
     summary = result["summary"].partition(": ")[2] if result["verdict"] == "ERROR" else result["printed"]
-    see(fault.what, fault.verdict, in_short(result["verdict"], summary), workers=workers)
+    see(what, fault.verdict, in_short(result["verdict"], summary), workers=workers)
     assert result["verdict"] == fault.verdict, result["summary"]
     assert fault.message in result["summary"] + result["printed"]
 
 
-def test_the_log_is_whole_although_it_was_deleted_and_truncated(hostile, see):
-    workers, root, done = hostile
+def test_the_log_is_whole_although_it_was_deleted_and_truncated(exposed, see):
+    workers, root, done = exposed
     anew = "was changed while the run went on, and was written anew" in done.stderr
-    see("the log that they deleted and truncated", "written anew", "written anew" if anew else "lost", workers=workers)
+    see(
+        "the log that they deleted and truncated, without a sandbox",
+        "written anew",
+        "written anew" if anew else "lost",
+        workers=workers,
+    )
     assert anew
-    assert len(results(script(root, "report", "-f", "json"))) == len(FAULTS) + 4
+    assert len(results(script(root, "report", "-f", "json"))) == len(REACHING) + 4
     lines = [json.loads(line) for line in (root / ".auditdp/run.jsonl").read_text().splitlines()]
     assert len({line["run"] for line in lines}) == 1
     assert all(line["time"] for line in lines)

@@ -14,7 +14,7 @@ from tests.cli.conftest import IMPORTS, SCRIPT, environment, untimed
 from tests.faults.catalogue import HEAD
 from tests.faults.conftest import WORKERS, shell
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("without_sandbox")]
 TWO = """
 @audit()
 def leaks():

@@ -16,7 +16,7 @@ from tests.cli.conftest import SCRIPT, environment, untimed
 from tests.faults.catalogue import HEAD, LEAKY
 from tests.faults.conftest import WORKERS, results, script
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("without_sandbox")]
 
 SLOW = (
     HEAD

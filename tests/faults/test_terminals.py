@@ -12,7 +12,7 @@ from auditdp.report.terminal import run as terminal
 from tests.faults.catalogue import HEAD
 from tests.faults.conftest import WORKERS, on_terminal
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("without_sandbox")]
 AUDITS = (
     HEAD
     + """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from auditdp.cli.again import data_of, paths_of
-from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, budget_option
+from auditdp.cli.common import DEFAULT_LOG, Data, Keyword, LogPath, Paths, Profile, Reports, Sandboxed, budget_option
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import LONGEST
 from auditdp.report.formats import FORMATS
@@ -82,6 +82,8 @@ class RunOptions:
     quiet: Annotated[bool, typer.Option("-q", help="Print only what has to be looked at.")] = False
     verbose: Annotated[bool, typer.Option("-v", help="Print what audits print, too.")] = False
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = ""
+    sandbox: Sandboxed = ""
+    network: Annotated[bool, typer.Option("--network", help="Leave the network open to audits.")] = False
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0
     profile: Profile = ""
     continued: Annotated[
@@ -127,6 +129,7 @@ class RunOptions:
             fail_on=self.fail_on or [FailOn(name) for name in configuration.fail_on],
             max_memory=self.max_memory or configuration.max_memory,
             workers=self.workers or configuration.workers,
+            network=self.network or configuration.network,
         )
 
     def resumed(self, last: RunRecord) -> Self:

@@ -21,6 +21,7 @@ from auditdp.cli.common import (
     columns,
     print_report,
     read_run,
+    sandbox,
     say,
     settings,
     tell,
@@ -79,13 +80,20 @@ def carry_out(asked: RunOptions) -> None:
         say(f"nothing in {asked.log_path} had to be looked at")
         raise typer.Exit(NOTHING)
 
+    held = sandbox(configuration, asked.sandbox, network=asked.network)
+
     def on_print(path: Path, text: str) -> None:
         say(f"{path} printed while it was imported:\n{text.rstrip()}")
 
     with interruptible(), ExitStack() as open_:
         cluster = open_.enter_context(_cluster(asked.cluster)) if asked.cluster else None
         with Workers(
-            overrides=overrides, limit=asked.import_limit, memory=asked.memory, count=count, on_print=on_print
+            overrides=overrides,
+            limit=asked.import_limit,
+            memory=asked.memory,
+            sandbox=held,
+            count=count,
+            on_print=on_print,
         ) as processes:
             left_out: tuple[str, ...] = ()
             if asked.since:
@@ -104,13 +112,22 @@ def carry_out(asked: RunOptions) -> None:
             if asked.since:
                 arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
             own = plan.tasks if part is None else part.own(plan.tasks)
-            run = _Run(asked, plan, header(plan, arguments, root_seed, sources=processes.sources), going_on, own, part)
+            run = _Run(
+                asked,
+                plan,
+                header(plan, arguments, root_seed, sources=processes.sources, sandbox=str(held)),
+                going_on,
+                own,
+                part,
+            )
             run.begin()
             if cluster is None:
                 executor: Executor = processes
             else:
                 sources = sorted(processes.sources)
-                executor = cluster.executor(run.start, sources, limit=asked.import_limit, memory=asked.memory)
+                executor = cluster.executor(
+                    run.start, sources, limit=asked.import_limit, memory=asked.memory, sandbox=held
+                )
             run.go_on(executor, [ProgressPrinter(asked, run.durations)])
         found = against_baseline(run.record, known) if known is not None else None
         run.publish(reports, found)

@@ -39,15 +39,19 @@ class Untouched:
         self._pipe: Connection | None = None
 
     def start(self) -> None:
-        """Fork, unless that was done; where a platform cannot, no calls will be made."""
+        """Fork, unless that was done; where a platform cannot, or has no room, no calls will be made."""
         if self._process or not hasattr(os, "fork"):
             return
-        self._pipe, theirs = Pipe()
+        ours, theirs = Pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads, which a fork lacks: calls that wait for one are given up
-            self._process = os.fork()
-        if self._process == 0:
-            self._pipe.close()
+            with suppress(OSError):
+                self._process = os.fork()
+                self._pipe = ours
+        if self._pipe is None:
+            ours.close()
+        elif self._process == 0:
+            ours.close()
             _serve(self.mechanism, theirs)
         theirs.close()
 

@@ -49,7 +49,12 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
     with suppress(ValueError):  # what is no time is left out, as the schema asks
         suite.set("timestamp", datetime.fromisoformat(record.started).isoformat().removesuffix("+00:00"))
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in (("root seed", str(record.root_seed)), ("revision", record.revision), ("status", record.status)):
+    for name, value in (
+        ("root seed", str(record.root_seed)),
+        ("revision", record.revision),
+        ("status", record.status),
+        ("sandbox", record.sandbox),
+    ):
         ElementTree.SubElement(properties, "property", name=name, value=xml(value))
     for item in audits:
         suite.append(_case(item))

@@ -115,6 +115,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
         ("root seed", str(record.root_seed)),
         ("revision", record.revision or "unknown"),
         ("device", record.device or "unknown"),
+        *([("sandbox", record.sandbox)] if record.sandbox else []),
     ]
     text.append("\n")
     for label, value in rows:

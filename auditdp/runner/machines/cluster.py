@@ -20,6 +20,7 @@ from auditdp.record.results import AuditResult, RunRecord
 from auditdp.runner.machines.remote import ORDER, Order, WorkerError, carry_out
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import WorkAnswer
+from auditdp.runner.processes.sandbox import Sandbox
 from auditdp.runner.processes.workers import failed, result_for
 from auditdp.runner.record import digest_of
 
@@ -66,7 +67,9 @@ class Cluster:
         """How many audits run at a time, as the workers are now."""
         return sum(self._client.nthreads().values())  # type: ignore[no-untyped-call]
 
-    def executor(self, record: RunRecord, sources: Sequence[Path], *, limit: float, memory: int | None) -> Remote:
+    def executor(
+        self, record: RunRecord, sources: Sequence[Path], *, limit: float, memory: int | None, sandbox: Sandbox
+    ) -> Remote:
         """Return what runs the audits of a run.
 
         Args:
@@ -74,10 +77,11 @@ class Cluster:
             sources: Files that its audits are made of.
             limit: Seconds that the import of an audit file may take.
             memory: Bytes that an audit may take; None for no limit.
+            sandbox: What holds an audit.
         """
         if not self.count:
             self._say(f"the scheduler {self._address} has no workers yet; audits start with the first one")
-        return Remote(self._client, self._address, record, tuple(sources), limit, memory, max(1, self.count))
+        return Remote(self._client, self._address, record, tuple(sources), limit, memory, sandbox, max(1, self.count))
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Remote:
         sources: Files that its audits are made of.
         limit: Seconds that the import of an audit file may take.
         memory: Bytes that an audit may take; None for no limit.
+        sandbox: What holds an audit.
         count: How many audits run at a time.
     """
 
@@ -100,6 +105,7 @@ class Remote:
     sources: tuple[Path, ...]
     limit: float
     memory: int | None
+    sandbox: Sandbox
     count: int
 
     def run(self, tasks: Sequence[Task]) -> Iterator[AuditResult]:
@@ -113,7 +119,9 @@ class Remote:
         files, digest, run = tuple(map(str, self.sources)), digest_of(self.sources), secrets.token_hex(4)
         asked: dict[Any, Task] = {}
         for place, task in enumerate(tasks):
-            order = ORDER.dump_json(Order(task, files, digest, self.record.versions, self.limit, self.memory))
+            order = ORDER.dump_json(
+                Order(task, files, digest, self.record.versions, self.limit, self.memory, self.sandbox)
+            )
             key = f"{task.id}-{run}"
             asked[self.client.submit(carry_out, order, task.root, key=key, priority=-place, pure=False)] = task
         try:

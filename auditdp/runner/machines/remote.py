@@ -19,6 +19,7 @@ from auditdp.mechanism.ending import die_with_parent
 from auditdp.record.results import RESULT
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import TICK
+from auditdp.runner.processes.sandbox import OFF, UNCONFINED, Sandbox, sandbox_of
 from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import digest_of, versions
 
@@ -41,6 +42,7 @@ class Order:
         versions: Of Python, auditdp and its libraries.
         limit: Seconds that the import of the audit file may take.
         memory: Bytes that the audit may take; None for no limit.
+        sandbox: What holds it on the machine that asks.
     """
 
     task: Task
@@ -49,6 +51,7 @@ class Order:
     versions: dict[str, str]
     limit: float
     memory: int | None
+    sandbox: Sandbox = UNCONFINED
 
 
 ORDER: TypeAdapter[Order] = TypeAdapter(Order)
@@ -113,7 +116,12 @@ def _run(order: Order) -> bytes:
             f"its files of the audits in {order.task.root}, or of auditdp, differ from those of the run; give all machines "
             "the same checkout"
         )
-    with Workers(limit=order.limit, memory=order.memory) as workers:
+    held = sandbox_of("auto" if order.sandbox.landlock else OFF, network=order.sandbox.network)
+    if str(held) != str(order.sandbox):
+        raise WorkerError(
+            f"its sandbox is {held}, that of the run {order.sandbox}; give all machines the same kernel, or --sandbox off"
+        )
+    with Workers(limit=order.limit, memory=order.memory, sandbox=held) as workers:
         (result,) = workers.run([order.task])
     return RESULT.dump_json(result)
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -24,6 +26,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from auditdp.mechanism.ending import die_with_parent
+from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 
 GRACE = 5.0
 """Seconds between a time limit, which a child keeps by itself, and the end of a child that did not."""
@@ -52,6 +55,7 @@ class Work:
         task: The audit.
         arguments: Further arguments of that kind.
         memory: Bytes that it may take beside what its process has; None for no limit.
+        sandbox: What it may touch.
     """
 
     number: int
@@ -59,6 +63,7 @@ class Work:
     task: Any
     arguments: tuple[Any, ...] = ()
     memory: int | None = None
+    sandbox: Sandbox = UNCONFINED
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,7 @@ class Child:
         shown = printed_to(self.output)
         with suppress(OSError):
             self.output.unlink()
+        remove(scratch_of(self.output))
         return shown
 
 
@@ -171,6 +177,20 @@ def printed_to(output: Path) -> str:
         return text
     half = KEPT_PRINT // 2
     return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
+
+
+def scratch_of(output: Path) -> Path:
+    """Return the folder that work which prints to a file may write to."""
+    return output.with_name(f"{output.name}.scratch")
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder that an audit may have filled, with folders thousands deep or closed ones."""
+    with suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+            subprocess.run([*command, "--", folder], capture_output=True, check=False)
 
 
 def how_it_ended(code: int | None) -> str:
@@ -206,6 +226,7 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
 
     process, before = os.getpid(), set(sys.modules)
     divert(output)
+    work.sandbox.confine(scratch_of(output))
     faulthandler.enable(sys.stderr)  # which says where native code crashed
     limit_memory(work.memory)
     os.register_at_fork(after_in_child=die_with_parent)  # copies that a mechanism makes by os.fork

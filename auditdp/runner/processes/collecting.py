@@ -15,6 +15,7 @@ from auditdp.auditing.collection import collect
 from auditdp.auditing.declaration import Declared
 from auditdp.errors import CollectionError, ConfigurationError
 from auditdp.runner.plan import Collected, Listed, Task
+from auditdp.runner.processes.sandbox import explained
 
 _collected: dict[str, list[Declared]] = {}
 
@@ -42,7 +43,7 @@ def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Coll
     try:
         declared = declared_by(path.resolve(), root.resolve())
     except CollectionError as error:
-        return Collected(failure=printable(str(error)))
+        return Collected(failure=printable(explained(str(error))))
     audits = [_listed(item, overrides) for item in declared]
     return Collected(tuple(audits), sources=tuple(sorted(_sources(root.resolve()))))
 

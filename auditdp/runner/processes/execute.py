@@ -32,6 +32,7 @@ from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, M
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
+from auditdp.runner.processes.sandbox import explained
 
 LATER = 0.5
 """Seconds after its time limit in which an audit's mechanism may still answer a question."""
@@ -67,7 +68,7 @@ def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResul
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
-        result = without_result(Verdict.ERROR, _explain(task, error))
+        result = without_result(Verdict.ERROR, explained(_explain(task, error)))
     if (problem := _not_storable(result)) is not None:
         result = without_result(Verdict.ERROR, f"{task.id}: its result cannot be stored: {problem}")
     if result.claim is not None and declared is not None and not result.claim.source:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from auditdp.runner.processes import forkserver as own_forkserver
 
@@ -21,8 +22,8 @@ MANY = 3
 NEEDED = ["sklearn.ensemble", "sklearn.linear_model"]
 AUDITING = ("auditdp.runner.processes.jobs",)
 """What every audit needs, which is imported before any file; a command that only collects goes without."""
-LONGEST_FOLDER = 72
-"""Bytes of a folder's name in which sockets can have names: the kernel takes 107, and multiprocessing adds at most 32."""
+LONGEST_FOLDER = 40
+"""Bytes of a folder's name in which sockets can have names: the kernel takes 107, a run adds 35, multiprocessing 32."""
 
 
 def start_early(targets: Sequence[str]) -> None:
@@ -44,6 +45,16 @@ def start_forkserver(needed: Sequence[str]) -> None:
     forkserver.set_forkserver_preload([own_forkserver.__name__, *needed])
     with own_forkserver.environment(temporary_folder()), no_script():
         forkserver.ensure_running()
+    _hide_socket()
+
+
+def _hide_socket() -> None:
+    """Leave the socket that starts processes without a name: whoever connects has one started that no sandbox holds."""
+    server: Any = forkserver._forkserver
+    if sys.platform == "linux" and not server._forkserver_address.startswith("/proc/"):
+        held = os.open(server._forkserver_address, os.O_PATH | os.O_CLOEXEC)
+        os.unlink(server._forkserver_address)
+        server._forkserver_address = f"/proc/self/fd/{held}"
 
 
 def temporary_folder() -> str:

@@ -1,9 +1,9 @@
 """The processes of a run: one for every audit file, which forks one for every audit, and one that forks those who judge.
 
-Nothing of a user is imported or called in this process, nor in those that judge, so nothing that it does can end the run,
-change its verdicts or write to its log. An audit has two processes, which share a pipe: one judges, and the other, forked
-from that of the file, answers about the mechanism. A process that dies costs the audit that it ran: where audits were forked
-from it, each is run again, in a process of its own with nothing beside it.
+Nothing of a user is imported or called in this process, nor in those that judge. That alone keeps nobody from ending them,
+or from writing to the log: the sandbox does, where the kernel has one. An audit has two processes, which share a pipe: one
+judges, and the other, forked from that of the file, answers about the mechanism. A process that dies costs the audit that it
+ran: where audits were forked from it, each is run again, in a process of its own with nothing beside it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import multiprocessing
 import multiprocessing.forkserver as forkserver
 import os
 import pickle
-import shutil
 import signal
 import socket
 import tempfile
@@ -43,8 +42,10 @@ from auditdp.runner.processes.children import (
     Work,
     WorkAnswer,
     how_it_ended,
+    remove,
 )
 from auditdp.runner.processes.entry import open_host, open_judges, work_alone
+from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
 from auditdp.runner.traced import TracedAudit
 
@@ -147,6 +148,7 @@ class Workers:
         overrides: Parameters that were given, as text.
         limit: Seconds that the import of a file may take.
         memory: Bytes that an audit may take; None for no limit.
+        sandbox: What processes of audits may touch.
         count: Processes that work at a time.
         on_print: Called with a file and what it printed while it was imported.
         needed: Modules that are imported once, before any file.
@@ -158,12 +160,13 @@ class Workers:
         overrides: Mapping[str, str] | None = None,
         limit: float = COLLECTION_SECONDS,
         memory: int | None = None,
+        sandbox: Sandbox = UNCONFINED,
         count: int = 1,
         on_print: Callable[[Path, str], None] = lambda path, text: None,
         needed: Sequence[str] = AUDITING,
     ) -> None:
         self._overrides, self._limit, self._memory, self.count = dict(overrides or {}), limit, memory, count
-        self._on_print, self._needed = on_print, tuple(needed)
+        self._on_print, self._needed, self._sandbox = on_print, tuple(needed), sandbox
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
         self._alone: list[Child] = []
@@ -182,7 +185,7 @@ class Workers:
             self._close(host)
         for trial in self._judged.values():
             trial.pipe.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove(self._folder)
         temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
 
     @property
@@ -260,7 +263,7 @@ class Workers:
 
     def _numbered(self, kind: str, task: Task, arguments: tuple[Any, ...]) -> Work:
         self._numbers += 1
-        return Work(self._numbers, kind, task, arguments, self._memory)
+        return Work(self._numbers, kind, task, arguments, self._memory, self._sandbox)
 
     def _begin(self, work: Work, *, alone: bool) -> None:
         theirs = None
@@ -268,7 +271,7 @@ class Workers:
             ours, theirs = CONTEXT.Pipe()
             self._judged[work.number] = _TwoProcesses(work, ours, alone)
             self._judges = self._judges or self._open_judges()
-            _hand(self._judges, work, ours)
+            _hand(self._judges, replace(work, sandbox=UNCONFINED), ours)  # nothing of a user runs there
             work = replace(work, kind="serve")
         path = Path(work.task.path)
         if path in self._hosts and not self._hosts[path].process.is_alive():
@@ -348,20 +351,21 @@ class Workers:
 
     def _open(self, path: Path) -> _Host:
         here, there = CONTEXT.Pipe()
-        process = _spawned(self._needed, open_host, there, path, self._overrides, self._folder, self._limit)
+        given = (path, self._overrides, self._own_folder(), self._limit, self._sandbox)
+        process = _spawned(self._needed, open_host, there, *given)
         there.close()
         host = self._hosts[path] = _Host(path, process, here)
         return host
 
     def _open_judges(self) -> _Host:
         here, there = CONTEXT.Pipe()
-        process = _spawned(self._needed, open_judges, there, self._folder)
+        process = _spawned(self._needed, open_judges, there, self._own_folder())
         there.close()
         return _Host(Path(), process, here, Collected())
 
     def _spawn_alone(self, work: Work, pipe: Connection | None) -> Child:
         receiver, sender = CONTEXT.Pipe(duplex=False)
-        output = self._folder / f"{os.getpid()}.{work.number}"
+        output = self._own_folder() / str(work.number)
         given = work if pipe is None else replace(work, arguments=(pipe, *work.arguments))
         process = _spawned(self._needed, work_alone, sender, given, output)
         sender.close()
@@ -369,6 +373,9 @@ class Workers:
 
     def _all_hosts(self) -> list[_Host]:
         return [*self._hosts.values(), *([] if self._judges is None else [self._judges])]
+
+    def _own_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=self._folder))
 
     def _close(self, host: _Host) -> None:
         if host is self._judges:

@@ -1,5 +1,12 @@
 """What the process that audits are forked from imports before there is any."""
 
+import multiprocessing.forkserver as forkserver
+import os
+import socket
+import stat
+import sys
+from pathlib import Path
+
 import pytest
 
 from auditdp.runner.processes import starting
@@ -29,3 +36,22 @@ def test_what_goes_wrong_early_is_said_where_the_process_is_needed(monkeypatch):
 
     monkeypatch.setattr(starting, "start_forkserver", fails)
     starting.start_early(["no/such/folder"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sockets without a name need /proc")
+def test_nobody_else_can_have_processes_started(tmp_path, monkeypatch):
+    """The socket that starts them loses its name, and the folder in which it had one is its user's alone."""
+    named = tmp_path / "socket"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(named))
+    listener.listen()
+    monkeypatch.setattr(forkserver._forkserver, "_forkserver_address", str(named))
+    monkeypatch.setattr(forkserver, "ensure_running", lambda: None)
+    starting.start_forkserver(())
+    starting.start_forkserver(())
+    assert not named.exists()
+    with socket.socket(socket.AF_UNIX) as connecting:
+        connecting.connect(forkserver._forkserver._forkserver_address)
+        listener.accept()[0].close()
+    folder = Path(starting.temporary_folder()).stat()
+    assert (stat.S_IMODE(folder.st_mode), folder.st_uid) == (0o700, os.getuid())

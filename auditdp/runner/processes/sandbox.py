@@ -1,0 +1,137 @@
+"""What processes of audits may touch: a scratch folder of their own, and nothing else of the run or of the machine.
+
+The log, the baseline, settings, sources, installed packages, reports, other audits and the run itself are out of reach of
+what an audit does, and of what it leaves running. What the kernel offers is found out before anything of users runs; a
+process in which it cannot be had then ends. Reading is left open: audits import, and read data.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from dataclasses import dataclass
+from multiprocessing import forkserver, process, resource_tracker
+from pathlib import Path
+from typing import Any
+
+from auditdp.errors import ConfigurationError
+from auditdp.runner.processes import landlock, namespaces
+
+DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "dri", "kfd", "nvidia*")
+"""Below /dev, what may be written to: what holds nothing, what is shared memory, and accelerators."""
+CACHES = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH")
+"""Variables that say where libraries keep what they made once."""
+OFF, NOTHING = "off", "none"
+REFUSALS = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENETUNREACH)))
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """What holds processes of audits.
+
+    Attributes:
+        landlock: ABI of the kernel's Landlock; 0 where none is used.
+        namespaces: Whether each file has namespaces of its own.
+        network: Whether audits may use the network.
+    """
+
+    landlock: int = 0
+    namespaces: bool = False
+    network: bool = False
+
+    def __str__(self) -> str:
+        if not self.landlock:
+            return NOTHING
+        held = "Landlock" + (" and namespaces" if self.namespaces else "")
+        return f"{held}, network {'open' if self.network else 'closed' if self.closes_network else 'not closed'}"
+
+    @property
+    def closes_network(self) -> bool:
+        """Whether no connection leaves, which Landlock alone sees to for TCP."""
+        return not self.network and (self.namespaces or self.landlock >= landlock.TCP)
+
+    @property
+    def lacking(self) -> list[str]:
+        """What is not held, in words."""
+        if not self.landlock:
+            return ["files", "processes", "the network"]
+        return [
+            *(["processes"] if not self.namespaces and self.landlock < landlock.SCOPES else []),
+            *(["the network"] if not self.network and not self.closes_network else []),
+        ]
+
+    def enter(self, folder: Path) -> None:
+        """Shut this process into a folder, before anything of users is imported; go on in a process of its own if need be.
+
+        Raises:
+            OSError: If the kernel refuses what it has offered.
+        """
+        _let_go()
+        if self.namespaces:
+            namespaces.enter(folder, network=self.network)
+        self.confine(folder)
+
+    def confine(self, folder: Path) -> None:
+        """Leave this process, and all that it starts, nothing but a folder to write to, where libraries are told to write.
+
+        Raises:
+            OSError: If the kernel refuses what it has offered.
+        """
+        if not self.landlock:
+            return
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _confined.append(folder)
+        devices = [path for name in DEVICES for path in Path("/dev").glob(name)]
+        landlock.restrict(self.landlock, [folder, *devices], network=self.network or self.namespaces)
+        os.environ |= dict.fromkeys(("TMPDIR", *CACHES), str(folder))
+        tempfile.tempdir = process.current_process()._config["tempdir"] = str(folder)  # type: ignore[attr-defined]
+
+
+_confined: list[Path] = []
+
+
+def explained(failure: str) -> str:
+    """Return why something of an audit failed, with what it may do where the sandbox may be why."""
+    if not _confined or not any(refusal in failure for refusal in REFUSALS):
+        return failure
+    return (
+        f"{failure}; in the sandbox audits write only to temporary files (tempfile), and connect to nothing outside: give "
+        "--network, or --sandbox off, if they have to"
+    )
+
+
+def _let_go() -> None:
+    """Close what a process inherits of the run's: a way to remove shared memory, and one to have its end not noticed."""
+    tracker: Any = resource_tracker._resource_tracker
+    server: Any = forkserver._forkserver
+    for inherited in (tracker._fd, server._forkserver_alive_fd):
+        if inherited is not None:
+            os.close(inherited)
+    tracker._fd = tracker._pid = server._forkserver_alive_fd = None
+
+
+UNCONFINED = Sandbox()
+
+
+def sandbox_of(mode: str, *, network: bool) -> Sandbox:
+    """Return what the kernel offers of a sandbox.
+
+    Args:
+        mode: 'auto', 'required' or 'off'.
+        network: Whether audits may use the network.
+
+    Raises:
+        ConfigurationError: If it is required, and not all of it can be had.
+    """
+    if mode == OFF:
+        return UNCONFINED
+    known = landlock.abi()
+    found = Sandbox(known, bool(known) and namespaces.available(), network)
+    if mode == "required" and found.lacking:
+        raise ConfigurationError(
+            f"sandbox = 'required': this system cannot shut audits off from {', '.join(found.lacking)} (Landlock "
+            f"{known or 'is not there'}{', namespaces are refused' if known else ''}); run where it can, with Linux 6.12 "
+            "or newer, or with --sandbox auto"
+        )
+    return found

@@ -1,0 +1,320 @@
+"""What an audit can do to the run, to what that leaves behind, and to the machine: with a sandbox, nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import platform
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from auditdp.runner.processes.sandbox import sandbox_of
+from auditdp.runner.record import scan_log
+from tests.adversary.attacks import ATTACKS, DAEMON, Attack
+from tests.cli.conftest import SCRIPT, environment
+
+HERE = sandbox_of("auto", network=False)
+UNSHARE = {"x86_64": 272, "aarch64": 97}.get(platform.machine())
+LANDLOCK = 444
+REPORTS = ("--report", "json=reports/run.json", "--report", "html=reports/index.html")
+HONEST = """
+from auditdp import Audit, PureDP, audit
+
+@audit
+def leaks():
+    return Audit(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)])
+
+@audit
+def keeps():
+    return Audit(lambda x, rng: 0, PureDP(1.0), pairs=[(0, 1)])
+"""
+LAST = Attack("daemon", "a daemon that outlives it", DAEMON)
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="Landlock and namespaces are of Linux"),
+    pytest.mark.skipif(UNSHARE is None, reason="numbers of system calls are not known for this processor"),
+]
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A run that was attacked.
+
+    Attributes:
+        root: The folder of the project.
+        done: The command as it ended.
+        before: Contents of files as they were, by path.
+        connections: How many a server of the machine has seen.
+        mark: What the run's command line, and a file of shared memory, are known by.
+    """
+
+    root: Path
+    done: subprocess.CompletedProcess[str]
+    before: dict[Path, bytes]
+    connections: int
+    mark: str
+
+    @property
+    def record(self) -> dict:
+        return json.loads((self.root / "reports/run.json").read_text())
+
+    def result(self, name: str) -> dict:
+        return next(each for each in self.record["results"] if each["id"].endswith(f"::{name}"))
+
+
+def attacked(root: Path, attacks: list[Attack], *options: str, refused: tuple[int, ...] = ()) -> Attacked:
+    """Run attacks, each in a file of its own, between honest audits.
+
+    Args:
+        root: Of the project.
+        attacks: What its audits do.
+        options: Of the command.
+        refused: Numbers of system calls that the kernel refuses, as it does in some containers.
+    """
+    mark = f"mark-{uuid.uuid4().hex}"
+    log = f".auditdp/{mark}.jsonl"
+    for folder in ("audits", "reports"):
+        (root / folder).mkdir(parents=True)
+    shared = Path("/dev/shm") / mark
+    shared.write_bytes(b"as it was")
+    (root / "auditdp-baseline.toml").write_text("schema = 1\n")
+    (root / "pyproject.toml").write_text("[tool.auditdp]\n")
+    connections: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        values = {"mark": mark, "port": server.getsockname()[1], "log": log, "sandboxed": "off" not in options}
+        for attack in attacks:
+            (root / f"audits/audit_{attack.name}.py").write_text(attack.source(**values))
+        (root / "audits/audit_a.py").write_text(HONEST)
+        (root / "audits/audit_z.py").write_text(HONEST)
+        before = {path: path.read_bytes() for path in [shared, *root.rglob("*")] if path.is_file()}
+        threading.Thread(target=_accepting, args=(server, connections), daemon=True).start()
+        done = subprocess.run(
+            [SCRIPT, "run", "--seed", "1", "--budget", "quick", "--log", log, "-n", "2", *REPORTS, *options],
+            cwd=root,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            preexec_fn=(lambda: refuse(*refused)) if refused else None,
+            check=False,
+        )
+        server.shutdown(socket.SHUT_RDWR)
+    found = Attacked(root, done, before, len(connections), mark)
+    assert (root / "reports/run.json").exists(), done.stderr
+    return found
+
+
+def _accepting(server: socket.socket, connections: list[socket.socket]) -> None:
+    try:
+        while True:
+            connections.append(server.accept()[0])
+    except OSError:
+        return
+
+
+def refuse(*numbers: int) -> None:
+    """Have the kernel refuse system calls to this process and to all that it starts, by a filter that nothing lifts."""
+    steps = [struct.pack("=HBBI", 0x20, 0, 0, 0)]  # the number of the call
+    for number in numbers:
+        steps += [struct.pack("=HBBI", 0x15, 0, 1, number), struct.pack("=HBBI", 0x06, 0, 0, 0x0005_0001)]  # EPERM
+    steps += [struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF_0000)]
+    code = ctypes.create_string_buffer(b"".join(steps))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, program) == 0
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """All attacks on a run with all that this kernel has."""
+    if not HERE.namespaces:
+        pytest.skip(f"this system has {HERE}: namespaces are refused, or there is no Landlock")
+    return attacked(tmp_path_factory.mktemp("whole") / "project", [*ATTACKS, LAST])
+
+
+@pytest.fixture(scope="module")
+def without_namespaces(tmp_path_factory):
+    """The attacks that Landlock alone stands against, where namespaces are refused."""
+    if HERE.lacking:
+        pytest.skip(f"this system has {HERE}")
+    attacks = [attack for attack in ATTACKS if attack.by == "landlock"]
+    return attacked(tmp_path_factory.mktemp("landlock") / "project", [*attacks, LAST], refused=(UNSHARE,))
+
+
+@pytest.fixture(scope="module")
+def off(tmp_path_factory):
+    """The attacks that are safe to try on a run without a sandbox: all succeed, so that they are attacks."""
+    attacks = [attack for attack in ATTACKS if attack.lands]
+    return attacked(tmp_path_factory.mktemp("off") / "project", attacks, "--sandbox", "off")
+
+
+def as_it_has_to_be(run: Attacked, names: list[str]) -> None:
+    """The run has ended in order, every result is there and true, and nothing but its log and reports has changed."""
+    assert run.done.returncode == 1, run.done.stderr
+    assert run.record["status"] == "complete"
+    verdicts = {each["id"].rpartition("/")[2]: each["verdict"] for each in run.record["results"]}
+    honest = {f"audit_{k}.py::{n}": v for k in "az" for n, v in (("leaks", "VIOLATED"), ("keeps", "NOT_REFUTED"))}
+    expected = {**{f"audit_{name}.py::{name}": "VIOLATED" for name in names}, **honest}
+    assert verdicts == expected
+    log = scan_log(run.root / f".auditdp/{run.mark}.jsonl")
+    assert not log.problems
+    assert {each.id.rpartition("/")[2]: each.verdict.value for each in log.record.results} == expected
+    assert "was written anew" not in run.done.stderr
+    assert {path: path.read_bytes() for path in run.before} == run.before
+    left = {path.relative_to(run.root).parts[0] for path in run.root.rglob("*") if path.is_file()}
+    assert left == {".auditdp", "audits", "reports", "auditdp-baseline.toml", "pyproject.toml"}
+    assert "VIOLATED" in (run.root / "reports/index.html").read_text()
+    assert run.connections == 0
+
+
+def test_a_run_that_is_attacked_ends_as_one_that_is_not(whole):
+    as_it_has_to_be(whole, [*(attack.name for attack in ATTACKS), "daemon"])
+    assert whole.record["sandbox"] == "Landlock and namespaces, network closed"
+
+
+def test_where_namespaces_are_refused_it_does_so_too(without_namespaces):
+    names = [attack.name for attack in ATTACKS if attack.by == "landlock"]
+    as_it_has_to_be(without_namespaces, [*names, "daemon"])
+    assert without_namespaces.record["sandbox"] == "Landlock, network closed"
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_is_refused(whole, attack):
+    assert "REFUSED" in whole.result(attack.name)["printed"]
+
+
+@pytest.mark.parametrize("attack", [a for a in ATTACKS if a.by == "landlock"], ids=lambda attack: attack.name)
+def test_an_attack_is_refused_by_landlock_alone(without_namespaces, attack):
+    assert "REFUSED" in without_namespaces.result(attack.name)["printed"]
+
+
+@pytest.mark.parametrize("attack", [attack for attack in ATTACKS if attack.lands], ids=lambda attack: attack.name)
+def test_an_attack_is_one_where_nothing_refuses_it(off, attack):
+    assert "DONE" in off.result(attack.name)["printed"]
+    assert off.record["sandbox"] == "none"
+
+
+@pytest.mark.parametrize("kind", ["whole", "without_namespaces"])
+def test_what_an_audit_leaves_running_ends_with_the_run(kind, request):
+    run = request.getfixturevalue(kind)
+    log = run.root / f".auditdp/{run.mark}.jsonl"
+    written = log.read_bytes()
+    assert "DONE" in run.result("daemon")["printed"]
+    for _ in range(50):
+        left = [line for line in command_lines() if run.mark in line]
+        if not left:
+            break
+        time.sleep(0.05)
+    assert not left
+    assert log.read_bytes() == written
+
+
+@pytest.fixture
+def honest(tmp_path):
+    """A project whose audits attack nothing."""
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits/audit_a.py").write_text(HONEST)
+    return tmp_path
+
+
+def run(root: Path, *options: str, refused: tuple[int, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SCRIPT, "run", "--seed", "1", "--budget", "quick", "--format", "json", *options],
+        cwd=root,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=(lambda: refuse(*refused)) if refused else None,
+    )
+
+
+def test_where_the_kernel_refuses_all_of_it_the_run_says_so_once_and_goes_on(honest):
+    done = run(honest, refused=(LANDLOCK, UNSHARE))
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["sandbox"] == "none"
+    assert done.stderr.count("cannot shut audits off from files, processes, the network") == 1
+
+
+def test_where_it_is_required_and_refused_nothing_runs(honest):
+    done = run(honest, "--sandbox", "required", refused=(LANDLOCK, UNSHARE))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "this system cannot shut audits off from files, processes, the network" in done.stderr
+    assert not (honest / ".auditdp").exists()
+
+
+@pytest.mark.skipif(bool(HERE.lacking), reason=f"this system has {HERE}")
+def test_where_it_is_required_and_can_be_had_it_is_had(honest):
+    done = run(honest, "--sandbox", "required")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert json.loads(done.stdout)["sandbox"] == str(HERE)
+
+
+def test_settings_that_turn_it_off_are_named(honest):
+    (honest / "pyproject.toml").write_text('[tool.auditdp]\nsandbox = "off"\n')
+    done = run(honest)
+    assert (done.returncode, json.loads(done.stdout)["sandbox"]) == (1, "none")
+    assert "no sandbox, by" in done.stderr
+    assert "pyproject.toml" in done.stderr
+    assert run(honest, "--sandbox", "off").stderr == ""
+
+
+def test_what_is_no_mode_is_refused(honest):
+    done = run(honest, "--sandbox", "ful")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--sandbox ful: expected auto, required, off" in done.stderr
+
+
+@pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
+def test_the_network_is_open_where_that_is_asked_for(honest):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        connects = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))\n"
+        (honest / "audits/audit_a.py").write_text(connects + HONEST)
+        closed, opened = run(honest), run(honest, "--network")
+    assert (closed.returncode, opened.returncode) == (3, 1)
+    assert "ConnectionRefusedError" in closed.stdout or "PermissionError" in closed.stdout
+    assert json.loads(opened.stdout)["sandbox"].endswith("network open")
+
+
+@pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
+def test_what_audits_rightly_write_they_can_write(honest):
+    rightly = """
+import multiprocessing, subprocess, sys, tempfile
+from pathlib import Path
+from hypothesis import given, settings, strategies as st
+Path(tempfile.mkdtemp(), "x").write_text("x")
+assert subprocess.run([sys.executable, "-c", "import tempfile; tempfile.TemporaryFile()"]).returncode == 0
+lock = multiprocessing.get_context("fork").Lock()
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(abs, [-1, 2]) == [1, 2]
+with multiprocessing.Manager() as manager:
+    assert manager.list([1])[0] == 1
+given(st.integers())(lambda number: None)()
+"""
+    (honest / "audits/audit_a.py").write_text(rightly + HONEST)
+    done = run(honest, "-v")
+    assert done.returncode == 1, done.stdout
+    assert {path.name for path in honest.iterdir()} == {"audits", ".auditdp"}
+
+
+def command_lines() -> list[str]:
+    """Those of all processes."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            found.append((entry / "cmdline").read_text())
+        except OSError:
+            continue
+    return found

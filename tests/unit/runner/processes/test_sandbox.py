@@ -1,0 +1,156 @@
+"""What a kernel is asked to refuse to a process, and what is said of it."""
+
+import errno
+import os
+import socket
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from auditdp.errors import ConfigurationError
+from auditdp.runner.processes import landlock, namespaces, sandbox
+from auditdp.runner.processes.children import remove
+from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox, explained, sandbox_of
+
+HERE = landlock.abi()
+held = pytest.mark.skipif(not HERE, reason="the kernel has no Landlock")
+
+
+def in_fork(action):
+    """What an action returns in a process of its own, as the code with which that exits."""
+    if (child := os.fork()) == 0:
+        code = 99
+        try:
+            code = action()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def refusal(attempt):
+    """The number of the error that an attempt ends with; 0 where it succeeds."""
+    try:
+        attempt()
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+@held
+@pytest.mark.parametrize("known", range(1, HERE + 1))
+def test_every_version_of_landlock_refuses_what_it_knows_of(known, tmp_path):
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "old").write_text("as it was")
+    server = socket.create_server(("127.0.0.1", 0))
+    attempts = {
+        "write": (lambda: (inside / "new").write_text("x"), lambda: (outside / "new").write_text("x"), 1),
+        "append": (lambda: os.open(inside / "old", os.O_WRONLY), lambda: os.open(outside / "old", os.O_WRONLY), 1),
+        "remove": (lambda: (inside / "new").unlink(), lambda: (outside / "old").unlink(), 1),
+        "folder": (lambda: (inside / "a").mkdir(), lambda: (outside / "a").mkdir(), 1),
+        "link": (lambda: (inside / "b").symlink_to("x"), lambda: (outside / "b").symlink_to("x"), 1),
+        "truncate": (lambda: os.truncate(inside / "old", 0), lambda: os.truncate(outside / "old", 0), 3),
+        "connect": (lambda: None, lambda: socket.create_connection(server.getsockname()[:2]), landlock.TCP),
+        "signal": (lambda: os.kill(os.getpid(), 0), lambda: os.kill(os.getppid(), 0), landlock.SCOPES),
+    }
+
+    def tried():
+        landlock.restrict(known, [inside, tmp_path / "not there"], network=False)
+        assert (outside / "old").read_text() == "as it was"
+        refused = [refusal(other) != 0 for _, other, _ in attempts.values()]
+        assert [refusal(own) for own, _, _ in attempts.values()] == [0] * len(attempts)
+        return sum(each << k for k, each in enumerate(refused))
+
+    expected = sum((known >= since) << k for k, (_, _, since) in enumerate(attempts.values()))
+    assert in_fork(tried) == expected
+
+
+@held
+def test_who_is_confined_twice_has_the_smaller_folder_alone(tmp_path):
+    def tried():
+        held = Sandbox(HERE)
+        held.confine(tmp_path)
+        held.confine(tmp_path / "own")
+        assert tempfile.gettempdir() == os.environ["TMPDIR"] == str(tmp_path / "own")
+        assert stat.S_IMODE((tmp_path / "own").stat().st_mode) == 0o700
+        tempfile.TemporaryFile().close()
+        return refusal(lambda: (tmp_path / "other").write_text("x"))
+
+    assert in_fork(tried) == errno.EACCES
+
+
+@pytest.mark.skipif(not namespaces.available(), reason="namespaces are refused here")
+@pytest.mark.parametrize(
+    "ending", [lambda: os._exit(7), lambda: os.kill(os.getpid(), 15), lambda: os.kill(os.getpid(), 9)]
+)
+def test_a_process_in_namespaces_ends_as_one_that_is_not(ending, tmp_path):
+    def entered():
+        namespaces.enter(tmp_path, network=False)
+        return ending()
+
+    assert in_fork(entered) == in_fork(ending)
+
+
+@pytest.mark.skipif(not namespaces.available(), reason="namespaces are refused here")
+def test_in_namespaces_servers_of_ones_own_answer_and_no_other_process_is_seen(tmp_path):
+    def entered():
+        namespaces.enter(tmp_path, network=False)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname()[:2]).close()
+        assert refusal(lambda: os.open("/proc/1/mem", os.O_RDONLY))
+        return len([name for name in os.listdir("/proc") if name.isdigit()])
+
+    assert in_fork(entered) == 2
+
+
+def test_a_sandbox_says_what_holds_and_what_does_not():
+    assert (str(UNCONFINED), UNCONFINED.lacking) == ("none", ["files", "processes", "the network"])
+    assert (str(Sandbox(3)), Sandbox(3).lacking) == ("Landlock, network not closed", ["processes", "the network"])
+    assert (str(Sandbox(5)), Sandbox(5).lacking) == ("Landlock, network closed", ["processes"])
+    assert (str(Sandbox(6)), Sandbox(6).lacking) == ("Landlock, network closed", [])
+    assert (str(Sandbox(1, True)), Sandbox(1, True).lacking) == ("Landlock and namespaces, network closed", [])
+    assert (str(Sandbox(7, True, True)), Sandbox(7, True, True).lacking) == (
+        "Landlock and namespaces, network open",
+        [],
+    )
+
+
+def test_what_is_required_is_had_or_refused(monkeypatch):
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    assert sandbox_of("auto", network=False) == sandbox_of("off", network=False) == UNCONFINED
+    with pytest.raises(ConfigurationError, match="cannot shut audits off from files, processes, the network"):
+        sandbox_of("required", network=False)
+    monkeypatch.setattr(landlock, "abi", lambda: 5)
+    monkeypatch.setattr(namespaces, "available", lambda: False)
+    with pytest.raises(ConfigurationError, match="cannot shut audits off from processes"):
+        sandbox_of("required", network=False)
+    monkeypatch.setattr(namespaces, "available", lambda: True)
+    assert sandbox_of("required", network=True) == Sandbox(5, True, True)
+
+
+def test_a_failure_names_the_sandbox_where_that_may_be_why(monkeypatch):
+    refused = str(PermissionError(errno.EACCES, os.strerror(errno.EACCES), "out.txt"))
+    assert explained(refused) == refused
+    monkeypatch.setattr(sandbox, "_confined", [Path("/scratch")])
+    assert explained("ValueError: x") == "ValueError: x"
+    assert "--sandbox off" in explained(refused)
+
+
+def test_whatever_an_audit_left_in_its_folder_is_removed(tmp_path):
+    deep = folder = tmp_path / "scratch"
+    for _ in range(2 * sys.getrecursionlimit()):
+        os.mkdir(deep)
+        os.chdir(deep)
+        deep = Path("a")
+    os.chdir("/")
+    (folder / "closed").mkdir()
+    (folder / "closed/file").write_text("x")
+    (folder / "closed").chmod(0)
+    (tmp_path / "kept").write_text("x")
+    (folder / "link").symlink_to(tmp_path)
+    remove(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
