@@ -39,8 +39,8 @@ mutate: .venv/ready  ## would the audits notice if their mechanisms were broken?
 test: .venv/ready  ## run the test suite
 	PYTHONDONTWRITEBYTECODE= $(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
-statistics: .venv/ready  ## the statistical tests with all their repetitions
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m statistical --full
+statistics: .venv/ready  ## the statistical tests with all their repetitions, and what only they have time for
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m 'statistical or full' --full
 
 lint: .venv/ready  ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -20,7 +20,20 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from threadpoolctl import threadpool_limits
 
-from benchmarks import ablation, alarms, calls, curves, gnn, one_run, ordinary, peers, speed, tightness, trainers
+from benchmarks import (
+    ablation,
+    alarms,
+    calls,
+    curves,
+    gnn,
+    one_run,
+    ordinary,
+    peers,
+    speed,
+    tightness,
+    traced,
+    trainers,
+)
 from benchmarks.page import Section, markdown, page
 from benchmarks.parts import Options, Part, Result, row_of
 from benchmarks.record import Fragment, Fragments, is_current, results_of, stamp
@@ -33,6 +46,7 @@ PARTS = {
         calls.PART,
         curves.PART,
         ordinary.PART,
+        traced.PART,
         alarms.PART,
         verdicts.PART,
         peers.PART,

@@ -7,7 +7,7 @@ there are; forecasters who are sure and wrong bet from the first batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -97,9 +97,9 @@ def _forecasters(kind: str, believed: Any) -> list[Any]:
     return known[kind]()
 
 
-def _game(null: str, kind: str, repeats: int, rng: Rng) -> int:
-    """Whole games, stopped when they refute."""
-    spec, alarms = NULLS[null], 0
+def games(null: str, kind: str, repeats: int, rng: Rng) -> Iterator[Game]:
+    """Play whole games, stopped when they refute."""
+    spec = NULLS[null]
     mechanism = WithScore(spec.mechanism) if kind == "score" else spec.mechanism
     for _ in range(repeats):
         game = Game(mechanism, spec.claim, spec.pairs, _forecasters(kind, spec.believed), lambda *_: rng)
@@ -107,13 +107,16 @@ def _game(null: str, kind: str, repeats: int, rng: Rng) -> int:
             for table in game.tables:
                 table.next_ranking = CALLS // 5
         game.play(CALLS, alpha=ALPHA, stop_when_refuted=True)
-        alarms += game.refuted_at is not None
-    return alarms
+        yield game
 
 
-def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
-    """Games against a claim at ``factor`` times the truth whose lower bound reaches the truth, one of its levels."""
-    spec, alarms = NULLS[null], 0
+def _game(null: str, kind: str, repeats: int, rng: Rng) -> int:
+    return sum(game.refuted_at is not None for game in games(null, kind, repeats, rng))
+
+
+def games_for_a_bound(null: str, factor: float, repeats: int, rng: Rng) -> Iterator[Game]:
+    """Play games against a claim at ``factor`` times the truth, which is one of their levels."""
+    spec = NULLS[null]
     levels = spec.claim.level * 2.0 ** (np.arange(-12, 13) / 8)
     claim = spec.claim.at(float(levels[np.argmin(np.abs(levels - factor * spec.claim.level))]))
     for _ in range(repeats):
@@ -121,10 +124,15 @@ def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
             spec.mechanism, claim, spec.pairs, _forecasters("mixture", spec.believed), lambda *_: rng, levels=levels
         )
         game.play(CALLS, alpha=ALPHA)
-        alarms += game.wealth.lower_bound(ALPHA) >= spec.claim.level
-    return alarms
+        yield game
 
 
+def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
+    truth = NULLS[null].claim.level
+    return sum(game.wealth.lower_bound(ALPHA) >= truth for game in games_for_a_bound(null, factor, repeats, rng))
+
+
+BOUNDED, FACTORS = ("randomised response", "(ε, δ)", "Gaussian"), (0.5, 2.0)
 PLAYED = (
     (
         "randomised response",
@@ -164,8 +172,8 @@ def cases() -> Mapping[str, Mapping[str, Check]]:
         "game": {f"{null}, {kind}": partial(_game, null, kind) for null, kinds in PLAYED for kind in kinds},
         "lower bound": {
             f"{null}, claim {factor:g} times the truth": partial(_lower_bound, null, factor)
-            for null in ("randomised response", "(ε, δ)", "Gaussian")
-            for factor in (0.5, 2.0)
+            for null in BOUNDED
+            for factor in FACTORS
         },
         "estimation": dict(false_alarms_estimation.FALSE_ALARMS),
         "recorded data": dict(false_alarms_bounds.FALSE_ALARMS),

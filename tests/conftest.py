@@ -27,15 +27,21 @@ def pytest_configure(config):
         settings.load_profile("in full")
 
 
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--full") and (long := [item for item in items if item.get_closest_marker("full")]):
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+
+
 @dataclass(frozen=True)
 class Repetitions:
     """The number of repetitions of a test, and the limits on what is counted in them."""
 
     full: bool
 
-    def __call__(self, in_full: int, *, least: int = 25) -> int:
-        """So many in full; else a hundredth of them, but at least so many that the assertion can fail."""
-        return in_full if self.full else min(in_full, max(in_full // 100, least))
+    def __call__(self, in_full: int, *, least: int = 25, share: int = 100) -> int:
+        """So many in full; else a share of them, but at least so many that the assertion can fail."""
+        return in_full if self.full else min(in_full, max(in_full // share, least))
 
     @staticmethod
     def most(repeats: int, rate: float) -> int:

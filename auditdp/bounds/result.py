@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from auditdp.bounds.curves import Curve
 from auditdp.numerics.rounding import outwards
-from auditdp.record.details import Number
+from auditdp.record.rows import Number
 
 ROUNDING = 1e-9
 """Relative error that the numerical libraries are trusted to stay within; every bound is lowered by it."""

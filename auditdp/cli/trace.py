@@ -11,11 +11,11 @@ import typer
 from auditdp.cli.common import NOTHING, app, say, tell
 from auditdp.cli.inspect import answer_about
 from auditdp.record.results import SYMBOLS
-from auditdp.report.numbers import number
+from auditdp.report.reading import columns, rows
 from auditdp.report.text import printable, shorten
 
 if TYPE_CHECKING:
-    from auditdp.runner.traced import TracedAudit, TracedLine
+    from auditdp.runner.traced import TracedAudit
 
 PAIRS = 30
 SECONDS = 300.0
@@ -56,14 +56,18 @@ def trace(
 
 
 def _text(identifier: str, found: TracedAudit) -> list[str]:
-    symbol = SYMBOLS.get(found.parameter, found.parameter)
-    heads = ("line", "noise", "scale", "moved at most", f"{symbol} lost", "share of the claim")
-    rows = [heads, *map(_cells, found.lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    heads = [
+        *map(str.lower, columns(None)[:4]),
+        f"{SYMBOLS.get(found.parameter, found.parameter)} lost",
+        "share of the claim",
+    ]
+    table = [heads, *([printable(shorten(cell, 60)) for cell in row] for row in rows(found.lines))]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     listed = found.pairs - found.generated
-    lines = [identifier, f"claim {found.claim}; {listed} listed and {found.generated} generated pairs", ""]
+    at = f" at {found.size}" * bool(found.size)
+    lines = [identifier, f"claim {found.claim}{at}; {listed} listed and {found.generated} generated pairs", ""]
     if found.lines:
-        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
         lines += [""]
     for finding in found.findings:
         kind = "read off" if finding.read_off else "where to look"
@@ -71,10 +75,3 @@ def _text(identifier: str, found: TracedAudit) -> list[str]:
         lines += [f"{kind}: {finding.sentence}{at}; on {finding.pairs} of {found.pairs} pairs, such as {finding.pair}"]
     lines += [f"opaque: {sentence}" for sentence in found.opaque]
     return [*lines, *[""] * bool(found.findings or found.opaque), found.result]
-
-
-def _cells(row: TracedLine) -> tuple[str, ...]:
-    place = f"{row.file}:{row.line}" if row.line else "unknown"
-    share = "–" if row.share is None else number(row.share)
-    texts = (place, row.family, row.scale or "–", number(row.moved), number(row.loss), share)
-    return tuple(printable(shorten(text, 60)) for text in texts)

@@ -21,20 +21,8 @@ from typing_extensions import TypedDict
 from auditdp.doors import json_of
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import LONGEST, MOST_SEED
-from auditdp.record.details import (
-    AnyDetails,
-    Confirmation,
-    Count,
-    Details,
-    EvidenceKind,
-    GameDetails,
-    Number,
-    Plain,
-    Probability,
-    Seconds,
-    details_of,
-    kind_of,
-)
+from auditdp.record.details import AnyDetails, Confirmation, Details, EvidenceKind, GameDetails, details_of, kind_of
+from auditdp.record.rows import Count, Number, Plain, Probability, Seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from auditdp.record.details import json_number
 from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
+from auditdp.record.rows import json_number
 from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable, run_meaning, unseen
 from auditdp.report.text import markdown as written

@@ -7,53 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from auditdp.record.details import Count, Number
-
-
-@dataclass(frozen=True)
-class TracedLine:
-    """What one line releases, each number the largest over the pairs.
-
-    Attributes:
-        file: Its file, relative to the working folder where it lies below.
-        line: Its number; 0 where nobody knows.
-        family: Of its noise.
-        scale: Of its noise where it loses most; empty where it has none.
-        moved: How far its values moved in one run, in the norm of the noise; of events and choices, by which logarithm.
-        loss: What it loses alone, in the parameter of the claim; None where a law is not known.
-        share: The same as a multiple of the claim.
-    """
-
-    file: str
-    line: Count
-    family: str
-    scale: str
-    moved: Number
-    loss: Number | None
-    share: Number | None
-
-
-@dataclass(frozen=True)
-class TracedFinding:
-    """A finding, on the pair where it shows most.
-
-    Attributes:
-        kind: As ``auditdp.tracing.Finding`` has it.
-        file: As above; empty where it is about the output.
-        line: Its number; 0 where it is about the output.
-        sentence: What it is.
-        read_off: Whether the trace understood all that it rests on; else it is where to look.
-        pair: The pair.
-        pairs: On how many pairs it was found.
-    """
-
-    kind: str
-    file: str
-    line: Count
-    sentence: str
-    read_off: bool
-    pair: str
-    pairs: Count
+from auditdp.record.rows import Count, Number
+from auditdp.record.traces import TracedFinding, TracedLine
 
 
 @dataclass(frozen=True)
@@ -71,6 +26,7 @@ class TracedAudit:
         findings: Those that are read off first.
         opaque: What is not understood.
         result: All of it in one line.
+        size: The parameters that were traced, where the audit tries several: the first at which anything is read off.
     """
 
     claim: str
@@ -83,6 +39,7 @@ class TracedAudit:
     findings: Sequence[TracedFinding]
     opaque: Sequence[str]
     result: str
+    size: str = ""
 
 
 TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)

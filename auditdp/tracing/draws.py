@@ -165,4 +165,5 @@ class Release:
     def is_known(self) -> bool:
         """Whether the trace knows the law, or the draw is one that the code treats as public, such as an order of rows."""
         public = self.kind == ALONE and not self.why
-        return public or self.kind in (COIN, CHOICE, MAXIMUM) or self.law.known is not None
+        has_law = self.law.known is not None or self.law.declared is not None
+        return public or self.kind in (COIN, CHOICE, MAXIMUM) or has_law

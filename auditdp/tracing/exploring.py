@@ -13,7 +13,7 @@ import itertools
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class Outcomes:
         matched: Whether the recorded output was seen on the other input.
         only: An output that one input alone gives, and the runs that gave it; None where there is none.
         runs: How many runs were made.
+        telling: Numbers of recorded choices of which every other outcome that was tried, alone, gave another output.
     """
 
     masses: Mapping[bytes, tuple[float, float]]
@@ -49,6 +50,7 @@ class Outcomes:
     matched: bool
     only: TracedRun | None
     runs: int
+    telling: frozenset[int] = frozenset()
 
     @property
     def epsilon(self) -> float:
@@ -90,9 +92,12 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
         neighbour: The other input.
         most: Runs on each input.
     """
-    sides, complete, runs = [], True, 0
+    sides: list[dict[bytes, float]] = []
+    complete, runs = True, 0
     examples: dict[bytes, TracedRun] = {}
-    book = TracedRun(recorded.data, releases=[*recorded.releases], draws=[*recorded.draws], state=recorded.state)
+    book = replace(recorded, releases=[*recorded.releases], draws=[*recorded.draws])
+    tells: dict[int, bool] = {}
+    choices = {release.number for release in recorded.releases if release.kind == CHOICE}
     for data in (recorded.data, neighbour):
         masses: dict[bytes, float] = {}
         waiting: deque[dict[int, Any]] = deque([{}])
@@ -106,6 +111,9 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
             decided = [release for release in run.releases if is_by_chance(release)]
             masses[key] = masses.get(key, 0.0) + math.prod(map(chance, decided))
             examples.setdefault(key, run)
+            changed = _only_change(recorded, forced) if not sides else None
+            if changed in choices:
+                tells[changed] = tells.get(changed, True) and key != output_key(recorded.output)
             whole = _push(waiting, decided, forced)
             complete = complete and whole
         complete = complete and not waiting
@@ -115,7 +123,16 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
     matched = sides[1].get(output_key(recorded.output), 0.0) > 0
     alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
     only = examples[max(alone, key=lambda key: max(both[key]))] if alone else None
-    return Outcomes(both, complete, matched, only, runs)
+    return Outcomes(both, complete, matched, only, runs, frozenset(number for number, tell in tells.items() if tell))
+
+
+def _only_change(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:
+    """Return the last release that is forced, where all before it are forced to what was recorded."""
+    last = max(forced, default=-1)
+    alike = all(number < len(recorded.releases) for number in forced) and all(
+        np.array_equal(recorded.releases[number].result, forced[number]) for number in forced if number != last
+    )
+    return last if alike and last >= 0 else None
 
 
 def _extend(book: TracedRun, run: TracedRun) -> None:

@@ -47,7 +47,8 @@ class Family:
         name: What sentences call it.
         log_density: Log density, or log probability, of the standard draw; with the shape parameter where it has one.
         distribution: P(U <= z), for draws that are compared with a number; None where that is not followed.
-        loss: The loss of a location that moved, given the moves in units of the scale, and the shape parameter.
+        loss: The loss of a location that moved, given the moves in units of the scale, and the shape parameter; None where
+            it is neither an (ε, δ) statement nor that of a Gaussian pair.
         norm: The norm in which a move counts.
         is_whole: Whether draws are whole numbers.
         is_released_at_once: Whether adding a value to such noise is the release. Other draws are parts: of a difference of
@@ -57,7 +58,7 @@ class Family:
     name: str
     log_density: Callable[[Any, Any], Any] | None
     distribution: Callable[[Any, Any], Any] | None
-    loss: Callable[[Any, Any], Loss]
+    loss: Callable[[Any, Any], Loss | None]
     norm: str = "L1"
     is_whole: bool = False
     is_released_at_once: bool = False
@@ -80,6 +81,12 @@ def _gaussian(moves: Any, parameter: Any) -> Loss:
 def _shown(moves: Any, parameter: Any) -> Loss:
     del parameter
     return UNBOUNDED if any_of(moves) else NOTHING
+
+
+def _not_known(moves: Any, parameter: Any) -> Loss | None:
+    """Neither a statement nor the loss of a Gaussian pair: nobody has to know it where nothing moves."""
+    del parameter
+    return None if any_of(moves) else NOTHING
 
 
 def _uniform(moves: Any, parameter: Any) -> Loss:
@@ -132,6 +139,18 @@ def _log_integers(z: Any, count: Any) -> Any:
     return _whole_only(z, np.where(inside, -np.log(count), -np.inf))
 
 
+def _log_poisson(z: Any, rate: Any) -> Any:
+    from scipy.stats import poisson  # slow to load: only where it is needed
+
+    return _whole_only(z, poisson.logpmf(np.rint(z), rate))
+
+
+def _log_binomial(z: Any, parameters: tuple[float, float]) -> Any:
+    from scipy.stats import binom
+
+    return _whole_only(z, binom.logpmf(np.rint(z), *parameters))
+
+
 def _log_rounded(z: Any, scale: Any) -> Any:
     """Laplace noise of a scale, rounded to the nearest whole number."""
     k = np.abs(np.rint(z))
@@ -142,6 +161,20 @@ def _log_rounded(z: Any, scale: Any) -> Any:
 def _rounded_moves(moves: Any, scale: Any) -> Loss:
     whole = all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
     return Loss(float(np.sum(np.abs(np.rint(moves)) / scale))) if whole else UNBOUNDED
+
+
+def _log_discrete_gaussian(z: Any, sigma: Any) -> Any:
+    from scipy.special import logsumexp  # slow to load: only where it is needed
+
+    reach = np.arange(-math.ceil(20 * float(np.max(sigma))) - 1, math.ceil(20 * float(np.max(sigma))) + 2)
+    total = logsumexp(-np.square(reach[:, None] / np.atleast_1d(sigma)) / 2, axis=0)
+    return _whole_only(z, -np.square(np.rint(z) / sigma) / 2 - (total if ndim(sigma) else total[0]))
+
+
+def _discrete_gaussian(moves: Any, sigma: Any) -> Loss:
+    """That of Gaussian noise, as Rényi divergences are no larger (Canonne, Kamath & Steinke 2020, Prop. 5)."""
+    whole = all_of(np.abs(moves - np.rint(moves)) <= WHOLE)
+    return Loss(squared_mu=float(np.sum(np.square(moves / sigma)))) if whole else UNBOUNDED
 
 
 FAMILIES = {
@@ -184,6 +217,17 @@ FAMILIES = {
         ),
         Family("geometric", _log_geometric, None, _shown, is_whole=True),
         Family("two-sided geometric", _log_two_sided, None, _geometric_moves, is_whole=True, is_released_at_once=True),
+        Family("Poisson", _log_poisson, None, _not_known, is_whole=True, is_released_at_once=True),
+        Family("binomial", _log_binomial, None, _not_known, is_whole=True, is_released_at_once=True),
+        Family(
+            "discrete Gaussian",
+            _log_discrete_gaussian,
+            None,
+            _discrete_gaussian,
+            norm="L2",
+            is_whole=True,
+            is_released_at_once=True,
+        ),
         Family("rounded Laplace", _log_rounded, None, _rounded_moves, is_whole=True, is_released_at_once=True),
         Family(
             "integer",
@@ -196,6 +240,38 @@ FAMILIES = {
 }
 
 
+def _clipped(noise: Family) -> Family:
+    """Return the family of clipped noise: the ends of its interval have a probability, and occur on one input alone."""
+    distribution: Any = noise.distribution
+
+    def loss(moves: Any, bounds: Any) -> Loss | None:
+        (low, high), inside = bounds, noise.loss(moves, None)
+        moved = np.abs(np.atleast_1d(moves))
+        moved = moved[moved > 0]
+        first = distribution(low + moved, None) + 1 - distribution(high, None)
+        second = distribution(low, None) + 1 - distribution(high - moved, None)
+        only = np.minimum(np.maximum(first, second), 1.0)
+        return None if inside is None else inside._replace(delta=float(1 - np.prod(1 - only)))
+
+    return Family(f"clipped {noise.name}", None, None, loss, noise.norm, is_released_at_once=True)
+
+
+FAMILIES |= {family.name: family for family in (_clipped(FAMILIES["Laplace"]), _clipped(FAMILIES["Gaussian"]))}
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredLoss:
+    """What a library says of a primitive that draws its noise where it cannot be seen: it is trusted.
+
+    Attributes:
+        distance: How far two of its inputs are apart, in the metric that the library means.
+        loss: What it says to lose at a distance; None where it does not say so in a form that composes.
+    """
+
+    distance: Callable[[Any, Any], float]
+    loss: Callable[[float], Loss | None]
+
+
 @dataclass(frozen=True, eq=False)
 class NoiseLaw:
     """The law of the noise of a release.
@@ -204,11 +280,13 @@ class NoiseLaw:
         family: A name in ``FAMILIES``; any other is the name of a sampler whose law the trace does not know.
         scale: What the standard draw is multiplied by, a number or an array; negative where it is mirrored.
         parameter: The shape parameter: p of geometric draws, how many integers there are, the scale before rounding.
+        declared: What a library says that it loses, where nobody sees how it draws.
     """
 
     family: str
     scale: Any = 1.0
     parameter: Any = None
+    declared: DeclaredLoss | None = None
 
     @property
     def known(self) -> Family | None:

@@ -49,6 +49,17 @@ def of_noise(trace: PairTrace) -> list[Finding]:
     return found
 
 
+def of_fixed(trace: PairTrace) -> list[Finding]:
+    """Return the lines whose noise is the same in every run: who knows the code can compute it."""
+    found = []
+    for site, pairs in trace.by_line().items():
+        known = [pair for pair in pairs if pair.first.number in trace.fixed and pair.loss and any(pair.loss)]
+        if known:
+            sentence = f"{sentences.of_line(known)}; it is the same noise in every run, whatever the generator"
+            found.append(Finding("seed", site, sentence))
+    return found
+
+
 def of_loss(trace: PairTrace) -> list[Finding]:
     """Return the lines that lose most, where all releases together lose more than the claim.
 
@@ -70,12 +81,16 @@ def of_loss(trace: PairTrace) -> list[Finding]:
         epsilon = by_chance[0].epsilon if by_chance else 0.0
         sentence = f"line {site.line}: what chance decides there loses {epsilon:.6g}; the claim is {claim}"
         return [Finding("loss", site, sentence, not trace.opaque)]
+    values = [pair for pair in rest if not is_by_chance(pair.first)]
+    if not ComposedLoss.of([pair.loss for pair in values]).satisfies(claim):
+        rest = values  # whatever chance decides
     lines: dict[CodeLine, list[Moved]] = defaultdict(list)
     for pair in rest:
         lines[pair.first.site].append(pair)
     order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
     said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
-    by_outcomes = not complete and any(is_by_chance(pair.first) for pair in rest)
+    telling = outcomes.telling if outcomes is not None else frozenset()
+    by_outcomes = not complete and any(is_by_chance(p.first) and p.first.number not in telling for p in rest)
     other_names = any(
         pair.loss is not None and pair.loss.delta > 0 and pair.first.names != pair.second.names for pair in rest
     )
@@ -127,8 +142,10 @@ def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Fi
     if trace.differ is not None and trace.differ not in sentence:
         sentence += f": {trace.differ}"
     public = any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in trace.moved)
-    understood = not trace.opaque and (tried is None or tried.complete) and not public
-    if public and not trace.opaque:
+    understood = not trace.opaque and (tried is None or tried.complete) and not public and not trace.doubt
+    if trace.doubt:
+        sentence += f"; but {trace.doubt}"
+    elif public and not trace.opaque:
         sentence += "; other orders or samples were not tried"
     elif not understood:
         sentence += (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from auditdp.tracing.draws import Term
 from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.forms import Form, derived
-from auditdp.tracing.plain import shape_of
+from auditdp.tracing.plain import ndim, shape_of
 from auditdp.tracing.run import law_and_groups
 
 
@@ -26,6 +27,26 @@ def rounded(noise: Form, plain: Any) -> Any:
         made = derived(draw, NoiseLaw("rounded Laplace", 1.0, np.abs(law.scale)), plain)
         return type(noise)(noise.run, plain, (Term(made, term.index),))
     return None
+
+
+def clipped(noise: Form, low: Any, high: Any, plain: Any) -> Form | None:
+    """Return noise clipped to an interval around 0; None of other noise than Laplace and Gaussian.
+
+    Args:
+        noise: Noise to which nothing was added.
+        low: The lower end, a number; None for none.
+        high: The upper end.
+        plain: The clipped number or array.
+    """
+    term, draw = noise.terms[0], noise.terms[0].draw
+    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
+    alone = len(noise.terms) == 1 and noise.offset is None and noise.settled is None and not (draw.used or draw.limits)
+    if law.family not in ("Laplace", "Gaussian") or not alone or ndim(law.scale) or ndim(low) or ndim(high):
+        return None
+    scale = float(np.abs(law.scale))
+    bounds = (-math.inf if low is None else float(low) / scale, math.inf if high is None else float(high) / scale)
+    made = derived(draw, NoiseLaw(f"clipped {law.family}", scale, bounds), plain)
+    return type(noise)(noise.run, plain, (Term(made, term.index),))
 
 
 def folded(noise: Form) -> Any:

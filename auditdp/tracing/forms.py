@@ -90,7 +90,7 @@ def number(value: Any) -> Any:
         return value.to_numpy()
     if hasattr(value, "detach"):
         return value.detach().cpu().double().numpy()[()]
-    return float(value)
+    return np.asarray(value, np.float64)[()] if hasattr(value, "__array__") else float(value)
 
 
 def is_numeric(value: Any) -> bool:
@@ -101,7 +101,12 @@ def is_numeric(value: Any) -> bool:
         return value.dtype.kind in "biufc"
     if isinstance(value, list | tuple):
         return False
-    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame") or hasattr(value, "detach")
+    return type(value).__name__ in ("Decimal", "Fraction", "Series", "DataFrame") or _is_array(value)
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value is an array of torch or jax."""
+    return hasattr(value, "detach") or hasattr(value, "aval")
 
 
 def scaled(terms: tuple[Term, ...], factor: Any) -> tuple[Term, ...]:
@@ -129,7 +134,7 @@ def joined(terms: tuple[Term, ...], shape: tuple[int, ...]) -> tuple[Term, ...]:
 def with_law(draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, ...]) -> WatchedDraw:
     """Return a draw whose scale, where it is an array, follows a change of shape."""
     law = draw.law
-    if law.known is None or (ndim(law.scale) == 0 and ndim(law.parameter) == 0):
+    if law.known is None or (ndim(law.scale) == 0 and (isinstance(law.parameter, tuple) or ndim(law.parameter) == 0)):
         return draw
     scale, parameter = (
         part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)

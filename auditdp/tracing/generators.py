@@ -38,11 +38,11 @@ SAMPLERS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
     "geometric": ("geometric", ("p", "size"), ()),
     "integers": ("integer", ("low", "high", "size", "dtype", "endpoint"), ()),
     "randint": ("integer", ("low", "high", "size", "dtype"), ()),
+    "poisson": ("Poisson", ("lam", "size"), (1.0,)),
+    "binomial": ("binomial", ("n", "p", "size"), ()),
 }
 """For each sampler its family, and the names of its arguments with their defaults."""
 OTHERS = {
-    "binomial": ("n", "p"),
-    "poisson": ("lam",),
     "negative_binomial": ("n", "p"),
     "standard_t": ("df",),
     "gamma": ("shape", "scale"),
@@ -91,7 +91,8 @@ def watched_draw(
         return _other(run, method, draw_it, arguments, keywords)
     site = here()
     size = tuple(arguments) if method in ("rand", "randn") else given.get("size")
-    shape = _shape(size, location, law.scale, 0.0 if law.parameter is None else law.parameter)
+    several = law.parameter is None or isinstance(law.parameter, tuple)
+    shape = _shape(size, location, law.scale, 0.0 if several else law.parameter)
     if method == "multivariate_normal" and size is not None:
         shape = (*shape, len(location))
     draw = run.draw(method, draw_it, law, site, location=location, shape=shape, origin=origin)
@@ -115,8 +116,11 @@ def _law(
         if np.any(covariance != np.diag(np.diag(covariance))):
             return None, 0.0
         return NoiseLaw(family, np.sqrt(np.diag(covariance))), np.asarray(values["mean"], float)
-    if family == "geometric":
-        return NoiseLaw(family, 1.0, number(values["p"])), 0.0
+    if family in ("geometric", "Poisson"):
+        return NoiseLaw(family, 1.0, number(values["p" if family == "geometric" else "lam"])), 0.0
+    if family == "binomial":
+        trials, p = (number(values[name]) for name in ("n", "p"))
+        return (NoiseLaw(family, 1.0, (trials, p)) if ndim(trials) == ndim(p) == 0 else None), 0.0
     if family == "integer":
         low, high = values["low"], values.get("high")
         low, high = (0, low) if high is None else (low, high)
@@ -203,31 +207,36 @@ def _permuted(
 ) -> Any:
     """Permute by places, so that a replay puts its own items in the recorded order."""
     items: Any = arguments[0] if arguments else keywords.get("x")
-    axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else 0)
+    each = method == "permuted"  # every line by itself
+    axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else None if each else 0)
+    if keywords.get("out") is not None:
+        return _other(run, method, functools.partial(perform, *arguments, **keywords), arguments, keywords)
     count = int(items) if ndim(items) == 0 and not hasattr(items, "__len__") else len(items)
+    shape = shape_of(items) if each else (count if not axis else shape_of(items)[axis],)
     site = here()
-    if axis or method == "permuted":
-        run.release(ALONE, NoiseLaw("permutation along an axis"), None, 0, site, why="is drawn")
-        return perform(*arguments, **keywords)
 
     def places() -> Any:
-        order = np.arange(count)
+        order = np.arange(math.prod(shape)).reshape(shape)
         if method == "shuffle":
             perform(order)
             return order
-        return perform(count)
+        return perform(order, axis=axis) if each else perform(len(order))
 
-    draw = run.draw(method, places, NoiseLaw("permutation", 1.0, count), site, shape=(count,), origin=origin)
-    order = run.release(ALONE, NoiseLaw("permutation", 1.0, count), None, draw.value, site)
-    if not np.array_equal(np.sort(order), np.arange(count)):  # forced to one of another length
-        kept = [k for k in dict.fromkeys(order.tolist()) if k < count]
-        order = np.array(kept + [k for k in range(count) if k not in set(kept)], int)
+    family = "permutation" if len(shape) == 1 else "permutation along an axis"
+    draw = run.draw(method, places, NoiseLaw(family, 1.0, math.prod(shape)), site, shape=shape, origin=origin)
+    order = run.release(ALONE, NoiseLaw(family, 1.0, math.prod(shape)), None, draw.value, site)
+    if each:
+        return np.ravel(items)[order]
+    if not np.array_equal(np.sort(order), np.arange(shape[0])):  # forced to one of another length
+        kept = [k for k in dict.fromkeys(order.tolist()) if k < shape[0]]
+        order = np.array(kept + [k for k in range(shape[0]) if k not in set(kept)], int)
     if method == "shuffle":
-        items[:] = [items[k] for k in order] if not isinstance(items, np.ndarray) else items[order]
+        moved = [items[k] for k in order] if not isinstance(items, np.ndarray) else np.take(items, order, axis=axis)
+        items[:] = moved
         return None
     if ndim(items) == 0 and not hasattr(items, "__len__"):
         return order
-    return np.asarray(items)[order]
+    return np.take(np.asarray(items), order, axis=axis)
 
 
 class WatchedGenerator(np.random.Generator):

@@ -30,6 +30,7 @@ class Moved:
         why: What is wrong with the noise itself: 'scale' where it depends on the data, 'reuse' where the same draw was used
             before or for several entries, 'whole' where a value between whole numbers has whole noise, 'number' where the
             value is none; else empty.
+        only: What the output shows of it and others, where that is their order alone; the loss of all is that of the first.
     """
 
     first: Release
@@ -38,6 +39,7 @@ class Moved:
     loss: Loss | None
     log_ratio: float
     why: str = ""
+    only: str = ""
 
 
 def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
@@ -50,6 +52,8 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     """
     if first.kind in (COIN, CHOICE, MAXIMUM):
         return _of_tables(first, second)
+    if first.law.declared is not None:
+        return _declared(first, second)
     if first.shape != second.shape:
         first, second = _common(first, second)
     moved = moves(
@@ -82,6 +86,16 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
         why = "number" if not finite else "whole" if whole else ""
     return Moved(first, second, _distance(moved, law), loss, _log_ratio(first, second), why)
+
+
+def _declared(first: Release, second: Release) -> Moved:
+    """Return the loss that a library declares, of the distance of what it was called with."""
+    declared = first.law.declared
+    assert declared is not None
+    moved = declared.distance(first.location, second.location)
+    if not same(first.law.parameter, second.law.parameter):
+        return Moved(first, second, moved, UNBOUNDED, math.inf, "scale")
+    return Moved(first, second, moved, declared.loss(moved) if moved else NOTHING, math.nan if moved else 0.0)
 
 
 def _common(first: Release, second: Release) -> tuple[Release, Release]:

@@ -36,7 +36,8 @@ class Noise(ShapedForm):
     @property
     def __class__(self) -> Any:
         """The type that code sees which asks ``isinstance(x, float)``."""
-        return type(self.value)
+        kind = type(self.value)
+        return Noise if hasattr(kind, "aval") else kind  # jax leaves operators to what it does not know
 
     @__class__.setter
     def __class__(self, kind: Any) -> None:
@@ -83,6 +84,8 @@ class Noise(ShapedForm):
         if offset is None:
             return made
         made.site = self.site or here()
+        if made.site in self.run.traced.constants:
+            return made
         law, groups = law_and_groups(made.terms, shape_of(plain))
         known = FAMILIES.get(law.family)
         if (
@@ -230,6 +233,8 @@ class Noise(ShapedForm):
             raise AttributeError(name)
         if name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):
             return getattr(self.value, name)
+        if name == "clip":
+            return lambda low=None, high=None: np.clip(self, low, high)
         return getattr(self.settle(f"is used by .{name}"), name)
 
     def __reduce__(self) -> Any:

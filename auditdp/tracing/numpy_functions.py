@@ -11,7 +11,7 @@ import numpy as np
 from auditdp.tracing.comparing import COMPARISONS, compare, searched
 from auditdp.tracing.draws import Term, WatchedDraw
 from auditdp.tracing.families import NoiseLaw
-from auditdp.tracing.folding import logarithm, rounded, sign_of
+from auditdp.tracing.folding import clipped, logarithm, rounded, sign_of
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.plain import ndim
 
@@ -32,7 +32,7 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     name, out = function.__name__, keywords.get("out")
     plain_call = method == "__call__" and set(keywords) <= {"out"}
     if plain_call and name in ARITHMETIC:
-        return _into(out, _arithmetic(name, inputs))
+        return _into(out, arithmetic(name, inputs))
     if plain_call and name in COMPARISONS and len(inputs) == 2:
         return _into(out, _compared(name, *inputs))
     if plain_call and name == "rint" and out is None:
@@ -46,7 +46,7 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
     return getattr(function, method)(*plain(inputs, f"is used by {name}"), **_plain_keywords(keywords, name))
 
 
-def _arithmetic(name: str, inputs: Sequence[Any]) -> Any:
+def arithmetic(name: str, inputs: Sequence[Any]) -> Any:
     """Apply an operator by the method of the noise, so that numpy is not asked again."""
     if len(inputs) == 1:
         return ARITHMETIC[name](inputs[0])
@@ -71,6 +71,9 @@ def _into(out: Any, result: Any) -> Any:
     (target,) = out if isinstance(out, tuple) else (out,)
     if isinstance(target, Noise):
         return result
+    if isinstance(result, Noise) and result.site in result.run.traced.constants:
+        target[...] = result.value
+        return result  # what ``x += noise`` makes of x
     target[...] = result.settle("is written into an array") if isinstance(result, Noise) else result
     return target
 
@@ -87,6 +90,10 @@ def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             found = rounded(first, np.round(first.value))
             if found is not None:
                 return found
+    if name == "clip" and isinstance(first, Noise) and first.settled is None and len(arguments) == 3 and not keywords:
+        _, low, high = arguments
+        if (found := clipped(first, low, high, np.clip(first.value, low, high))) is not None:
+            return found
     if name == "searchsorted" and len(arguments) > 1 and isinstance(arguments[1], Noise) and "sorter" not in keywords:
         side = keywords.get("side", arguments[2] if len(arguments) > 2 else "left")
         found = searched(arguments[1], plain((first,), "is a table")[0], side)

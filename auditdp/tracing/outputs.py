@@ -17,8 +17,16 @@ WHY = "is in the output"
 DEEPEST = 12
 
 
-def plain(output: Any, depth: int = 0) -> Any:
-    """Return an output with ordinary numbers in place of noise; the same object where there is none in it."""
+def plain(output: Any, filled: Mapping[int, tuple[Any, Any]], depth: int = 0) -> Any:
+    """Return an output with ordinary numbers in place of noise; the same object where there is none in it.
+
+    Args:
+        output: What the code returned.
+        filled: Tensors that hold noise, as ``WatchedRun`` has them.
+        depth: How deep it lies.
+    """
+    if id(output) in filled:
+        return filled[id(output)][1].settle(WHY)
     if type(output) is Noise:
         return output.settle(WHY)
     if depth > DEEPEST or output is None or isinstance(output, str | bytes | int | float | complex | np.generic):
@@ -26,32 +34,36 @@ def plain(output: Any, depth: int = 0) -> Any:
     if isinstance(output, np.ndarray):
         if output.dtype == object:
             for index, value in np.ndenumerate(output):
-                if (made := plain(value, depth + 1)) is not value:
+                if (made := plain(value, filled, depth + 1)) is not value:
                     output[index] = made
         return output
     if isinstance(output, list):
         for place, value in enumerate(output):
-            if (made := plain(value, depth + 1)) is not value:
+            if (made := plain(value, filled, depth + 1)) is not value:
                 output[place] = made
         return output
     if isinstance(output, tuple):
-        parts = [plain(value, depth + 1) for value in output]
+        parts = [plain(value, filled, depth + 1) for value in output]
         if all(new is old for new, old in zip(parts, output, strict=True)):
             return output
         return output._make(parts) if hasattr(output, "_make") else type(output)(parts)
     if isinstance(output, dict):
         for key, value in output.items():
-            if (made := plain(value, depth + 1)) is not value:
+            if (made := plain(value, filled, depth + 1)) is not value:
                 output[key] = made
         if any(type(key) is Noise for key in output):
-            return type(output)((plain(key), value) for key, value in output.items())
+            return type(output)((plain(key, filled), value) for key, value in output.items())
         return output
     if isinstance(output, set | frozenset):
-        return type(output)(map(plain, output)) if any(type(value) is Noise for value in output) else output
+        return (
+            type(output)(plain(value, filled) for value in output)
+            if any(type(value) is Noise for value in output)
+            else output
+        )
     attributes = getattr(output, "__dict__", None)
     if type(attributes) is dict:
         for name, value in attributes.items():
-            if (made := plain(value, depth + 1)) is not value:
+            if (made := plain(value, filled, depth + 1)) is not value:
                 attributes[name] = made
     return output
 

@@ -12,14 +12,17 @@ from typing import Any, Literal
 import numpy as np
 
 from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.leaves import kind, leaves
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss
-from auditdp.tracing.draws import ALONE
+from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
 from auditdp.tracing.families import Loss, same
-from auditdp.tracing.findings import Finding, of_loss, of_noise, of_outputs
+from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs
 from auditdp.tracing.losses import Moved, compared
+from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import occurs, where_differ
+from auditdp.tracing.printing import Printed
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.sites import NOWHERE, CodeLine
 from auditdp.tracing.trace import Trace
@@ -29,7 +32,7 @@ Extent = Literal["full", "part", "none"]
 
 
 @dataclass(frozen=True, eq=False)
-class PairTrace:
+class PairTrace(Printed):
     """A recorded run and its replay on a neighbour.
 
     Everything it says is seen on this pair and these runs, and certified for none.
@@ -43,6 +46,8 @@ class PairTrace:
         outcomes: The law of what chance decides, where it was asked for.
         shown: How often the output shows noisy numbers that one input alone has, where that was asked and is known.
         repeats: Whether a replay on the same input gave the same output; None where it was not asked.
+        doubt: What is done with a constant that has noise, where that may be what hides a number that differs.
+        fixed: Numbers of the releases whose noise is the same in every run.
     """
 
     first: TracedRun
@@ -53,6 +58,8 @@ class PairTrace:
     outcomes: Outcomes | None = None
     shown: Sequence[ShownTail] = ()
     repeats: bool | None = None
+    doubt: str = ""
+    fixed: frozenset[int] = frozenset()
 
     @property
     def log_ratio(self) -> float:
@@ -165,7 +172,7 @@ class PairTrace:
     @cached_property
     def findings(self) -> list[Finding]:
         """What is to be said of the pair, most telling first."""
-        found = [*of_noise(self), *of_loss(self), *of_outputs(self)]
+        found = [*of_fixed(self), *of_noise(self), *of_loss(self), *of_outputs(self)]
         found += [
             Finding(
                 "seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence
@@ -260,16 +267,57 @@ def replayed(
         second = trace.replay(neighbour, recorded)
         differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
         second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
+        doubt = ""
+        if differ is not None and outcomes and (still := _still(moved)):
+            again = trace.again(recorded, still)
+            other = trace.replay(neighbour, again)
+            if where_differ(again.output, other.output) is None:
+                recorded, second, moved, differ = again, other, _together(again, other), None
+            elif _same_form(recorded.output, second.output):
+                doubt = _hiding(still, _together(again, other), again.output)
+        fixed: frozenset[int] = frozenset()
+        if outcomes and any(pair.loss and any(pair.loss) for pair in moved):
+            fixed = frozenset(
+                n for draw in recorded.draws if trace.is_fixed(draw, recorded) for n in draw.used.values()
+            )
         repeats = None
         if differ is not None and outcomes:
             repeats = where_differ(recorded.output, trace.replay(recorded.data, recorded).output) is None
+        if outcomes and claim is not None and not ComposedLoss.of([pair.loss for pair in moved]).satisfies(claim):
+            moved = ordered(trace, recorded, moved)
         found = None
         if outcomes and any(map(is_by_chance, [*recorded.releases, *second.releases])):
             found = explored(trace, recorded, neighbour, outcomes)
         tails: Sequence[ShownTail] = ()
         if outcomes and found is None and claim is not None and second.parted:
             tails = shown(trace, recorded, second) or ()
-    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats)
+    return PairTrace(recorded, second, moved, claim, differ, found, tails, repeats, doubt, fixed)
+
+
+def _still(moved: Sequence[Moved]) -> frozenset[CodeLine]:
+    """Return the lines that add noise to what moves nowhere, such as zeros that are filled: that is no release yet."""
+    noisy = [pair for pair in moved if pair.first.kind == NOISY]
+    return frozenset(
+        {pair.first.site for pair in noisy} - {pair.first.site for pair in noisy if pair.distance or pair.why}
+    )
+
+
+def _hiding(still: frozenset[CodeLine], moved: Sequence[Moved], output: Any) -> str:
+    """Return which line adds noise to a constant that the output does not show: what it is used for may hide a number."""
+    lines = [
+        pair.first.site.line
+        for pair in moved
+        if pair.first.site in still and not pair.distance and not occurs(pair.first.result, output)
+    ]
+    return f"what line {lines[0]} adds noise to does not move, and may hide it" if lines else ""
+
+
+def _same_form(first: Any, second: Any) -> bool:
+    """Return whether two outputs differ in numbers alone."""
+    try:
+        return kind(first) == kind(second) and len(list(leaves(first))) == len(list(leaves(second)))
+    except Exception:  # of a type that no output of an audit may have
+        return False
 
 
 Replayed = tuple[TracedRun, str | None, list[Moved]]

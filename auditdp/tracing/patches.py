@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 MISSING: Any = object()
@@ -62,6 +63,12 @@ class Patches:
 
         self._undo.append(undo)
         function.__code__ = code
+
+    def context(self, manager: AbstractContextManager[Any]) -> None:
+        """Enter a context."""
+        entered = ExitStack()
+        entered.enter_context(manager)
+        self._undo.append(entered.close)
 
     def undo(self) -> None:
         """Put everything back."""

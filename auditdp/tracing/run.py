@@ -32,6 +32,7 @@ class TracedRun:
         parted: Where a replay's draws or releases are not those of the record: line and sentence.
         untraceable: Why the code does not run on watched noise; empty where it does.
         state: The state of the generator at the start.
+        constants: Lines at which what is added to noise is taken for part of the noise.
     """
 
     data: Any
@@ -42,6 +43,7 @@ class TracedRun:
     parted: list[tuple[CodeLine, str]] = field(default_factory=list)
     untraceable: str = ""
     state: Any = None
+    constants: frozenset[CodeLine] = frozenset()
 
     @property
     def opaque(self) -> list[tuple[CodeLine, str]]:
@@ -72,6 +74,7 @@ class WatchedRun:
         forced: Results that releases get by their number, whatever was drawn; for events and choices.
         aligned: For lines and families of which the replay has more or fewer releases: the number of the recorded release
             that each of its own corresponds to, None where it is none.
+        constants: See ``TracedRun``; a replay has those of the record.
     """
 
     def __init__(
@@ -80,12 +83,15 @@ class WatchedRun:
         record: TracedRun | None = None,
         forced: Mapping[int, Any] | None = None,
         aligned: Mapping[Key, Sequence[int | None]] | None = None,
+        constants: frozenset[CodeLine] = frozenset(),
     ) -> None:
-        self.traced = TracedRun(data)
+        self.traced = TracedRun(data, constants=constants if record is None else record.constants)
         self.record = record
         self.forced = forced or {}
         self.thread = threading.get_ident()
         self.inside = False
+        self.filled: dict[int, tuple[Any, Any]] = {}
+        """Tensors that hold noise, which was written into them, by their identity; with that noise."""
         self._origins: dict[Any, WatchedDraw] = {}
         self._draws: dict[Any, list[WatchedDraw]] = {}
         self._releases: dict[Key, list[Release | None]] = {}
@@ -226,6 +232,18 @@ class WatchedRun:
             if number < len(self.record.seeds) and self.record.seeds[number] != (site, seed):
                 self._part(site, "a generator is seeded with another number")
 
+    def unwatched(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
+        """Return a call of a sampler during which the samplers that it uses itself are left alone."""
+
+        def perform() -> Any:
+            before, self.inside = self.inside, True
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                self.inside = before
+
+        return perform
+
     def finish(self) -> TracedRun:
         """Return the run, once what the record has beyond it is noted."""
         for (site, method), waiting in self._draws.items():
@@ -247,6 +265,8 @@ def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
         moved = location + (_array_of(draw.value) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)
+    if hasattr(draw.value, "aval"):
+        return draw.value.at[...].set(moved)
     return moved if isinstance(draw.value, np.ndarray) else type(draw.value)(moved)
 
 
@@ -270,6 +290,8 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
         return plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+    if hasattr(plain, "aval"):  # of jax
+        return plain.at[...].set(forced_result(np.asarray(plain), recorded))
     if isinstance(plain, np.ndarray):
         made = plain.copy()
         target = made.real if made.dtype.kind == "c" else made
@@ -290,6 +312,8 @@ def _array_of(result: Any) -> Any:
         return result.copy()
     if hasattr(result, "iloc"):
         return result.to_numpy().copy()
+    if hasattr(result, "aval"):
+        return np.array(result)
     return result.detach().cpu().numpy().copy() if hasattr(result, "detach") else result
 
 

@@ -21,7 +21,7 @@ def scale_of(release: Release) -> str:
     scales = np.unique(np.abs(np.asarray(release.law.scale, float)))
     if release.law.family in ("geometric", "two-sided geometric"):
         scales = np.unique(-1 / np.log1p(-np.asarray(release.law.parameter, float)))
-    if release.law.family == "rounded Laplace":
+    if release.law.family in ("rounded Laplace", "discrete Gaussian"):
         scales = np.unique(np.asarray(release.law.parameter, float))
     return f"{scales[0]:.6g}" if len(scales) == 1 else f"{scales[0]:.6g} to {scales[-1]:.6g}"
 
@@ -35,6 +35,8 @@ def what_it_does(release: Release) -> str:
         return f"{line} chooses by a table of probabilities"
     if release.kind == MAXIMUM:
         return f"{line} takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
+    if release.law.declared is not None:
+        return f"{line} calls {release.law.family}, which is trusted, on a value"
     if release.law.known is None and release.kind == ALONE:
         return f"{line} uses {release.law.family}, whose law the trace does not know, by itself"
     if release.law.known is None:
@@ -74,6 +76,9 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
             else "of which one is 0 on one input alone"
         )
         return f"{doing}{times}, {changes}" if distance else f"{doing}{times}, the same on both inputs"
+    if first.only and size(first):
+        loss = math.fsum(pair.loss.epsilon for pair in pairs if pair.loss is not None)
+        return f"{doing}{times} that moves by {distance:.6g}; the output shows only {first.only}, for ε = {loss:.6g}"
     if not distance:
         return f"{doing}{times} that does not move"
     return f"{doing}{times} that moves by {distance:.6g}{_enough(release, distance, claim)}"

@@ -26,10 +26,7 @@ MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
 
 def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Apply a function of torch: what ``Noise.__torch_function__`` does."""
-    name = getattr(function, "__name__", "").strip("_")
-    name = {"iadd": "add", "isub": "sub", "radd": "add", "imul": "mul", "rmul": "mul"}.get(name, name)
-    in_place = getattr(function, "__name__", "").endswith("_") and not getattr(function, "__name__", "").endswith("__")
-    in_place = in_place or getattr(function, "__name__", "").startswith("__i")
+    name, in_place = named(function)
     if len(arguments) == 2 and not set(keywords) - {"alpha"}:
         first, second = arguments
         if "alpha" in keywords:
@@ -49,6 +46,14 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     )
 
 
+def named(function: Any) -> tuple[str, bool]:
+    """Return the name of a function of torch, without marks, and whether it changes its first argument in place."""
+    marked = getattr(function, "__name__", "")
+    in_place = (marked.endswith("_") and not marked.endswith("__")) or marked.startswith("__i")
+    name = marked.strip("_")
+    return {"iadd": "add", "isub": "sub", "radd": "add", "imul": "mul", "rmul": "mul"}.get(name, name), in_place
+
+
 def _operated(compute: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
     """Apply an operator by the method of the noise, so that torch is not asked again."""
     if isinstance(first, Noise):
@@ -66,4 +71,12 @@ def _into(target: Any, result: Any) -> Any:
     """Return a result, written into a tensor that is changed in place."""
     if target is None or isinstance(target, Noise):
         return result
-    return target.copy_(result.settle("is written into a tensor") if isinstance(result, Noise) else result)
+    return fill(target, result) if isinstance(result, Noise) else target.copy_(result)
+
+
+def fill(target: Any, noise: Noise) -> Any:
+    """Return a tensor in which noise is written, and which stands for that noise where it is used."""
+    target.copy_(noise.value if noise.settled is None else noise.settled[0])
+    if noise.settled is None:
+        noise.run.filled[id(target)] = (target, noise)
+    return target

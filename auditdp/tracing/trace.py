@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -17,10 +18,15 @@ from auditdp.mechanism.protocol import PerCall, as_mechanism, name_of, takes_siz
 from auditdp.tracing import conversions, sources
 from auditdp.tracing.aligning import aligned
 from auditdp.tracing.caller import GENERATOR, STATE, Caller
+from auditdp.tracing.draws import WatchedDraw
 from auditdp.tracing.generators import WatchedGenerator, WatchedState
 from auditdp.tracing.outputs import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import Key, TracedRun, WatchedRun
+from auditdp.tracing.sites import CodeLine
+
+OTHER_SEED = 20240229
+"""Of a run in which noise that depends on the generator is other noise."""
 
 
 class _Sources:
@@ -37,9 +43,9 @@ class _Sources:
         self._depth = 0
 
     def active(self) -> WatchedRun | None:
-        """Return the run under way in this thread."""
+        """Return the run under way in this thread; None within a sampler, whose own draws are part of it."""
         run = self.run
-        return run if run is not None and run.thread == threading.get_ident() else None
+        return run if run is not None and not run.inside and run.thread == threading.get_ident() else None
 
     def enter(self) -> None:
         """Replace all that draws, unless that was done."""
@@ -87,6 +93,7 @@ class Trace:
         self._patches = Patches()
         self._depth = 0
         self._inputs = Inputs()
+        self._fixed: set[tuple[CodeLine, str]] | None = None
 
     def __enter__(self) -> Trace:
         _sources.enter()
@@ -109,24 +116,56 @@ class Trace:
         finally:
             _sources.leave()
 
-    def record(self, data: Any, rng: np.random.Generator, *, forced: Mapping[int, Any] | None = None) -> TracedRun:
+    def record(
+        self,
+        data: Any,
+        rng: np.random.Generator,
+        *,
+        forced: Mapping[int, Any] | None = None,
+        constants: frozenset[CodeLine] = frozenset(),
+    ) -> TracedRun:
         """Run the function on an input and keep every release.
 
         Args:
             data: The input.
             rng: Its generator; it is left where a plain run leaves it.
             forced: Results of events and choices by the number of the release, in place of what was drawn.
+            constants: See ``TracedRun``.
 
         Returns:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
         state = rng.bit_generator.state
-        run = WatchedRun(data, forced=forced)
+        run = WatchedRun(data, forced=forced, constants=constants)
         traced = self._watched(run, data, rng)
         traced.state = (type(rng.bit_generator), state)
         if isinstance(traced.output, Raised) and not forced:
             self._check(traced, data)
         return traced
+
+    def again(self, recorded: TracedRun, constants: frozenset[CodeLine]) -> TracedRun:
+        """Record a run with the same generator once more.
+
+        Args:
+            recorded: What ``record`` returned.
+            constants: See ``TracedRun``.
+        """
+        return self.record(recorded.data, _generator(recorded), constants=constants)
+
+    def is_fixed(self, draw: WatchedDraw, recorded: TracedRun) -> bool:
+        """Return whether a draw is the same number with another generator, as a run on the same input shows once.
+
+        Args:
+            draw: One of continuous noise; others coincide by chance, and none of them is said to be fixed.
+            recorded: The run that it is of.
+        """
+        if self._fixed is None:
+            other = self.record(recorded.data, GENERATOR(type(_generator(recorded).bit_generator)(OTHER_SEED)))
+            first, second = (Counter(map(_number, run.draws)) for run in (recorded, other))
+            changed = (first - second) + (second - first)
+            self._fixed = {key[:2] for key in first} - {key[:2] for key in changed}
+        known = draw.law.known
+        return known is not None and not known.is_whole and (draw.site, draw.method) in self._fixed
 
     def reordered(self, neighbour: Any, recorded: TracedRun, replayed: TracedRun) -> TracedRun | None:
         """Replay with the releases of every line put together as values move least; None where they are so already.
@@ -175,7 +214,7 @@ class Trace:
         with self, self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
             try:
-                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)))
+                run.traced.output = plain(self._call(lent, WatchedGenerator(rng, _sources.active)), run.filled)
             except Exception as error:
                 run.traced.output = Raised.of(error)
             finally:
@@ -192,6 +231,11 @@ class Trace:
         if not isinstance(output, Raised) or output != traced.output:
             traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"
             traced.output = output
+
+
+def _number(draw: WatchedDraw) -> tuple[CodeLine, str, bytes]:
+    """Return a draw as its line, sampler and bits."""
+    return draw.site, draw.method, np.asarray(draw.value).tobytes()
 
 
 def _generator(recorded: TracedRun) -> np.random.Generator:

@@ -17,6 +17,7 @@ from auditdp.tracing.losses import Moved
 from auditdp.tracing.outputs import brief, where_differ
 from auditdp.tracing.pair import PairTrace, replayed
 from auditdp.tracing.plain import any_of, shape_of
+from auditdp.tracing.printing import Printed
 from auditdp.tracing.run import TracedRun
 from auditdp.tracing.trace import Trace
 
@@ -37,7 +38,7 @@ class VersionChange:
 
 
 @dataclass(frozen=True, eq=False)
-class VersionsTrace:
+class VersionsTrace(Printed):
     """An old and a new version on the same input, and on the same pair where a neighbour was given.
 
     It says what differs on the input and the run looked at, and of no other.

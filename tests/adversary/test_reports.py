@@ -22,6 +22,7 @@ from auditdp.cli.common import print_report
 from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import Verdict
 from auditdp.report.formats import FORMATS, render
+from auditdp.report.html.notebook import printed, printed_markdown
 from auditdp.report.publishing import report_files
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
@@ -188,6 +189,31 @@ def test_hostile_text_in_every_field_does_nothing_on_the_pages(attack):
         assert ".." not in path.parts
         if path.suffix == ".html":
             as_html(text, made)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_hostile_text_in_every_field_of_a_trace_comes_through_as_text(attack):
+    """In what a person is shown of a finding, of clean code, and of a trace in a notebook."""
+    made = hostile(attack)
+    for verdict in (Verdict.VIOLATED, Verdict.MISCALIBRATED, Verdict.NOT_REFUTED):
+        results = [replace(result, verdict=verdict, expected="holds") for result in made.results]
+        shown = replace(made, results=results)
+        for name in ("sarif", "github", "pull-request") if verdict is not Verdict.NOT_REFUTED else ():
+            text = render(shown, name)
+            PARSED[name](text, shown)
+            assert ("ead off the code" in text) == (name != "github" or "%0ARead off the code" in text)
+        (game, *_) = [result for result in results if any(evidence.kind == "game" for evidence in result.evidence)]
+        text = terminal.line(game, verbose=True, width=61)
+        on_a_terminal(text, shown)
+        assert "releases" in text
+        assert ("read off" in text) == (verdict is not Verdict.NOT_REFUTED)
+        as_part_of_a_page(game._repr_html_())
+    as_part_of_a_page(printed(ATTACKS[attack]))
+    as_markdown(printed_markdown(ATTACKS[attack]), None)
+
+
+def as_part_of_a_page(text):
+    as_html(f"<html>{text}</html>", None)
 
 
 @pytest.mark.parametrize("attack", ["runner", "wrapped", "terminal"])

@@ -101,11 +101,11 @@ class Outcome:
 
 
 class ForkServer:
-    """The other end of ``fork_server.py``."""
+    """The other end of ``fork_server.py``; ``modules`` are what it imports beside what all commands need."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
+            [sys.executable, str(Path(__file__).with_name("fork_server.py")), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment(),
@@ -155,8 +155,8 @@ class Project:
         """Write an audit file with everything that one usually imports."""
         return self.write(path, IMPORTS + textwrap.dedent(text))
 
-    def __call__(self, *arguments: str | Path, **variables: str) -> Outcome:
-        """Run a command to its end."""
+    def __call__(self, *arguments: str | Path, patch: str = "", **variables: str) -> Outcome:
+        """Run a command to its end, in a process that executes ``patch`` before."""
         out, err = self.streams / "out", self.streams / "err"
         request = {
             "folder": str(self.root),
@@ -164,6 +164,7 @@ class Project:
             "arguments": [str(argument) for argument in arguments],
             "stdout": str(out),
             "stderr": str(err),
+            "patch": patch,
         }
         code = self.server.run(request)
         return Outcome(code, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8"))

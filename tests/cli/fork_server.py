@@ -8,10 +8,12 @@ A fork leaves the loop and becomes the command, so that nothing of one command i
 
 import atexit
 import gc
+import importlib
 import json
 import os
 import socket
 import sys
+from contextlib import suppress
 from multiprocessing import connection, forkserver, resource_tracker, util
 
 
@@ -113,6 +115,9 @@ def leave() -> None:
 if __name__ == "__main__":
     atexit.register(leave)  # before anything is imported, so that it is called after everything else
     preload()
+    for module in sys.argv[1:]:
+        with suppress(ImportError):  # it is optional
+            importlib.import_module(module)
     gc.freeze()
     received = serve()
     if received is not None:
@@ -120,6 +125,7 @@ if __name__ == "__main__":
         forkserver.ensure_running = forkserver._forkserver.ensure_running = fork_the_fork_server
         from auditdp.cli import main
 
+        exec(received["patch"], {})
         try:
             sys.exit(main())
         except SystemExit as end:

@@ -22,6 +22,7 @@ from auditdp.accountants.top_k import TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.cli import _carried_out
 from auditdp.cli.calculators.account import Sampling, dp_sgd
+from tests.cli.conftest import ForkServer
 
 NO_OPACUS = importlib.util.find_spec("opacus") is None
 KEYS = {
@@ -208,6 +209,14 @@ def test_an_accountant_that_is_not_installed_is_a_row_with_the_remedy(project):
     assert "found about accountants" not in outcome.out
 
 
+@pytest.fixture(scope="module")
+def fork_server():
+    """One that has imported Opacus, which half of the questions ask: two seconds each."""
+    server = ForkServer("opacus.accountants")
+    yield server
+    server.close()
+
+
 def patched(project, patch, *arguments):
     """Run the command line in a process where something was replaced before."""
     project.write("run.py", f"{patch}\nfrom auditdp.cli import main\nmain()\n")
@@ -233,11 +242,12 @@ TRAINING = ["dp-sgd", "--sampling-rate", ".01", "--steps", "10"]
 @pytest.mark.parametrize("question", [("--delta", "1e-5"), ("--epsilon", "1")])
 def test_an_accountant_that_fails_is_a_row_and_no_finding(project, question):
     """Whoever raises is named with a remedy, and the others answer and are drawn."""
-    done = patched(project, FAILING, *TRAINING, "--noise-multiplier", "5", "--plot", "a.svg", *question)
-    assert done.returncode == 0, done.stderr
-    assert "RDP raised RuntimeError: no such series; it gave no answer: use another" in words(done.stdout)
-    assert "RDP(noise_multiplier=5, rate=0.01, steps=10): raised" not in words(done.stdout), "no finding"
-    assert "-DP: upper bound by PLDUpper" in done.stdout
+    options = [*TRAINING, "--noise-multiplier", "5", "--plot", "a.svg", *question]
+    done = project("account", *options, patch=FAILING)
+    assert done.code == 0, done.err
+    assert "RDP raised RuntimeError: no such series; it gave no answer: use another" in words(done.out)
+    assert "RDP(noise_multiplier=5, rate=0.01, steps=10): raised" not in words(done.out), "no finding"
+    assert "-DP: upper bound by PLDUpper" in done.out
     assert (project.root / "a.svg").stat().st_size > 5_000
 
 
@@ -266,9 +276,10 @@ def test_where_no_accountant_answers_the_exit_code_says_so(monkeypatch, capsys, 
 
 def test_opacus_is_not_asked_for_a_delta_when_solving(project):
     """It would take seconds each time."""
-    done = patched(project, ENDING, *TRAINING, "--target-epsilon", "1", "--delta", "1e-5")
-    assert done.returncode == 0
-    assert patched(project, ENDING, *TRAINING, "--noise-multiplier", "5", "--epsilon", "1").returncode == 99
+    solved = project("account", *TRAINING, "--target-epsilon", "1", "--delta", "1e-5", patch=ENDING)
+    assert solved.code == 0
+    asked = project("account", *TRAINING, "--noise-multiplier", "5", "--epsilon", "1", patch=ENDING)
+    assert asked.code == 99
 
 
 @pytest.mark.parametrize(("claim", "verdict", "code"), [(4.3, "VIOLATED", 1), (4.4, "CERTIFIED", 0)])

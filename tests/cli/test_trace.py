@@ -46,6 +46,13 @@ def raises(ages, rng):
 def endless(ages, rng):
     while True:
         pass
+
+
+def asked(rounds):
+    def often(ages, rng):
+        return [len(ages) + rng.laplace(scale=1.5) for _ in range(rounds)]
+
+    return often
 """
 AUDITS = """
 from functions import *
@@ -58,6 +65,10 @@ AGES = [([20], [20, 100]), ([], [20])]
 @audit()
 def searched():
     return Audit(total, PureDP(1.0), Rows(st.integers(0, 100), "add/remove", most=3), play=[Pair([20], [])])
+
+@audit(smallest={{"rounds": range(1, 4)}}, expect="violation")
+def rounds(rounds=1):
+    return Audit(asked(rounds), PureDP(1.0), AGES)
 
 @audit()
 def refused():
@@ -118,6 +129,13 @@ def test_of_a_correct_function_the_loss_is_what_its_noise_allows(functions):
     assert "functions.py:10 Laplace 50 50 1 1" in shown
     assert shown[-1] == "at most ε = 1 on 2 pairs looked at (a trace proposes, it proves nothing)"
     assert not any(line.startswith(("read off", "where to look", "opaque")) for line in shown)
+
+
+def test_of_an_audit_that_tries_several_sizes_the_first_is_shown_at_which_anything_is_read_off(functions):
+    """As a run tries them: one round keeps the claim, and two do not."""
+    shown = lines_of(functions("trace", "audits/audit_it.py::rounds"))
+    assert shown[1] == "claim 1-DP at rounds = 2; 2 listed and 0 generated pairs"
+    assert any("2 times that moves by 2; 1-DP needs scale 2" in line for line in shown)
 
 
 @pytest.mark.parametrize(

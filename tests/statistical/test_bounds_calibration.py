@@ -20,15 +20,17 @@ SIZES = dict.fromkeys(
 )
 """Tests that are not merely cautious, and less than their sizes, which are .04 to .05."""
 WHOLE_GAMES = {"bets, Gaussian": 250}
-"""Games of thousands of calls take a second each, and `test_false_alarms.py` plays many shorter ones."""
+"""Games of thousands of calls take a second each: in full only, and `test_false_alarms.py` plays many shorter ones."""
 
 pytestmark = pytest.mark.statistical
 
 
-@pytest.mark.parametrize("name", FALSE_ALARMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full) if name in WHOLE_GAMES else name for name in FALSE_ALARMS]
+)
 def test_a_tight_true_claim_is_refuted_at_most_alpha_of_the_time_and_by_some_not_much_less(name, repeats):
     """Each of the two assertions fails by chance with probability 1e-6 at most."""
-    claims = repeats(WHOLE_GAMES.get(name, REPEATS), least=500 if name in SIZES else 10 if name in WHOLE_GAMES else 200)
+    claims = repeats(WHOLE_GAMES.get(name, REPEATS), least=500 if name in SIZES else 200)
     refuted = FALSE_ALARMS[name](claims, stream(0, "bounds", name))
     assert refuted <= repeats.most(claims, ALPHA), f"{name}: refuted {refuted} of {claims} tight claims at {ALPHA=}"
     assert name not in SIZES or refuted >= repeats.fewest(claims, SIZES[name]), f"{name}: {refuted} of {claims}"

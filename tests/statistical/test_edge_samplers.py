@@ -109,10 +109,10 @@ def test_all_users_have_the_product_law(row):
     follows(mechanism(matrix, 100_000, rng=rng_of(4)), mechanism.distribution(matrix), mechanism.name)
 
 
-def test_lists_that_are_drawn_in_blocks_have_the_product_law(monkeypatch):
+def test_lists_that_are_drawn_in_blocks_have_the_product_law(monkeypatch, repeats):
     monkeypatch.setattr(sparse, "BLOCK", 5)  # of four rows, some share a block and some have one of their own
     row = DPRR(0.5, 1.0)
-    outputs = sparse_outputs(row, SMALL, 4_000, rng_of(21))
+    outputs = sparse_outputs(row, SMALL, repeats(4_000, least=2_000), rng_of(21))
     follows(outputs, PerUser(row, 4).distribution(SMALL.to_matrix()), "DPRR in blocks")
 
 
@@ -146,19 +146,19 @@ def test_sparse_rows_have_the_exact_law(row, repeats):
     """Three users, 64 outcomes: the sparse sampler against the exact law, not against another sampler."""
     path = Graph(3, np.array([[0], [2]]))
     law = PerUser(row, 3).distribution(path.to_matrix())
-    follows(sparse_outputs(row, path, repeats(20_000, least=4_000), rng_of(7)), law, f"sparse {row.name}")
+    follows(sparse_outputs(row, path, repeats(20_000, least=2_000), rng_of(7)), law, f"sparse {row.name}")
 
 
 def test_sparse_edge_rand_has_the_exact_law(repeats):
     mechanism = EdgeRand(0.7, 4)
     law = mechanism.distribution(SMALL.to_matrix())
-    follows(sparse_outputs(mechanism, SMALL, repeats(20_000, least=4_000), rng_of(8)), law, "sparse EdgeRand")
+    follows(sparse_outputs(mechanism, SMALL, repeats(20_000, least=2_000), rng_of(8)), law, "sparse EdgeRand")
 
 
 def test_sparse_customised_has_the_exact_law(repeats):
     mechanism = Customised(DPRR(0.5, 1.0), 4, private=(1, 2))
     law = mechanism.distribution(SMALL.to_matrix())
-    outputs = sparse_outputs(mechanism, SMALL, repeats(10_000, least=4_000), rng_of(9))
+    outputs = sparse_outputs(mechanism, SMALL, repeats(10_000, least=2_000), rng_of(9))
     follows(outputs, law, "sparse Customised")  # which lists no output in which a published row changed
 
 
@@ -174,7 +174,7 @@ DENSE_AND_SPARSE = [
 def test_sparse_laplace_graphs_have_the_law_of_the_dense_ones(dense, sparse, repeats):
     """Whole outputs on four nodes, coded as integers."""
     a = dense(SMALL.to_matrix(), 20_000, rng=rng_of(10)).astype(np.int64)
-    b = sparse_outputs(sparse, SMALL, repeats(20_000, least=4_000), rng_of(11)).astype(np.int64)
+    b = sparse_outputs(sparse, SMALL, repeats(20_000, least=2_000), rng_of(11)).astype(np.int64)
     weights = 1 << np.arange(a.shape[1])
     check(same_p(a @ weights, b @ weights), f"{dense.name}, all cells")
 
@@ -183,7 +183,7 @@ def test_the_two_sample_test_sees_another_budget(repeats):
     """The check above can fail: a quarter more budget is seen, by the short form twice as much."""
     a = LapGraph(4.0, 4, share=0.5)(SMALL.to_matrix(), 20_000, rng=rng_of(12)) @ (1 << np.arange(6))
     budget = 5.0 if repeats.full else 8.0
-    b = sparse_outputs(LapGraph(budget, 4, share=0.5), SMALL, repeats(20_000, least=4_000), rng_of(13)) @ (
+    b = sparse_outputs(LapGraph(budget, 4, share=0.5), SMALL, repeats(20_000, least=2_000), rng_of(13)) @ (
         1 << np.arange(6)
     )
     assert same_p(a, b) < ALPHA

@@ -60,7 +60,7 @@ def test_the_chain_with_incremental_counts_has_the_law_of_the_table(readings, re
     layers = step.layers(step.private_edges(HOUSE))
     start = balanced(5) if step.start in ("balanced", "uniform") else children_of(step.start)
     rng, sizes = rng_of(2), []
-    for _ in range(repeats(6_000, least=3_000)):
+    for _ in range(repeats(6_000, least=1_500)):
         children = uniform(5, rng) if step.start == "uniform" else start
         tree = Dendrogram(children, layers)
         run_chain(tree, step.stages(5 if step.private_nodes == "all" else len(layers[0].members)), step.steps, rng)

@@ -110,7 +110,7 @@ def test_planted_violations_are_found(mechanism, claim, white, black, repeats):
     games = repeats(61, least=15)
     median = median_calls(mechanism, claim, default_forecasters(mechanism), most=10 * white, games=games)
     assert median <= bar(white, repeats), f"median {median} calls for {mechanism.name} against {claim}"
-    median = median_calls(mechanism, claim, [ViewExperts()], most=10 * black, games=repeats(31, least=5))
+    median = median_calls(mechanism, claim, [ViewExperts()], most=10 * black, games=repeats(31, least=3))
     assert median <= bar(black, repeats), f"median {median} calls for {mechanism.name}, law hidden, against {claim}"
     # What learning costs: a black box takes at most five times the calls of the true posterior alone.
     posterior = median_calls(mechanism, claim, [LikelihoodRatio()], most=10 * white, games=games)
@@ -168,8 +168,11 @@ FIFTY = [Pair(2 * k + 1, 2 * k, f"pair {k}") for k in range(50)]
 
 @pytest.mark.parametrize(
     ("forecasters", "most_calls", "games"),
-    [([LikelihoodRatio()], 500, 21), (default_forecasters(Fifty()), 550, 7), ([ViewExperts()], 9_000, 3)],
-    ids=["posterior", "default", "black box"],
+    [
+        pytest.param([LikelihoodRatio()], 500, 21, id="posterior"),
+        pytest.param(default_forecasters(Fifty()), 550, 7, id="default"),
+        pytest.param([ViewExperts()], 9_000, 3, id="black box", marks=pytest.mark.full),
+    ],
 )
 def test_the_pair_that_leaks_is_found_among_fifty(forecasters, most_calls, games, repeats):
     """One pair at 1.5 against a claim of 1; playing all of them in turn would need 50 times 128 calls with the posterior."""

@@ -26,7 +26,10 @@ FORBIDDEN = {
     "benchmarks": ("tests",),
 }
 # A result draws itself when a person asks it to, by what draws records, which is imported then.
-WHEN_ASKED = {("auditdp/record/results.py", "auditdp.report.html.notebook")}
+WHEN_ASKED = {
+    ("auditdp/record/results.py", "auditdp.report.html.notebook"),
+    ("auditdp/tracing/printing.py", "auditdp.report.html.notebook"),
+}
 NOT_FOR_MECHANISMS = {"auditing", "cli", "evidence", "history", "mutation", "report", "runner", "testing", "training"}
 # Inside the harness, from the bottom up: a module may import its own room and the rooms that are named, no others.
 CORE = {"errors", "doors", "numerics", "record", "claims", "mechanism", "adjacency"}

@@ -19,8 +19,8 @@ from auditdp.accountants.solve import DIGITS as DIGITS_SOLVED
 from auditdp.accountants.solve import Solution
 from auditdp.claims.statements import ApproxDP
 from auditdp.cli.common import columns
-from auditdp.record.details import json_number
 from auditdp.record.results import Verdict
+from auditdp.record.rows import json_number
 from auditdp.report.numbers import MISSING, bound, number
 
 SCHEMA = 1

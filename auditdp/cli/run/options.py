@@ -80,7 +80,7 @@ class RunOptions:
         bool, typer.Option("--last-failed", help="Only what had to be looked at in the run in the log.")
     ] = False
     quiet: Annotated[bool, typer.Option("-q", help="Print only what has to be looked at.")] = False
-    verbose: Annotated[bool, typer.Option("-v", help="Print what audits print, too.")] = False
+    verbose: Annotated[bool, typer.Option("-v", help="Print, too, what audits print and where noise enters.")] = False
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = ""
     sandbox: Sandboxed = ""
     network: Annotated[bool, typer.Option("--network", help="Leave the network open to audits.")] = False

@@ -68,7 +68,7 @@ class ProgressPrinter(ExitStack):
         if self._silent or (self._options.quiet and ordinary):
             return
         with on_output():
-            line = terminal.line(result, colour=coloured(sys.stdout), width=columns())
+            line = terminal.line(result, colour=coloured(sys.stdout), width=columns(), verbose=self._options.verbose)
             printed = [safe(text) for text in result.printed.splitlines()]
             if result.verdict is not Verdict.ERROR and not self._options.verbose:
                 printed = []

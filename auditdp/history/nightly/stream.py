@@ -18,8 +18,8 @@ from auditdp.history.claimed import Claimed
 from auditdp.history.nightly.control import after_night, alarm_at
 from auditdp.numerics.randomness import stream as random_stream
 from auditdp.record.budgets import MOST_SEED
-from auditdp.record.details import Count
 from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.record.rows import Count
 
 VERSION = 2
 READABLE = (1, VERSION)

@@ -143,7 +143,9 @@ def is_sparse(value: Any) -> bool:
 
 
 def of_tensor(value: Any) -> Any:
-    """Return the array of a tensor of torch, which the harness does not import; anything else as it is."""
+    """Return the array of torch's tensor or jax's array, which the harness does not import; anything else as it is."""
+    if hasattr(value, "aval") and hasattr(value, "__array__"):
+        return np.asarray(value)
     return value.detach().cpu().numpy() if hasattr(value, "detach") and hasattr(value, "numpy") else value
 
 

@@ -131,6 +131,7 @@ def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
             made = Calls(mechanism)
             made.decided = decided
             if generators is None:
+                gc.unfreeze()  # what is frozen, which the process of an audit file does after its import, is in no list
                 generators = [] if made.seeded else [e for e in gc.get_objects() if issubclass(type(e), GENERATORS)]
             for part in parts:
                 if (child := os.fork()) == 0:

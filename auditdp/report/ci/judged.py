@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind
 from auditdp.record.results import AuditResult, Fate, Place, RunRecord, Verdict
+from auditdp.report.reading import line_of
 from auditdp.report.standing import reasons, undecided
 
 
@@ -91,8 +92,8 @@ def _judged(name: str, result: AuditResult | None, items: Sequence[Difference]) 
 
 
 def place(result: AuditResult | None) -> Place | None:
-    """Return where a report points: at the mechanism, or else at the audit."""
-    return None if result is None else result.mechanism_at or result.audit_at
+    """Return where a report points: at the line that a trace read off, or else at the mechanism, or at the audit."""
+    return None if result is None else line_of(result) or result.mechanism_at or result.audit_at
 
 
 def worst_first(audits: Iterable[Judged]) -> list[Judged]:

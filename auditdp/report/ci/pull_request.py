@@ -8,6 +8,7 @@ from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.numbers import bounds, count, number
+from auditdp.report.reading import read_off, said
 from auditdp.report.standing import detectable, run_meaning
 from auditdp.report.text import markdown, markdown_code, shell, shorten
 from auditdp.report.wording import SIGNS
@@ -106,6 +107,7 @@ def _whole(item: Judged) -> list[str]:
             lines.append(
                 f"- claim: {markdown(result.claim.text)} ({markdown(result.claim.adjacency)}); found: {bounds(result)}"
             )
+        lines += [f"- read off the code: {markdown(shorten(said(each), LONG))}" for each in read_off(result)]
         if (found := result.counterexample) is not None:
             lines.append(f"- pair: {markdown_code(shorten(found.pair, LONG))}")
             lines += [f"- output: {markdown_code(shorten(found.output, LONG))}"] if found.output else []

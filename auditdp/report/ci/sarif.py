@@ -16,6 +16,7 @@ from auditdp import __version__
 from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.report.ci.judged import Judged, Level, judged, place
+from auditdp.report.reading import read_off, said
 from auditdp.report.standing import reasons
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
@@ -101,8 +102,13 @@ def _result(item: Judged, ids: Sequence[str]) -> dict[str, Any]:
         "locations": [_location(place(result), item.audit)],
         "partialFingerprints": {"auditId/v1": hashlib.sha256(f"{rule} {item.audit}".encode()).hexdigest()},
     }
-    if result is not None and result.mechanism_at and result.audit_at:
-        found["relatedLocations"] = [_location(result.audit_at, item.audit) | {"message": {"text": "the audit"}}]
+    if result is not None:
+        around = {"the mechanism": result.mechanism_at, "the audit": result.audit_at}
+        related = [(text, where) for text, where in around.items() if where not in (None, place(result))]
+        if related:
+            found["relatedLocations"] = [
+                _location(where, item.audit) | {"message": {"text": text}} for text, where in related
+            ]
     if item.level is Level.ACCEPTED:
         found["suppressions"] = [{"kind": "external", "justification": printable(" ".join(item.reasons))}]
     if result is not None:
@@ -118,6 +124,7 @@ def message(item: Judged) -> str:
     if result is not None and item.level is not Level.REGRESSED:
         if result.claim is not None:
             parts.append(f"Claim: {result.claim.text} ({result.claim.adjacency}).")
+        parts += [f"Read off the code: {said(finding)}." for finding in read_off(result)]
         if result.counterexample is not None:
             parts.append(f"Pair: {result.counterexample.pair}. {result.counterexample.explanation}")
         if command := shell(result.reproduce):

@@ -19,6 +19,7 @@ from auditdp.report.html.drawings import Drawing, DrawnPair, drawing, inputs
 from auditdp.report.html.facts import Table, facts, pairs, says, tables
 from auditdp.report.html.intervals import Interval, interval_of
 from auditdp.report.numbers import as_float, level, number
+from auditdp.report.reading import at_most, read_off, said
 from auditdp.report.standing import Standing, reasons, refuting, standing, verdict_label
 
 WEALTH = (
@@ -72,6 +73,7 @@ class AuditView:
         inputs: Both inputs of the counterexample, where they can be drawn.
         output: The telling output.
         instead: What holds instead.
+        read: What a trace read off the code.
         interval: The bounds on one axis.
         refuting: Evidence that refutes although the verdict is another.
     """
@@ -87,6 +89,7 @@ class AuditView:
     inputs: DrawnPair | None
     output: Drawing | None
     instead: Sequence[str]
+    read: Sequence[str]
     interval: Interval | None
     refuting: Sequence[Evidence]
 
@@ -130,6 +133,8 @@ def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]]
         inputs=inputs(found.pair) if found else None,
         output=drawing(found.output) if found and found.output else None,
         instead=[*_repaired(repairs.get(result.id, [])), *_bounded(result)],
+        read=[f"Read off the code, {said(finding)}." for finding in read_off(result)]
+        + [f"Read off the code, it loses {sentence}." for sentence in [at_most(result)] if sentence],
         interval=interval_of(result),
         refuting=refuting(result),
     )
@@ -216,7 +221,7 @@ def _evidence(evidence: Evidence, result: AuditResult, plots: bool) -> EvidenceV
         ),
         assumptions=_assumptions(evidence, result),
         plots=list(_plots(evidence, result.claim)) if shown and plots else [],
-        tables=list(tables(evidence)),
+        tables=list(tables(evidence, result.claim)),
         pairs=list(pairs(evidence)),
     )
 

@@ -23,6 +23,7 @@ from auditdp.record.details import (
 from auditdp.record.results import ClaimRecord, Evidence
 from auditdp.report import numbers
 from auditdp.report.numbers import MISSING, number
+from auditdp.report.reading import columns, looked_at, rows
 from auditdp.report.text import shorten
 
 CLASSES_SHOWN = 18
@@ -124,6 +125,8 @@ def facts(
         alternative = game.detectable_alternative
         seen = f"{letter} = {smallest}" + (f" ({alternative})" if alternative else "")
         yield "Would have refuted, 9 times in 10", "not known: the calls are few" if smallest == "∞" else seen
+    if game.trace is not None:
+        yield "Traced", looked_at(game.trace)
     if game.confirmation is not None:
         yield "Confirmation on fresh randomness", _confirmation(game.confirmation)
     winners = _winners(game)
@@ -148,23 +151,26 @@ def _confirmation(confirmation: Confirmation) -> str:
     return f"{outcome} after {calls} calls (e-value {wealth}, α = {number(confirmation.alpha)})"
 
 
-def tables(evidence: Evidence) -> Iterator[Table]:
-    """Return the tables of an evidence: its classes of inputs, its bounds, and what accountants say."""
+def tables(evidence: Evidence, claim: ClaimRecord | None = None) -> Iterator[Table]:
+    """Return the tables of an evidence: its classes of inputs, its bounds, what accountants say, and lines with noise."""
     shown = evidence.details
+    if isinstance(shown, GameDetails) and shown.trace is not None and shown.trace.lines:
+        lines = [[plain(cell) for cell in row] for row in rows(shown.trace.lines)]
+        yield Table("Lines at which noise enters", columns(claim), lines)
     if isinstance(shown, EstimationDetails) and shown.classes:
-        columns = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance", "Variance bound"]
-        rows = [_class(row) for row in shown.classes]
-        yield Table("Classes of inputs", columns, rows[:CLASSES_SHOWN], max(0, len(rows) - CLASSES_SHOWN))
+        heads = ["Class", "n", "Truth", "Mean", "Interval of the mean", "Variance", "Variance bound"]
+        classes = [_class(row) for row in shown.classes]
+        yield Table("Classes of inputs", heads, classes[:CLASSES_SHOWN], max(0, len(classes) - CLASSES_SHOWN))
     if isinstance(shown, CountingDetails) and len(bounds := shown.upper_bounds or []) > 1:
         ends = [[numbers.bound(end, up=True) for end in (row.delta, row.epsilon)] for row in bounds]
         yield Table("Upper bounds that hold together", ["δ", "ε at most"], ends)
     if isinstance(shown, AccountingDetails) and shown.accountants:
-        columns = ["Accountant", "Is", f"ε at δ = {number(shown.delta)}", "Source", "Finding"]
+        heads = ["Accountant", "Is", f"ε at δ = {number(shown.delta)}", "Source", "Finding"]
         already_shown = [
             [plain(a.name), plain(a.soundness), number(a.epsilon), plain(a.source), plain(a.finding)]
             for a in shown.accountants
         ]
-        yield Table("Accountants", columns, already_shown)
+        yield Table("Accountants", heads, already_shown)
 
 
 def pairs(evidence: Evidence) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from markupsafe import escape
+
 from auditdp.record.results import AuditResult, ClaimRecord, Verdict
 from auditdp.report.html.cards import audit_view
 from auditdp.report.html.intervals import TICKS, WIDTH, interval_of, place
@@ -12,7 +14,7 @@ from auditdp.report.html.pages import environment
 from auditdp.report.html.svg import COLOURS
 from auditdp.report.numbers import MISSING, bounds, count, duration, level, symbol
 from auditdp.report.standing import BEYOND, counted, detectable, rarely
-from auditdp.report.text import printable
+from auditdp.report.text import markdown, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +46,16 @@ def card(result: AuditResult) -> str:
         counted=counted(result),
         colours=COLOURS,
     )
+
+
+def printed(text: str) -> str:
+    """Return lines as HTML that shows them as they are."""
+    return f'<pre class="auditdp">{escape(printable(text, keep=chr(10)))}</pre>'
+
+
+def printed_markdown(text: str) -> str:
+    """Return lines as Markdown, a paragraph each."""
+    return "\n\n".join(map(markdown, text.splitlines()))
 
 
 def bar(done: int, of: int) -> str:

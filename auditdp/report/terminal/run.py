@@ -17,6 +17,7 @@ from auditdp.record.verdict import REMEDY
 from auditdp.report.formats import WIDTH
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import MISSING, bounds, count, duration, number
+from auditdp.report.reading import at_most, columns, looked_at, read_off, rows, said, traced
 from auditdp.report.standing import (
     ENDED,
     Standing,
@@ -40,12 +41,14 @@ from auditdp.report.standing import (
     verdict_label,
     would_find,
 )
-from auditdp.report.text import printable, shell, without_commands
+from auditdp.report.text import printable, shell, shorten, without_commands
 from auditdp.report.wording import MEANINGS
 
 INDENT = 4
 LABEL = 13
 PURPOSES_SHOWN = 6
+CELL = 40
+"""Characters of a cell of the table of releases."""
 COLUMNS = 76
 """Columns from which the numbers of an audit stand beside each other."""
 NARROW = 60
@@ -71,16 +74,17 @@ def report(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> st
     return "\n".join([*lines, "", summary(record, colour=colour, width=width)]) + "\n"
 
 
-def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH) -> str:
+def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH, verbose: bool = False) -> str:
     """Return one audit: its verdict and numbers on a line, and indented under it what a person has to know.
 
     Args:
         result: The audit.
         colour: Whether to write ANSI colours.
         width: Columns; only what is meant to be copied, an id or a command, runs over.
+        verbose: Whether to show at which lines a trace saw noise enter.
     """
     text = _headline(result, width)
-    for label, value, style in _notes(result):
+    for label, value, style in [*_notes(result), *(_traced(result) if verbose else [])]:
         text.append("\n").append_text(_note(label, value, style, width))
     return _write(text, colour)
 
@@ -175,6 +179,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         notes.extend(_counterexample(result.counterexample, result.summary))
         if result.verdict is Verdict.VIOLATED and finding and (rest := beside(result)):
             notes.append(("besides", rest, ""))
+    notes.extend(("read off", said(found), "") for found in read_off(result))
     if result.verdict is Verdict.MISCALIBRATED and finding:
         notes.append(("means", f"{MEANINGS[result.verdict]} {REMEDY}", ""))
     if result.verdict is Verdict.MISCALIBRATED:
@@ -185,6 +190,7 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
     if result.verdict is Verdict.NOT_REFUTED:
         power = would_find(result)
         notes.append(("would find" if power else "because", power or result.summary, ""))
+    notes.extend(("traced", sentence, "") for sentence in [at_most(result)] if sentence)
     for evidence in refuting(result):
         notes.append(("refuted", f"{evidence.kind}: {evidence.verdict}, {evidence.statement}", "bold red"))
         notes.extend(_counterexample(evidence.counterexample, "")[:2])
@@ -197,6 +203,20 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
     if finding or result.verdict in REFUTATIONS or refuting(result):
         notes.extend(_command(result))
     return notes
+
+
+def _traced(result: AuditResult) -> list[tuple[str, str, str]]:
+    """What a trace looked at, the lines at which noise enters, and what it did not understand."""
+    trace = traced(result)
+    if trace is None:
+        return []
+    cells = [columns(result.claim), *rows(trace.lines)]
+    shown = [[shorten(printable(cell), CELL) for cell in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    table = "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in shown)
+    notes = [("looked at", looked_at(trace), "dim")] if not at_most(result) else []
+    notes += [("releases", table, "dim")] if trace.lines else []
+    return notes + [("opaque", reason, "dim") for reason in trace.opaque]
 
 
 def _counterexample(found: Counterexample | None, summary: str) -> list[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,13 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
 
     try:
         with time_limit(task.timeout):
-            built, _ = find(task).build({})
-            found = traced(built, task.id, Path(task.root), pairs=pairs, seed=task.root_seed)
+            declared = find(task)
+            for overrides in declared.sizes({}):  # ascending, as a run tries them
+                built, parameters = declared.build(overrides)
+                found = traced(built, task.id, Path(task.root), pairs=pairs, seed=task.root_seed)
+                found = replace(found, size=", ".join(f"{name} = {parameters[name]}" for name in declared.smallest))
+                if any(finding.read_off for finding in found.findings):
+                    break
     except Skip as reason:
         return {"skipped": str(reason)}
     except (MechanismError, Timeout) as error:

@@ -18,7 +18,8 @@ from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import SYMBOLS
-from auditdp.runner.traced import TracedAudit, TracedFinding, TracedLine
+from auditdp.record.traces import TracedFinding, TracedLine
+from auditdp.runner.traced import TracedAudit
 from auditdp.tracing import Finding, PairTrace, Trace, compare
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import CHOICE, COIN, Release
@@ -114,13 +115,13 @@ def _lines(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
             release = next(release for release in releases if release.law.family == family)
             composed = None if None in losses else ComposedLoss.of(losses)
             row = TracedLine(
-                _file(site, root),
-                site.line,
-                family,
-                _scale(release),
-                moved_by(moves) if moves else 0.0,
-                composed.level(claim) if composed is not None else None,
-                composed.share(claim) if composed is not None else None,
+                file=_file(site, root),
+                line=site.line,
+                family=family,
+                scale=_scale(release),
+                moved=moved_by(moves) if moves else 0.0,
+                loss=composed.level(claim) if composed is not None else None,
+                share=composed.share(claim) if composed is not None else None,
             )
             before = largest.get((site, family))
             largest[site, family] = row if before is None else _larger(before, row)
@@ -165,7 +166,16 @@ def _findings(found: Traced, root: Path) -> tuple[list[TracedFinding], list[str]
             continue
         on = len({id(each) for each, _, _ in seen})
         file = _file(site, root)
-        made.append(TracedFinding(kind, file, site.line, finding.sentence, finding.is_read_off, str(pair), on))
+        row = TracedFinding(
+            kind=kind,
+            file=file,
+            line=site.line,
+            sentence=finding.sentence,
+            read_off=finding.is_read_off,
+            pair=str(pair),
+            pairs=on,
+        )
+        made.append(row)
     return sorted(made, key=lambda each: not each.read_off), opaque
 
 

@@ -3,7 +3,7 @@
 A source replaces what draws for the time of a run. ``SOURCES`` are there in every run; an adapter of a library is
 there where the library is imported already. To add one, write a file with a function ``watch(patches, active)`` and a
 line in ``ADAPTERS``: ``active()`` returns the run under way, None in another thread; a primitive of a library is one
-release, by ``run.release(NOISY, Law(family, scale), value, result, here())``.
+release, as the table of a ``primitives.Library`` has it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from collections.abc import Callable
 
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.run import WatchedRun
-from auditdp.tracing.sources import numpy_random, standard, torch_tensors
+from auditdp.tracing.sources import numpy_random, of_diffprivlib, of_jax, of_opendp, of_pydp, standard, torch_tensors
 
 Active = Callable[[], WatchedRun | None]
 Watch = Callable[[Patches, Active], None]
 SOURCES: tuple[Watch, ...] = (numpy_random.watch, standard.watch)
-ADAPTERS: dict[str, Watch] = {"torch": torch_tensors.watch}
+ADAPTERS: dict[str, Watch] = {
+    "torch": torch_tensors.watch,
+    "jax": of_jax.watch,
+    "diffprivlib.mechanisms": of_diffprivlib.watch,
+    "opendp.core": of_opendp.watch,
+    "pydp.algorithms": of_pydp.watch,
+}
 """By the name of the module that has to be imported."""
 
 

@@ -76,16 +76,12 @@ def _log(log: Callable[..., float]) -> Callable[..., Any]:
 def _watched(name: str, function: Callable[..., Any], active: Active, *, is_method: bool) -> Callable[..., Any]:
     def draw(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside:
+        if run is None:
             return function(*arguments, **keywords)
         before, given = (arguments[:1], arguments[1:]) if is_method else ((), arguments)
 
         def perform(*those: Any, **others: Any) -> Any:
-            run.inside = True
-            try:
-                return function(*before, *those, **others)
-            finally:
-                run.inside = False
+            return run.unwatched(function, *before, *those, **others)()
 
         given = tuple(
             value.settle("is a parameter of a draw") if isinstance(value, Noise) else value for value in given

@@ -12,10 +12,12 @@ from auditdp.tracing.draws import ALONE, CHOICE, COIN, Term
 from auditdp.tracing.families import NoiseLaw
 from auditdp.tracing.forms import number
 from auditdp.tracing.noise import Noise
+from auditdp.tracing.numpy_functions import plain
 from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of
 from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
+from auditdp.tracing.torch_functions import OPERATORS, fill, named, torch_function
 
 Active = Callable[[], WatchedRun | None]
 Parameters = Callable[..., tuple[NoiseLaw, Any]]
@@ -38,6 +40,23 @@ DISTRIBUTIONS: dict[str, tuple[str, str, str]] = {
     "Gumbel": ("Gumbel", "loc", "scale"),
 }
 TABLES = {"Bernoulli": COIN, "Categorical": CHOICE}
+DESCRIBING = (
+    *(
+        "device",
+        "dim",
+        "dtype",
+        "grad",
+        "grad_fn",
+        "is_floating_point",
+        "is_leaf",
+        "is_sparse",
+        "layout",
+        "len",
+        "ndim",
+    ),
+    *("numel", "requires_grad", "shape", "size", "stride"),
+)
+"""What may be asked of a tensor without a look at its entries."""
 TEMPORARY = 2
 """References to a tensor that nobody holds, while one of its methods is watched."""
 
@@ -45,6 +64,7 @@ TEMPORARY = 2
 def watch(patches: Patches, active: Active) -> None:
     """Replace what draws."""
     torch = sys.modules["torch"]
+    patches.context(_filled_tensors(active))
     for name, parameters in FUNCTIONS.items():
         patches.attribute(torch, name, _function(name, getattr(torch, name), parameters, active))
     patches.attribute(torch, "randperm", _public("permutation", torch.randperm, active))
@@ -59,17 +79,31 @@ def watch(patches: Patches, active: Active) -> None:
                     _distribution(patches, getattr(distributions, name), name, method, active)
 
 
-def _inside(run: WatchedRun, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
-    """Return what draws with the samplers that a sampler uses itself left alone."""
+def _filled_tensors(active: Active) -> Any:
+    """Return a mode of torch in which a tensor that noise was written into stands for that noise."""
+    overrides = sys.modules["torch.overrides"]
 
-    def perform() -> Any:
-        run.inside = True
-        try:
-            return function(*arguments, **keywords)
-        finally:
-            run.inside = False
+    class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
+        def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+            run, keywords = active(), keywords or {}
+            if run is None or not run.filled:
+                return function(*arguments, **keywords)
+            (name, in_place), described = named(function), getattr(function, "__self__", None)
+            if name in DESCRIBING or (name == "get" and getattr(described, "__name__", "") in DESCRIBING):
+                return function(*arguments, **keywords)
+            found = [run.filled[id(value)][1] if id(value) in run.filled else value for value in arguments]
+            if all(new is old for new, old in zip(found, arguments, strict=True)):
+                return function(*arguments, **keywords)
+            if not in_place or found[0] is arguments[0]:
+                return torch_function(function, found, keywords)
+            tensor, noise = run.filled.pop(id(arguments[0]))
+            if name in OPERATORS:
+                result = torch_function(function, found, keywords)
+                return fill(tensor, result) if type(result) is Noise else tensor.copy_(result)
+            tensor.copy_(noise.settle(f"is used by {name}"))
+            return function(tensor, *plain(found[1:], f"is used by {name}"), **keywords)
 
-    return perform
+    return FilledTensors()
 
 
 def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any) -> Any:
@@ -83,10 +117,10 @@ def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw
 def _function(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
     def draw(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside or keywords.get("out") is not None:
+        if run is None or keywords.get("out") is not None:
             return function(*arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
-        return _noise(run, name, _inside(run, function, *arguments, **keywords), law, location)
+        return _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location)
 
     return draw
 
@@ -96,10 +130,10 @@ def _public(family: str, function: Callable[..., Any], active: Active) -> Callab
 
     def draw(*arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside:
+        if run is None:
             return function(*arguments, **keywords)
         site, count = here(), float(max(number for number in arguments if isinstance(number, int)))
-        made = run.draw(family, _inside(run, function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
+        made = run.draw(family, run.unwatched(function, *arguments, **keywords), NoiseLaw(family, 1.0, count), site)
         return run.release(ALONE, NoiseLaw(family, 1.0, count), None, made.value, site)
 
     return draw
@@ -108,10 +142,10 @@ def _public(family: str, function: Callable[..., Any], active: Active) -> Callab
 def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., Any]:
     def draw(chances: Any, *arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside or arguments:
+        if run is None or arguments:
             return function(chances, *arguments, **keywords)
         site = here()
-        made = run.draw("bernoulli", _inside(run, function, chances, **keywords), NoiseLaw("coin"), site)
+        made = run.draw("bernoulli", run.unwatched(function, chances, **keywords), NoiseLaw("coin"), site)
         return run.release(COIN, NoiseLaw("coin"), number(chances), made.value, site)
 
     return draw
@@ -120,15 +154,15 @@ def _bernoulli(function: Callable[..., Any], active: Active) -> Callable[..., An
 def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, active: Active) -> Callable[..., Any]:
     def draw(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside:
+        if run is None:
             return function(tensor, *arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
         held = sys.getrefcount(tensor) > TEMPORARY
-        fill = _inside(run, function, tensor, *arguments, **keywords)
-        noise = _noise(run, name, lambda: fill().clone(), law, location)
+        perform = run.unwatched(function, tensor, *arguments, **keywords)
+        noise = _noise(run, name, lambda: perform().clone(), law, location)
         if not held:
             return noise
-        return tensor.copy_(noise.settle("fills a tensor in place") if isinstance(noise, Noise) else noise)
+        return fill(tensor, noise) if type(noise) is Noise else tensor.copy_(noise)
 
     return draw
 
@@ -138,9 +172,9 @@ def _distribution(patches: Patches, kind: Any, name: str, method: str, active: A
 
     def draw(self: Any, *arguments: Any, **keywords: Any) -> Any:
         run = active()
-        if run is None or run.inside:
+        if run is None:
             return function(self, *arguments, **keywords)
-        perform = _inside(run, function, self, *arguments, **keywords)
+        perform = run.unwatched(function, self, *arguments, **keywords)
         if name in DISTRIBUTIONS:
             family, loc, scale = DISTRIBUTIONS[name]
             return _noise(

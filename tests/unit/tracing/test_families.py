@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from auditdp.claims.statements import PureDP
 from auditdp.tracing import Trace, compare
@@ -55,6 +55,8 @@ NOISES = {
     "Gumbel taken away": (lambda v, rng: v - rng.gumbel(scale=2.0), lambda v: stats.gumbel_l(v, 2.0)),
     "exponential": (lambda v, rng: v + rng.exponential(2.0), lambda v: stats.expon(v, 2.0)),
     "uniform": (lambda v, rng: v + rng.uniform(-3, 3), lambda v: stats.uniform(v - 3, 6)),
+    "Poisson": (lambda v, rng: v + rng.poisson(4.0, size=2), lambda v: stats.poisson(4.0, v)),
+    "binomial": (lambda v, rng: v + rng.binomial(20, 0.3), lambda v: stats.binom(20, 0.3, v)),
     "two geometric": (lambda v, rng: v + rng.geometric(0.4) - rng.geometric(0.4), lambda v: two_sided(0.4)),
     "two geometric before": (
         lambda v, rng: v + int(rng.geometric(0.4) - rng.geometric(0.4)),
@@ -230,3 +232,55 @@ def test_a_noisy_maximum_is_the_exponential_mechanism(function):
     found = sorted(pair.outcomes.masses.values())
     assert found == [pytest.approx(masses) for masses in sorted(zip(*softmax, strict=True))]
     assert pair.level == pytest.approx(np.abs(np.log(softmax[0] / softmax[1])).max())
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.0, 3.0])
+def test_discrete_gaussian_noise_sums_to_one_and_loses_no_more_than_gaussian_noise(sigma):
+    law, numbers = NoiseLaw("discrete Gaussian", 1.0, sigma), range(-60, 61)
+    p, q = (np.array([law.log_likelihood(v, k) for k in numbers]) for v in (0, 1))
+    assert np.exp(p).sum() == pytest.approx(1.0)
+    assert location_loss(law, law, 1.0).squared_mu == pytest.approx(1 / sigma**2)
+    for order in (1.5, 2.0, 8.0):
+        renyi = special.logsumexp(order * p + (1 - order) * q) / (order - 1)
+        assert renyi <= order / (2 * sigma**2) + 1e-9
+    assert location_loss(law, law, 0.5).delta == 1.0
+
+
+@pytest.mark.parametrize(("family", "law"), [("Laplace", stats.laplace), ("Gaussian", stats.norm)])
+@pytest.mark.parametrize("move", [0.3, 1.0, 7.0])
+def test_clipped_noise_shows_its_ends(family, law, move):
+    """On the one side of the pair a mass that the other cannot give, which no δ below it allows."""
+    low, high, scale = -3.0, 2.0, 2.0
+    clipped = NoiseLaw(f"clipped {family}", scale, (low / scale, high / scale))
+    loss = location_loss(clipped, clipped, move)
+    cdf = law(scale=scale).cdf
+    if move > high - low:
+        assert loss.delta == 1.0
+    else:
+        first = cdf(low + move) + 1 - cdf(high)  # below the other interval, and its own upper end
+        second = cdf(low) + 1 - cdf(high - move)
+        assert loss.delta == pytest.approx(max(first, second))
+    assert (loss.epsilon, loss.squared_mu) == (
+        pytest.approx(move / scale if family == "Laplace" else 0.0),
+        pytest.approx((move / scale) ** 2 if family == "Gaussian" else 0.0),
+    )
+
+
+@pytest.mark.parametrize(
+    "clip",
+    [lambda noise: np.clip(noise, -3, 2), lambda noise: noise.clip(-3, 2), lambda noise: np.clip(noise, -3, None)],
+)
+def test_clipped_noise_is_read_off_as_no_pure_privacy(clip):
+    pair = compare(
+        Trace(lambda v, rng: v + clip(rng.laplace(size=2))), 3.0, 4.0, np.random.default_rng(0), claim=PureDP(9.0)
+    )
+    assert pair.is_bound
+    assert [finding.kind for finding in pair.findings if finding.is_read_off] == ["loss"]
+
+
+def test_a_move_under_noise_whose_loss_is_no_statement_bounds_nothing():
+    pair = compare(Trace(lambda v, rng: v + rng.poisson(4.0)), 3, 4, np.random.default_rng(0), claim=PureDP(9.0))
+    assert pair.extent == "full"
+    assert not pair.is_bound
+    assert not pair.proposes
+    assert np.isfinite(pair.log_ratio) or pair.log_ratio == np.inf

@@ -15,7 +15,7 @@ STATE = {"calls": 0}
 
 
 def clipped_noise(v, rng):
-    return v + np.clip(rng.laplace(), -3, 3)
+    return v + np.clip(rng.logistic(), -3, 3)
 
 
 def truncated_noise(v, rng):

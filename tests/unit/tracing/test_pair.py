@@ -188,7 +188,7 @@ def test_a_summary_says_what_it_was_seen_on_and_whether_it_is_a_bound():
     assert str(of(total, [1], [2], PureDP(2.0))).endswith(
         "on this pair and run: at most epsilon = 1; the claim is 2-DP"
     )
-    partial = of(lambda v, rng: v + rng.laplace() + rng.poisson(2.0), 1, 2, PureDP(2.0))
+    partial = of(lambda v, rng: v + rng.laplace() + rng.standard_t(2.0), 1, 2, PureDP(2.0))
     assert not partial.is_bound
     assert "the output may lose more" in str(partial)
     around = of(lambda v, rng: (v, v + rng.laplace()), 1, 2, PureDP(2.0))
@@ -249,3 +249,36 @@ def test_an_input_that_is_changed_in_place_is_refused():
 
     with pytest.raises(MechanismError, match="changes its input"):
         of(careless, [1.0], [2.0])
+
+
+def zeros(v, rng):
+    noise = np.zeros(2)
+    for _ in range(4):
+        noise += rng.normal(size=2)
+    return np.array(v) + noise
+
+
+def constants(v, rng):
+    return np.array(v) + (5.0 + rng.normal(scale=2.0, size=2)) - 5.0
+
+
+@pytest.mark.parametrize("function", [zeros, constants])
+def test_noise_on_a_constant_is_noise_on_what_it_is_added_to(function):
+    pair = of(function, [1.0, 2.0], [1.0, 3.0], GaussianDP(9.0))
+    assert pair.is_bound
+    assert pair.level == pytest.approx(0.5)
+
+
+def test_noise_on_a_constant_that_is_used_otherwise_accuses_nobody():
+    pair = of(lambda v, rng: v + np.abs(5 + rng.laplace()), 1.0, 2.0, PureDP(1.0))
+    assert pair.differ
+    assert not pair.proposes
+    assert any("may hide it" in finding.sentence for finding in pair.findings)
+
+
+def test_a_threshold_with_noise_is_compared_as_noise():
+    """The exact count is compared with it: P(T ≤ 3) and P(T ≤ 5) differ by what the output tells."""
+    pair = of(lambda v, rng: bool(v >= 4 + rng.laplace(scale=2.0)), 3, 5, PureDP(0.4))
+    if pair.outcomes is not None:
+        assert pair.outcomes.complete
+        assert pair.outcomes.epsilon == pytest.approx(-np.log(np.exp(-0.5) / 2 / (1 - np.exp(-0.5) / 2)))

@@ -75,6 +75,10 @@ def test_choices_and_coins_of_every_source(choose, kind):
 
 PUBLIC = {
     "permutation": lambda rows, rng: [rows[k] for k in rng.permutation(len(rows))],
+    "permuted": lambda rows, rng: rng.permuted(rows).tolist(),
+    "along an axis": lambda rows, rng: rng.permutation(np.array([rows, rows]), axis=1)[0].tolist(),
+    "each line permuted": lambda rows, rng: rng.permuted(np.array([rows, rows]), axis=1)[0].tolist(),
+    "shuffled along an axis": lambda rows, rng: (rng.shuffle(a := np.array([rows, rows]), axis=1), a)[1][0].tolist(),
     "permutation of items": lambda rows, rng: rng.permutation(rows).tolist(),
     "shuffle": lambda rows, rng: (rng.shuffle(rows := list(rows)), rows)[1],
     "shuffle of an array": lambda rows, rng: (rng.shuffle(rows := np.array(rows)), rows)[1].tolist(),
@@ -103,7 +107,7 @@ def test_a_seed_that_is_used_twice_makes_the_same_draws():
         return [v + np.random.default_rng(9).laplace(), -v + np.random.default_rng(9).laplace()]
 
     pair = compare(Trace(twice), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0))
-    assert [finding.kind for finding in pair.findings] == ["reuse"]
+    assert [finding.kind for finding in pair.findings] == ["seed", "reuse"]
 
 
 def test_a_legacy_seed_from_the_data_is_said():
@@ -127,3 +131,30 @@ def test_generators_in_the_arguments_are_watched():
 def test_a_function_that_draws_from_elsewhere_is_traced():
     traced = Trace(lambda v: v + random.gauss(0, 1)).record(3.0, np.random.default_rng(0))
     assert [release.location for release in traced.releases] == [3.0]
+
+
+FIXED = {
+    "a generator": lambda v: v + np.random.default_rng(7).normal(),
+    "the legacy seed": lambda v: (np.random.seed(7), v + np.random.normal())[1],  # noqa: NPY002
+    "the standard library": lambda v: v + random.Random(7).gauss(0, 1),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_noise_that_is_the_same_in_every_run_is_read_off(name):
+    pair = compare(Trace(FIXED[name]), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0))
+    assert "seed" in [finding.kind for finding in pair.findings if finding.is_read_off]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda v, rng: v + np.random.default_rng(int(rng.integers(2**40))).laplace(),
+        lambda v, rng: v + random.gauss(0, 1),
+        lambda v, rng: v + np.random.default_rng().laplace(),
+        lambda v, rng: v + rng.laplace() + 0 * np.random.default_rng(7).laplace(),
+    ],
+)
+def test_other_noise_is_not(function):
+    pair = compare(Trace(function), 1.0, 2.0, np.random.default_rng(0), claim=PureDP(9.0))
+    assert "seed" not in [finding.kind for finding in pair.findings]

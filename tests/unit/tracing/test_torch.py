@@ -47,15 +47,56 @@ def test_a_tensor_with_noise_is_a_release(name):
     assert str(plain) == str(pair.first.output)
 
 
-def test_a_tensor_that_is_filled_in_place_and_kept_is_opaque():
-    def filled(v, rng):
+def filled(v, rng):
+    noise = torch.zeros(2)
+    noise.normal_(0, 2.0)
+    return torch.tensor(v) + noise
+
+
+def filled_and_scaled(v, rng):
+    noise = torch.zeros(2)
+    noise.normal_()
+    noise.mul_(2.0)
+    x = torch.tensor(v)
+    x += noise
+    return x
+
+
+def added_to_zeros(v, rng):
+    noise = torch.zeros(2)
+    for _ in range(4):
+        noise += torch.randn(2)
+    return torch.tensor(v) + noise
+
+
+@pytest.mark.parametrize("function", [filled, filled_and_scaled, added_to_zeros])
+def test_a_tensor_that_noise_is_written_into_stands_for_the_noise(function):
+    pair = compare(Trace(function), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    assert pair.extent == "full"
+    assert pair.is_bound
+    assert pair.level == pytest.approx(0.5)
+
+
+def test_a_tensor_of_noise_in_the_output_shows_what_it_was_added_to():
+    def shown(v, rng):
         noise = torch.zeros(2)
         noise.normal_()
+        return torch.tensor(v) + noise, noise
+
+    pair = compare(Trace(shown), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    assert [finding.kind for finding in pair.findings] == ["reuse"]
+
+
+def test_what_else_is_done_with_a_filled_tensor_is_opaque():
+    def clamped(v, rng):
+        noise = torch.zeros(2)
+        noise.normal_()
+        noise.clamp_(-1, 1)
         return torch.tensor(v) + noise
 
-    pair = compare(Trace(filled), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
+    pair = compare(Trace(clamped), [1.0, 2.0], [1.0, 3.0], np.random.default_rng(0), claim=GaussianDP(9.0))
     assert pair.extent == "part"
-    assert any("fills a tensor in place" in why for _, why in pair.opaque)
+    assert any("is used by clamp" in why for _, why in pair.opaque)
     assert not pair.proposes
 
 

@@ -409,7 +409,7 @@ def test_an_interrupted_run_says_so(record):
 
 
 def test_unknown_details_are_listed_only_where_they_are_plain_values(audit):
-    evidence = Evidence("game", Verdict.NOT_REFUTED, "", details={"batch_size": 64, "trace": [1, 2, 3], "note": "x"})
+    evidence = Evidence("game", Verdict.NOT_REFUTED, "", details={"batch_size": 64, "steps": [1, 2, 3], "note": "x"})
     assert list(facts(evidence, audit("warner").claim)) == [("Batch size", "64"), ("Note", "x")]
 
 

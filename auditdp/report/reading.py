@@ -1,0 +1,91 @@
+"""What a trace read off the code, as reports say it: the line of a finding, and which line of clean code uses how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from auditdp.record.details import GameDetails
+from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, Place, Verdict, details
+from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
+from auditdp.report.numbers import MISSING, as_float, count, level, number, symbol
+
+MOST = 3
+"""Findings of a trace that are said of one audit."""
+NEARLY = 0.95
+"""A share of the claim from which on nothing is said to be left."""
+LONG = 300
+"""Characters of a sentence of a trace."""
+
+
+def traced(result: AuditResult) -> GameTrace | None:
+    """Return what a trace said of an audit; None where its code was not traced."""
+    return next((game.trace for game in details(result.evidence, GameDetails) if game.trace is not None), None)
+
+
+def read_off(result: AuditResult) -> list[TracedFinding]:
+    """Return what a trace read off the code of a claim that evidence refutes, first what names a line."""
+    trace = traced(result)
+    if trace is None or result.verdict not in REFUTATIONS:
+        return []
+    found = sorted((each for each in trace.findings if each.read_off), key=lambda each: not each.line)
+    return found[:MOST]
+
+
+def said(finding: TracedFinding) -> str:
+    """Return a finding as a sentence with its file."""
+    return f"{finding.file}: {finding.sentence}" if finding.file else finding.sentence
+
+
+def line_of(result: AuditResult) -> Place | None:
+    """Return the line that a finding is about; None where none was read off in a file of the project.
+
+    A trace names files of elsewhere without their folder.
+    """
+    own = {place.file for place in (result.mechanism_at, result.audit_at) if place is not None}
+    for finding in read_off(result):
+        if finding.line > 0 and ("/" in finding.file or finding.file in own):
+            return Place(finding.file, finding.line)
+    return None
+
+
+def looked_at(trace: GameTrace) -> str:
+    """Return the scope of a trace.
+
+    >>> looked_at(GameTrace(pairs=4000, runs=8000, extent="full"))
+    '4,000 pairs and 8,000 runs looked at'
+    """
+    extent = {"full": "", "part": ", traced in part", "none": ", not traced"}.get(trace.extent, "")
+    return f"{count(trace.pairs, 'pair')} and {count(trace.runs, 'run')} looked at{extent}"
+
+
+def at_most(result: AuditResult) -> str:
+    """Return the most that clean code was seen to lose, and what that leaves of the claim; empty where that is not known."""
+    trace, claimed = traced(result), level(result.claim)
+    share = as_float(trace.share) if trace is not None else None
+    if trace is None or result.verdict is not Verdict.NOT_REFUTED or not trace.is_bound or share is None:
+        return ""
+    if not 0 <= share < math.inf:
+        return ""
+    alone = claimed is not None and result.claim is not None and not result.claim.delta  # else a share is no level
+    most = f"{symbol(result.claim)} = {number(share * (claimed or 0))}" if alone else f"{number(share)} of the claim"
+    rest = f"; {1 - share:.0%} of the budget is unused" if share < NEARLY else ""
+    return f"at most {most} on {looked_at(trace)}{rest}"
+
+
+def columns(claim: ClaimRecord | None) -> list[str]:
+    """Return what stands above the columns of ``rows``."""
+    return ["Line", "Noise", "Scale", "Moved at most", f"{symbol(claim)} lost", "Share of the claim"]
+
+
+def rows(lines: Sequence[TracedLine]) -> list[list[str]]:
+    """Return each line at which noise enters, as cells."""
+    return [
+        [
+            f"{row.file}:{row.line}" if row.line else "unknown",
+            row.family,
+            row.scale or MISSING,
+            *map(number, (row.moved, row.loss, row.share)),
+        ]
+        for row in lines
+    ]
