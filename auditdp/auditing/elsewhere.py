@@ -21,8 +21,8 @@ from auditdp.claims.statements import CLAIMS
 from auditdp.errors import CollectionError, Skip
 from auditdp.mechanism.calls.channel import Channel, ForeignError, LostError, shaped
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
-from auditdp.record.details import Plain
 from auditdp.record.results import ClaimRecord, Evidence, Mutation, Place
+from auditdp.record.rows import Plain
 
 PLAYED = ("game", "support")
 """Kinds of evidence of which everything but the calls is done by who judges."""
