@@ -23,7 +23,7 @@ PROFILE_VARIABLE = "AUDITDP_PROFILE"
 """Environment variable with the name of the profile, where none is given."""
 FILE = "pyproject.toml"
 SANDBOXES = ("auto", "required", "off")
-FAILURES = ("none", "error", "inconclusive", "skipped")
+FAILURES = ("none", "error", "inconclusive", "skipped", "changed")
 DEFAULT = "default"
 
 

@@ -1,8 +1,9 @@
 """How many calls does it take to refute a false claim, against a forecaster that knows the true posterior?
 
-For every false claim the same verdict is reached in six ways, from the one that knows most to the one that knows least:
+For every false claim the same verdict is reached in seven ways, from the one that knows most to the one that knows least:
 the true posterior on the best pair (the reference: one forecaster, no lower bound to pay for), the default forecasters of
-a white box and those of a black box on that pair and on all pairs, and a black box with the search for pairs. All but the
+a white box and those of a black box on that pair and on all pairs, a black box on that pair with the ratio that a trace
+replays where it can be read off the code, and a black box with the search for pairs. All but the
 reference play as an audit does. A game that goes on for 20 times the reference's median is cut off and counted as more.
 """
 
@@ -21,6 +22,7 @@ from auditdp import ApproxDP, GaussianDP, Pair, PureDP
 from auditdp.adjacency import Adjacency, as_adjacency
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import can_search
 from auditdp.betting.wealth.caps import log_cap
@@ -30,10 +32,12 @@ from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.game.support import BitPatterns
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.randomness import Streams, stream
 from auditdp.report.numbers import as_float, number
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
+from auditdp.tracing import Trace
 from benchmarks import figures
 from benchmarks.parts import ALPHA, Bar, BlackBox, Options, Part, Plot, Result, Results, Table, View
 from benchmarks.rows import FALSE_CLAIMS
@@ -41,11 +45,13 @@ from mechanisms.classic import Gaussian, NaiveLaplace
 
 REFERENCE = "true posterior, best pair"
 GIVEN = ("white box, best pair", "black box, best pair")
+REPLAYED = "black box with its trace, best pair"
 ALL_PAIRS = ("white box, all pairs", "black box, all pairs")
 SEARCHED = "black box, pairs searched"
 BARS = {
     "white box, best pair": 1.2,
     "black box, best pair": 5.0,
+    REPLAYED: 1.25,
     "white box, all pairs": 15.0,
     "black box, all pairs": 15.0,
     SEARCHED: 15.0,
@@ -169,6 +175,13 @@ def _searched(case: Case, streams: Streams, cap: int) -> int | None:
     return None if refuted_at is None else int(refuted_at + evidence.details.search_calls)
 
 
+def looked_at(mechanism: Mechanism, pair: Pair) -> Representation:
+    """Return how the outputs of a mechanism become rows."""
+    calls = Calls(mechanism)
+    calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
+    return calls.form
+
+
 def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int = MOST_CALLS) -> Result:
     """Play one false claim in every way.
 
@@ -219,6 +232,9 @@ def measure(name: str, seed: int, *, repeats: int | None = None, most_calls: int
         GIVEN[0]: lambda streams: calls_of_game(mechanism, claim, [pair], white, streams, cap),
         GIVEN[1]: lambda streams: calls_of_game(hidden, claim, [pair], black, streams, cap),
     }
+    traced = ReplayedRatio(Trace(hidden), claim, seed=seed)
+    if not case.bits and traced.reads(pair, looked_at(hidden, pair)):
+        ways[REPLAYED] = lambda streams: calls_of_game(hidden, claim, [pair], [*black, traced], streams, cap)
     if len(pairs) > 1:
         ways[ALL_PAIRS[0]] = lambda streams: calls_of_game(mechanism, claim, pairs, white, streams, cap)
         ways[ALL_PAIRS[1]] = lambda streams: calls_of_game(hidden, claim, pairs, black, streams, cap)

@@ -246,7 +246,10 @@ def count_within_delta(count: int, rng: Rng) -> float:
 
 
 @CORRECT.add(
-    PureDP(1.0), QueryAnswers(2), level=1.0, why="Each part is a count with noise of its own, and one of them changes."
+    PureDP(1.0),
+    QueryAnswers(2, largest=100),
+    level=1.0,
+    why="Each part is a whole count with noise of its own, and one of them changes.",
 )
 def complex_counts(counts: NDArray[Any], size: int, *, rng: Rng) -> NDArray[Any]:
     """Return two noisy counts as complex numbers."""

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from auditdp.adjacency.base import Pair
 from auditdp.mechanism.calls.channel import Channel, LostError, shaped
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, Count, HeldInput, Text
+from auditdp.record.traces import GameTrace
 
 MOST_PROMISED = 16.0
 """As in the search for pairs."""
@@ -44,6 +45,41 @@ class ProposedHeld:
     spent: Count
 
 
+@dataclass(frozen=True)
+class TraceHeld:
+    """What a trace of the code proposes, and whether it understands all of it on some pair."""
+
+    pairs: Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
+    is_traced: bool
+
+
+@record(frozen=True)
+class TraceElsewhere:
+    """What a trace saw of a mechanism in its process, for a game.
+
+    Attributes:
+        calls: Calls of the mechanism.
+        proposed: The pairs that are to be played beside the listed ones, each with what it promises, the best first.
+        is_traced: Whether it understands all of the code on some pair.
+    """
+
+    calls: CallsElsewhere
+    proposed: Sequence[tuple[Pair, float]]
+    is_traced: bool
+
+    def reads(self) -> bool:
+        """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""
+        return shaped(_TRUTH, self._ask("reads", self.calls.number))
+
+    def recorded(self, *, played: bool) -> GameTrace | None:
+        """Return the record; see ``auditdp.evidence.traces.game_trace``."""
+        return shaped(GAME_TRACE, self._ask("traced", played))
+
+    def _ask(self, what: str, *arguments: Any) -> Any:
+        mechanism = self.calls.mechanism
+        return mechanism.channel.ask(what, mechanism.number, *arguments)[0]
+
+
 @record(frozen=True)
 class Proposed:
     """The same, for a game."""
@@ -57,6 +93,8 @@ _PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(Annotated[list[PairHeld], Fiel
 _PROPOSED: TypeAdapter[ProposedHeld] = TypeAdapter(ProposedHeld)
 _SMALLER: TypeAdapter[tuple[PairHeld | None, int]] = TypeAdapter(tuple[PairHeld | None, Count])
 _EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
+_TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
+GAME_TRACE: TypeAdapter[GameTrace | None] = TypeAdapter(GameTrace | None)
 _TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
 
 
@@ -92,14 +130,27 @@ class AdjacencyElsewhere:
         """Return whether it generates pairs that it does not list."""
         return shaped(_TRUTH, self._channel.ask("can search")[0])
 
-    def proposed(self, calls: Any, played: Sequence[Pair], most: int) -> Proposed:
+    def traced(self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool) -> TraceElsewhere:
+        """Have the code traced, on the pairs that are played and, in a search, on others."""
+        assert isinstance(calls, CallsElsewhere)
+        asked = calls.mechanism.number, [pair.data.pair for pair in played], most, seed, search
+        found = shaped(_TRACE, self._channel.ask("trace", *asked)[0])
+        return TraceElsewhere(calls, [(self._pair(held), promise) for held, promise in found.pairs], found.is_traced)
+
+    def proposed(self, calls: Any, played: Sequence[Pair], most: int, *, first: int) -> Proposed:
         """Have pairs searched for beside those that are played, with about so many calls.
+
+        Args:
+            calls: Of the mechanism.
+            played: The pairs.
+            most: The calls.
+            first: With how many of the pairs the game began.
 
         Raises:
             LostError: If that took more than twice as many.
         """
         assert isinstance(calls, CallsElsewhere)
-        asked = calls.mechanism.number, calls.number, [pair.data.pair for pair in played], most
+        asked = calls.mechanism.number, calls.number, [pair.data.pair for pair in played], first, most
         found = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
         if found.spent > 2 * most:
             raise LostError(f"a search for pairs by {most:,} calls took {found.spent:,}")

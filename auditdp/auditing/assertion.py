@@ -35,6 +35,7 @@ def assert_private(
     controls: Sequence[Any] = (),
     evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
+    trace: bool = True,
 ) -> AuditResult:
     """Raise if the claim is refuted, or a control is not; for a test in one's own suite.
 
@@ -57,6 +58,7 @@ def assert_private(
         controls: Broken twins, each of which has to be refuted.
         evidence: Kinds of evidence; those that apply unless given.
         forecasters: Forecasters for the game; chosen automatically unless given.
+        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
 
     Returns:
         The result of the audit.
@@ -87,6 +89,7 @@ def assert_private(
         controls=list(controls),
         evidence=evidence,
         forecasters=forecasters,
+        trace=trace,
     )
     return asserted(built, Settings(alpha, CALLS, seed, name_of(mechanism)))
 

@@ -40,6 +40,7 @@ def check(
     controls: Sequence[Any] = (),
     evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
+    trace: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
     """Audit a claim and return what was found; for a notebook.
@@ -62,6 +63,7 @@ def check(
         controls: Broken twins, each of which has to be refuted.
         evidence: Kinds of evidence; those that apply unless given.
         forecasters: Forecasters for the game; chosen automatically unless given.
+        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
         progress: Called with the calls made and those to make; in a notebook a bar is shown unless it is given.
 
     Returns:
@@ -84,6 +86,7 @@ def check(
         controls=list(controls),
         evidence=evidence,
         forecasters=forecasters,
+        trace=trace,
     )
     return carried_out(built, Settings(alpha, CALLS, seed, name_of(mechanism)), progress)
 

@@ -61,6 +61,7 @@ class Audit:
             implementation, and 'one_run', for a training with many canaries (``pairs=Canaries(1000)``; ``calls`` trainings,
             one unless named). With 'sensitivity' alone, what is audited is the declared sensitivity, and reports say so.
         forecasters: Forecasters for the game; chosen automatically unless named.
+        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
         calls: Calls of the game, instead of the budget's. The quick budget gives no game more than its own number; where
             an audit does not end as it declares for want of the others, reports call it undecided, and no finding.
         find: A fault that the game is to find nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
@@ -91,6 +92,7 @@ class Audit:
     play: Sequence[Pair] | None = None
     evidence: Sequence[str] | None = None
     forecasters: Sequence[Any] | None = None
+    trace: bool = True
     calls: int | None = None
     find: str = ""
     exhaustive: bool = True

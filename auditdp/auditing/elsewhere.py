@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from auditdp.adjacency.base import Pair
 from auditdp.adjacency.elsewhere import AdjacencyElsewhere
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.betting.forecasting.experts import ViewExperts
@@ -23,6 +24,7 @@ from auditdp.mechanism.calls.channel import Channel, ForeignError, LostError, sh
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.record.results import ClaimRecord, Evidence, Mutation, Place
 from auditdp.record.rows import Plain
+from auditdp.record.versions import VersionsResult
 
 PLAYED = ("game", "support")
 """Kinds of evidence of which everything but the calls is done by who judges."""
@@ -30,6 +32,7 @@ FORECASTERS = {kind.__name__: kind for kind in (LikelihoodRatio, Scored, ViewExp
 """Forecasters that need no code of an audit."""
 Parameter = int | float | str
 EVIDENCE: TypeAdapter[Evidence | None] = TypeAdapter(Evidence | None)
+VERSIONS: TypeAdapter[VersionsResult] = TypeAdapter(VersionsResult)
 MUTATION: TypeAdapter[Mutation] = TypeAdapter(Mutation)
 
 
@@ -92,6 +95,7 @@ class AuditHeld:
     is_promise: bool
     is_formula: bool
     is_sensitivity: bool
+    trace: bool
     cost: str
     decides: str
     at: Place | None
@@ -156,12 +160,13 @@ class AuditElsewhere(Audit):
             claim,
             adjacency,
             controls=mechanisms[1:],
-            play=adjacency.pairs() if adjacency is not None and held.plays else None,
+            play=_play(adjacency, held),
             evidence=held.asked,
             forecasters=forecasters,
             calls=held.calls,
             find=held.find,
             figure=(lambda rng: channel.ask("figure", rng)[0]) if held.figure else None,
+            trace=held.trace,
             cost=held.cost,
             decides=held.decides,
             channel=channel,
@@ -189,6 +194,15 @@ class AuditElsewhere(Audit):
     def mutation(self, settings: Any, exact: Evidence | None) -> Mutation:
         """Have its mutants audited there."""
         return shaped(MUTATION, self.channel.ask("mutation", settings, exact)[0])
+
+    def compared(self, settings: Any) -> tuple[AuditElsewhere, VersionsResult]:
+        """Have its mechanism compared with another revision there; return the audit with the pairs that this adds, too."""
+        found = shaped(VERSIONS, self.channel.ask("compare", settings)[0])
+        return replace(self, play=_play(self.pairs, self.held)), found
+
+
+def _play(adjacency: Any, held: AuditHeld) -> list[Pair] | None:
+    return adjacency.pairs() if adjacency is not None and held.plays else None
 
 
 def evidence_elsewhere(mechanism: MechanismElsewhere, kind: str, alpha: float) -> Evidence | None:

@@ -89,6 +89,7 @@ def request_for(
             recorded=None if control else settings.recorded,
             forecasters=built.forecasters,
             play=built.play,
+            trace=built.trace,
             stop_when_refuted=control or settings.brief,
             bounded=bounded,
         ),

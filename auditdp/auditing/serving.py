@@ -6,19 +6,20 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.adjacency.elsewhere import MOST_COUNTED
+from auditdp.adjacency.elsewhere import GAME_TRACE, MOST_COUNTED
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.elsewhere import (
     DECLARED,
     EVIDENCE,
     HELD,
     MUTATION,
+    VERSIONS,
     AuditHeld,
     DeclaredHeld,
     MechanismNamed,
@@ -29,9 +30,12 @@ from auditdp.auditing.gathering import gathered_here, kinds_of, request_for
 from auditdp.auditing.judging import claim_record, described
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasting.replayed import Ratio, ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
+from auditdp.betting.traced_pairs import TraceLook, looked_by_trace
 from auditdp.evidence.request import EvidenceRequest
+from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.elsewhere import After, Seed
 from auditdp.mechanism.calls.inputs import Inputs
@@ -55,6 +59,7 @@ class Served:
         untouched_now: Has the untouched process of the mechanism that is gathered about.
         place: Returns where something is defined.
         mutation: Audits the mutants of its mechanism.
+        compared: Compares its mechanism with another revision, if there is one.
         plain: Returns a parameter as records have it.
     """
 
@@ -62,14 +67,20 @@ class Served:
     untouched_now: ExitStack
     place: Callable[[Any], Place | None]
     mutation: Callable[..., Any]
+    compared: Callable[[Audit, Settings], Any] | None
     plain: Callable[[Any], Any]
     declared: Declared = field(init=False)
     built: Audit = field(init=False)
+    as_declared: Audit = field(init=False)
     requests: dict[int, EvidenceRequest] = field(init=False, default_factory=dict)
     _pairs: list[Pair] = field(init=False, default_factory=list)
     _calls: list[Calls] = field(init=False, default_factory=list)
     _laws: list[LikelihoodRatio] = field(init=False, default_factory=list)
     _inputs: Inputs = field(init=False, default_factory=Inputs)
+    _look: TraceLook = field(init=False)
+    _replayed: ReplayedRatio | None = field(init=False)
+    _ratios: list[Ratio] = field(init=False, default_factory=list)
+    _versions: Any = field(init=False, default=None)
 
     def answered(self, what: str, arguments: tuple[Any, ...]) -> Answered:
         """Return the answer to a question."""
@@ -93,6 +104,7 @@ class Served:
     def build(self, overrides: Mapping[str, str]) -> Answered:
         """Make the audit, and say what it consists of."""
         self.built, parameters = self.declared.build(overrides)
+        self.as_declared = self.built
         built, claim = self.built, parameters_of(self.built.claim)
         own = built.forecasters is not None and names_of(built.forecasters) is None
         mechanisms = [MechanismNamed(name_of(each), is_seeded(each)) for each in [built.mechanism, *built.controls]]
@@ -116,6 +128,7 @@ class Served:
             is_promise=built.is_promise,
             is_formula=built.is_formula,
             is_sensitivity=built.is_sensitivity,
+            trace=built.trace,
             cost=built.cost,
             decides=built.decides,
             at=None if built.is_formula else self.place(built.mechanism),
@@ -127,7 +140,7 @@ class Served:
         mechanism = [self.built.mechanism, *self.built.controls][number]
         request = request_for(self.built, mechanism, settings, purpose, control=control, bounded=bounded)
         self.requests = {number: request}
-        self._calls, self._laws = [], []
+        self._calls, self._laws, self._replayed, self._ratios = [], [], None, []
         self.untouched_now.close()
         self.untouched_now.enter_context(
             nullcontext() if self.built.is_formula else starting_untouched(request.adapted)
@@ -243,16 +256,60 @@ class Served:
         with self._inputs.lent(f"{able.name}.possible", self._input(place)) as (data,):
             return None, [able.possible(outputs, data)]
 
-    def propose(self, number: int, calls: int, played: Sequence[int], most: int) -> Answered:
+    def trace(self, number: int, played: Sequence[int], most: int, seed: int, search: bool) -> Answered:
+        """Pairs that a trace of the code proposes."""
+        request, listed = self.requests[number], [self._pairs[pair] for pair in played]
+        among = self.built.adjacency if search else None
+        self._look = looked_by_trace(request.adapted, request.privacy, listed, among, calls=most, seed=seed)
+        found = [(replace(pair, name=pair.name or "traced"), promise) for pair, promise in self._look.proposed]
+        return {
+            "pairs": [(self._held(pair), promise) for pair, promise in found],
+            "is_traced": self._look.is_traced,
+        }, ()
+
+    def reads(self, number: int, calls: int) -> Answered:
+        """Whether laws can be read off the code."""
+        self._replayed = self._look.replayed(self._calls[calls].form, self.requests[number].privacy)
+        return self._replayed is not None, ()
+
+    def traced(self, number: int, played: bool) -> Answered:
+        """What the trace saw."""
+        found = game_trace(self._look, self.requests[number].privacy, played=played)
+        return GAME_TRACE.dump_python(found, mode="json"), ()
+
+    def read(self, number: int, form: Representation, pair: int) -> Answered:
+        """The laws that are read off the code on a pair, which are fixed from then on."""
+        assert self._replayed is not None  # else it is not asked
+        bound = self._replayed.bind(SeenAs(self.requests[number].adapted, form), self._pairs[pair])
+        if bound._ratio is None:
+            return None, ()
+        self._ratios.append(bound._ratio)
+        return len(self._ratios) - 1, ()
+
+    def odds(self, number: int, outputs: Array) -> Answered:
+        """The log-odds of outputs by these laws."""
+        return None, [self._ratios[number](outputs)]
+
+    def compare(self, settings: Settings) -> Answered:
+        """What a comparison with another revision saw; the pairs that it adds are played from then on."""
+        assert self.compared is not None  # else it is not asked
+        self._versions = self._versions or self.compared(self.built, settings)
+        self.built = self._versions.audit(self.built)
+        return VERSIONS.dump_python(self._versions.result, mode="json"), ()
+
+    def propose(self, number: int, calls: int, played: Sequence[int], first: int, most: int) -> Answered:
         """Pairs that a search comes to."""
-        game = self._game(number, calls, [self._pairs[pair] for pair in played])
+        pairs = [self._pairs[pair] for pair in played]
+        game = self._game(number, calls, pairs[:first])
+        for pair in pairs[first:]:
+            game.add(pair)
         spent = propose(game, self.built.adjacency, most)
         found = [(self._held(table.pair), table.promise) for table in game.tables[len(played) :]]
         return {"pairs": found, "looked_at": game.looked_at, "spent": spent}, ()
 
     def smaller(self, number: int, calls: int, pair: int, refuted_at: int, alpha: float) -> Answered:
         """The smallest pair that refutes the claim as one did."""
-        game = self._game(number, calls, [self._pairs[pair]])
+        game = self._game(number, calls, [self._pairs[pair]], *([] if self._replayed is None else [self._replayed]))
         game.refuted_at = refuted_at
         found, spent = smaller(game, self.built.adjacency, alpha)
         return (None if found is None else self._held(found.best.pair), spent), ()
@@ -264,14 +321,14 @@ class Served:
 
     def mutants(self, settings: Settings, exact: Evidence | None) -> Answered:
         """What became of the mutants."""
-        return MUTATION.dump_python(self.mutation(self.built, settings, exact=exact), mode="json"), ()
+        return MUTATION.dump_python(self.mutation(self.as_declared, settings, exact=exact), mode="json"), ()
 
-    def _game(self, number: int, calls: int, pairs: Sequence[Pair]) -> Game:
+    def _game(self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio) -> Game:
         """Return a game as whoever judges plays it, but for what has been seen."""
         request = self.requests[number]
         given = request.game.forecasters
         forecasters = default_forecasters(request.adapted) if given is None else list(given)
-        return Game(self._calls[calls], request.privacy, pairs, forecasters, request.streams)
+        return Game(self._calls[calls], request.privacy, pairs, [*forecasters, *more], request.streams)
 
     def _held(self, pair: Pair) -> tuple[int, str]:
         self._pairs.append(pair)
@@ -307,6 +364,12 @@ ANSWERS: dict[str, Callable[..., Answered]] = {
     "log_probs": Served.log_probs,
     "score": Served.score,
     "possible": Served.possible,
+    "trace": Served.trace,
+    "reads": Served.reads,
+    "traced": Served.traced,
+    "read": Served.read,
+    "odds": Served.odds,
+    "compare": Served.compare,
     "propose": Served.propose,
     "smaller": Served.smaller,
     "figure": Served.figure,

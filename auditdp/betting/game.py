@@ -132,9 +132,9 @@ class Game:
         table.promise = promise
         self.tables.append(table)
 
-    def seat(self, pair: Pair) -> PairTable:
-        """Return a pair with players of this game, which have seen nothing of it yet."""
-        players = [player(f, self.calls.offering, pair) for f in self.forecasters]
+    def seat(self, pair: Pair, forecasters: Sequence[Any] | None = None) -> PairTable:
+        """Return a pair with players of this game, all or some, which have seen nothing of it yet."""
+        players = [player(f, self.calls.offering, pair) for f in forecasters or self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for each in players:
             each.open(self.calls.like, self.configuration.pairs, self.calls.labels)
@@ -147,23 +147,25 @@ class Game:
         alpha: float,
         stop_when_refuted: bool = False,
         going_on: Callable[[int, int], bool] | None = None,
+        first: int = 0,
     ) -> None:
         """Play until ``calls`` calls have been made, or until the claim is refuted at ``alpha``.
 
+        Only the pairs from place ``first`` on are played.
         ``going_on`` is asked after every batch, with the calls made and those to make: a game may stop at any time.
         """
         self.alpha = self.wealth.alpha = alpha
         while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
-            self._play_batch(calls - self.wealth.calls)
+            self._play_batch(calls - self.wealth.calls, first)
             if self.refuted_at is None and self.wealth.refuted(alpha):
                 self.refuted_at = self.wealth.calls
             if going_on is not None and not going_on(self.wealth.calls, calls):
                 return
 
-    def _play_batch(self, most: int) -> None:
+    def _play_batch(self, most: int, first: int) -> None:
         rng = self.streams("game", self._batch)
-        statistics = PairStatistics(self.tables, self.wealth, self.alpha, self._batch, most)
-        place = self.configuration.policy.choose(statistics, rng)
+        statistics = PairStatistics(self.tables[first:], self.wealth, self.alpha, self._batch, most)
+        place = first + self.configuration.policy.choose(statistics, rng)
         table = self.tables[place]
         self._batch += 1
         batch = self.draw(table.pair, self._size(table, most), rng)

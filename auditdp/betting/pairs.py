@@ -131,7 +131,9 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     if calls < FEWEST_CALLS:
         return 0
     if isinstance(adjacency, AdjacencyElsewhere):
-        proposed = adjacency.proposed(game.calls, [table.pair for table in game.tables], calls)
+        proposed = adjacency.proposed(
+            game.calls, [table.pair for table in game.tables], calls, first=len(game.configuration.pairs)
+        )
         for pair, promise in proposed.pairs:
             game.add(pair, promise=promise)
         game.looked_at = proposed.looked_at
@@ -212,7 +214,7 @@ class _Search:
         Raises:
             AdjacencyError: The first that was raised, if no pair could be scored.
         """
-        strategy = _generated(self.adjacency)
+        strategy = generated(self.adjacency)
         scored: list[tuple[float, Drawn[Pair]]] = []
         refused: list[AdjacencyError] = []
 
@@ -285,7 +287,11 @@ class _Search:
 
     def _loss(self, pair: Pair, ones: Array, zeros: Array) -> float:
         """Return how far apart outputs look to a forecaster that has learned from half of them, in nats of log-odds."""
-        first, memory, half = self.game.seat(pair).players[0], Memory(), 0 if self.knows_law else len(ones) // 2
+        first, memory, half = (
+            self.game.seat(pair, self.game.forecasters[:1]).players[0],
+            Memory(),
+            0 if self.knows_law else len(ones) // 2,
+        )
         if half:
             memory.add(ones[:half], zeros[:half])
             first.learn(memory, stalled=True)
@@ -313,7 +319,7 @@ def _by_turns(found: Sequence[_Scored]) -> list[_Scored]:
     return list({id(scored): scored for scored in chain.from_iterable(zip(*ranks, strict=True))}.values())
 
 
-def _generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
+def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
     """Return what an adjacency generates; where it lists corner cases, also pairs that are like them."""
     offered = offers(adjacency)
     assert offered.generated is not None  # else nothing is searched
@@ -360,7 +366,7 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     def holds(pair: Pair) -> bool:
         return not is_stopped() and bool(attempted(partial(refutes, pair)))
 
-    attempted(lambda: smallest(_generated(adjacency), holds, examples=examples, seed=seed, start=best))
+    attempted(lambda: smallest(generated(adjacency), holds, examples=examples, seed=seed, start=best))
     if not played or key(played[-1].best.pair) == key(best):
         return None, spent
     return played[-1], spent

@@ -61,13 +61,14 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     """Compare a recorded run, by default the last, with the baseline; exit code 6 where audits became weaker."""
     from auditdp.cli.judging import against_baseline, exit_code
     from auditdp.history.baseline.file import read_baseline
+    from auditdp.report.assurance import assurance
     from auditdp.report.terminal.differences import differences_text
 
     path = _file(file, profile)
     record = read_run(source)
     known = read_baseline(path)
-    found = against_baseline(record, known)
-    tell(differences_text(found, known=len(known), against=str(path), width=columns()))
+    found, seen = against_baseline(record, known), assurance(record)
+    tell(differences_text(found, known=len(known), against=str(path), found_it=seen, width=columns()))
     raise typer.Exit(exit_code(found, record))
 
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from auditdp.cli.common import CRASHED, FOUND, INCONCLUSIVE, NOTHING, OK, REGRESSED
-from auditdp.history.baseline.differences import FINDINGS, REGRESSIONS, Difference, Kind, differences
+from auditdp.history.baseline.differences import (
+    FINDINGS,
+    REGRESSIONS,
+    Difference,
+    Kind,
+    differences,
+    of_versions,
+    worst_first,
+)
 from auditdp.history.baseline.entries import Accepted, Entry, covered, entry_of
 from auditdp.record.results import Fate, RunRecord, Verdict
 
@@ -15,6 +23,11 @@ from auditdp.record.results import Fate, RunRecord, Verdict
 def against_baseline(record: RunRecord, known: Mapping[str, Entry]) -> list[Difference]:
     """Return what a run changes of the entries of a baseline."""
     return differences(known, record, covered=covered(record), today=datetime.now(UTC).date())
+
+
+def against_revision(record: RunRecord) -> list[Difference]:
+    """Return what a run saw to differ from another revision of the code, where no baseline judges it."""
+    return worst_first(list(of_versions(record)))
 
 
 def against_run(before: RunRecord, record: RunRecord) -> tuple[list[Difference], int]:
@@ -37,14 +50,20 @@ def _between_runs(difference: Difference) -> Difference:
     return replace(difference, kind=Kind.STRONGER, text=f"{difference.result.verdict} now; it was a finding before")
 
 
-def exit_code(found: Sequence[Difference], record: RunRecord) -> int:
-    """Return the exit code of the published table: what a person has to look at first."""
+def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()) -> int:
+    """Return the exit code of the published table: what a person has to look at first.
+
+    Args:
+        found: The differences.
+        record: The run.
+        fail_on: What else makes it fail; of this, 'changed' is a law that changed.
+    """
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
         return FOUND
     if Kind.CRASHED in kinds:
         return CRASHED
-    if kinds & set(REGRESSIONS):
+    if kinds & {*REGRESSIONS, *([Kind.LAW] if "changed" in fail_on else [])}:
         return REGRESSED
     return OK if record.audited else NOTHING
 

@@ -37,6 +37,7 @@ class GameOptions:
         play: The pairs to play, if not ``adjacency.pairs()``.
         search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
             generates any and no pairs are given.
+        trace: Whether to trace the code first: on the pairs that are played and, where pairs are searched, on others.
         stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
         bounded: Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the
             bound is that level or 0.
@@ -51,6 +52,7 @@ class GameOptions:
     forecasters: Sequence[Any] | None = None
     play: Sequence[Pair] | None = None
     search: bool = True
+    trace: bool = True
     stop_when_refuted: bool = False
     bounded: bool = True
 

@@ -62,6 +62,7 @@ class Auditor:
         controls: Sequence[Any] = (),
         evidence: Sequence[str] | None = None,
         forecasters: Sequence[Any] | None = None,
+        trace: bool = True,
     ) -> AuditResult:
         """Raise if the claim is refuted, or a control is not; see ``auditdp.assert_private``.
 
@@ -76,6 +77,7 @@ class Auditor:
             controls: Broken twins, each of which has to be refuted.
             evidence: Kinds of evidence; those that apply unless given.
             forecasters: Forecasters for the game; chosen automatically unless given.
+            trace: Whether the code is traced first, for pairs to play and what its noise tells.
 
         Raises:
             PrivacyViolation: If the claim is refuted.
@@ -97,6 +99,7 @@ class Auditor:
             controls=list(controls),
             evidence=evidence,
             forecasters=forecasters,
+            trace=trace,
         )
         settings = Settings(
             alpha=self._alpha if alpha is None else alpha,

@@ -145,6 +145,8 @@ class GameDetails(Details):
         growths: (level, mean, deviation) of what a call gains, in nats, below that level.
         detectable_rarely: How rare a leak of twice the level, and an output of one input alone, may be to be found.
         smallest: The confirmation on the smallest pair.
+        same_outputs: How many calls gave the same outputs on both inputs of every pair, with the same randomness; None where
+            some differed.
         trace: What a trace of the code proposed before the game, where the code was traced.
     """
 
@@ -168,6 +170,7 @@ class GameDetails(Details):
     growths: list[tuple[Number, Number, Number]] | None = None
     detectable_rarely: tuple[Share, Share] | None = None
     smallest: Confirmation | None = None
+    same_outputs: Count | None = None
     trace: GameTrace | None = None
     always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
 

@@ -23,6 +23,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import LONGEST, MOST_SEED
 from auditdp.record.details import AnyDetails, Confirmation, Details, EvidenceKind, GameDetails, details_of, kind_of
 from auditdp.record.rows import Count, Number, Plain, Probability, Seconds
+from auditdp.record.versions import VersionsResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -282,7 +283,7 @@ class AuditResult:
     and standard error meanwhile. ``lacking`` is how many calls a brief budget left out of those that the audit names.
     ``mechanism_at`` and ``audit_at`` are where both are defined, None outside the working folder. ``asked`` has the kinds of
     evidence that the audit asks for; not all of them may apply. ``interrupted`` says whether the game was stopped by hand
-    before it had spent its calls.
+    before it had spent its calls. ``versions`` is the mechanism beside that of another revision, where they were compared.
     """
 
     id: str
@@ -312,6 +313,7 @@ class AuditResult:
     audit_at: Place | None = None
     asked: list[str] = field(default_factory=list)
     interrupted: bool = False
+    versions: VersionsResult | None = None
 
     @property
     def leading(self) -> Evidence | None:
@@ -322,6 +324,19 @@ class AuditResult:
     def game(self) -> Evidence | None:
         """The game; None where none was played."""
         return next((evidence for evidence in self.evidence if evidence.known.opposes), None)
+
+    @property
+    def power(self) -> float | None:
+        """The smallest loss that a clean game would have refuted nine times in ten, as a multiple of the claim.
+
+        Infinite where no loss is known that it would have refuted, as where both inputs of every pair have the same outputs;
+        None where no clean game decided, or nothing is claimed of privacy.
+        """
+        game = next(details(self.evidence, GameDetails), None) if self.verdict is Verdict.NOT_REFUTED else None
+        claimed = None if self.claim is None else getattr(self.claim, self.claim.parameter, None)
+        if game is None or game.detectable_epsilon is None or not claimed:
+            return None
+        return math.inf if game.same_outputs else float(game.detectable_epsilon) / float(claimed)
 
     @property
     def notices(self) -> list[str]:
@@ -461,6 +476,8 @@ class _Asked(TypedDict, total=False):
     max_memory: str
     changed_since: str
     left_out: list[str]
+    among: list[str]
+    compare: str
     continued: dict[str, Any]
 
 

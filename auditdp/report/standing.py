@@ -21,6 +21,7 @@ from auditdp.record.results import (
     details,
 )
 from auditdp.record.verdict import MISCALIBRATION, REMEDY, of_claim
+from auditdp.report.assurance import assurance
 from auditdp.report.numbers import at_most, count, level, number, symbol
 from auditdp.report.wording import CLEAN_RUN
 
@@ -282,7 +283,9 @@ def run_meaning(record: RunRecord) -> str:
         return f"This is not a clean run: {state}audits are missing{some}. {nothing}".rstrip()
     few = sum(result.is_undecided for result in record.results)
     counted = f"{count(few, 'audit')} {'is' if few == 1 else 'are'} undecided with so few calls." if few else ""
-    return " ".join(filter(None, [CLEAN_RUN, counted, nothing[:1].upper() + nothing[1:]]))
+    seen = assurance(record)
+    seen = f"{seen[:1].upper()}{seen[1:]}." if seen else ""
+    return " ".join(filter(None, [CLEAN_RUN, seen, counted, nothing[:1].upper() + nothing[1:]]))
 
 
 def alpha_by_purpose(ledger: list[LedgerEntry]) -> dict[str, tuple[int, float]]:

@@ -67,6 +67,21 @@ Collector = Callable[[Sequence[Path]], Sequence[Collected]]
 
 
 @dataclass(frozen=True)
+class Against:
+    """Another revision of the code, with which mechanisms are compared.
+
+    Attributes:
+        revision: As it was asked for, with the commit.
+        commit: The commit.
+        folder: Where its tree lies, the folder that corresponds to the working folder.
+    """
+
+    revision: str
+    commit: str
+    folder: str
+
+
+@dataclass(frozen=True)
 class Task:
     """One audit to run: everything a worker process needs, as plain data.
 
@@ -86,6 +101,7 @@ class Task:
     data: str = ""
     mutants: bool = False
     recorded: float | None = None
+    against: Against | None = None
 
     @property
     def reproduce(self) -> str:
@@ -95,6 +111,7 @@ class Task:
         words += ["--budget", self.budget]
         words += [word for name, value in self.overrides.items() for word in ("-P", f"{name}={value}")]
         words += ["--mutants"] * self.mutants
+        words += ["--compare", self.against.commit] if self.against is not None else []
         return shlex.join(words)
 
 
@@ -111,6 +128,7 @@ class PlanOptions:
         default_timeout: Seconds for audits that declare none.
         data: Folder of data files.
         mutants: Whether the mutants of each mechanism are audited as well.
+        against: The revision with which mechanisms are compared, if one is.
     """
 
     root_seed: int
@@ -121,6 +139,7 @@ class PlanOptions:
     default_timeout: float | None = None
     data: str = ""
     mutants: bool = False
+    against: Against | None = None
 
     def check(self) -> None:
         """Raise if an option cannot be used.
@@ -152,6 +171,7 @@ class PlanOptions:
             timeout=next((t for t in (self.timeout, audit.timeout, self.default_timeout) if t is not None), None),
             data=self.data,
             mutants=self.mutants,
+            against=self.against,
         )
 
 

@@ -42,6 +42,7 @@ class Outcomes:
         matched: Whether the recorded output was seen on the other input.
         only: An output that one input alone gives, and the runs that gave it; None where there is none.
         runs: How many runs were made.
+        outputs: For each output seen, itself.
         telling: Numbers of recorded choices of which every other outcome that was tried, alone, gave another output.
     """
 
@@ -50,6 +51,7 @@ class Outcomes:
     matched: bool
     only: TracedRun | None
     runs: int
+    outputs: Mapping[bytes, Any]
     telling: frozenset[int] = frozenset()
 
     @property
@@ -123,7 +125,9 @@ def explored(trace: Trace, recorded: TracedRun, neighbour: Any, most: int = MOST
     matched = sides[1].get(output_key(recorded.output), 0.0) > 0
     alone = [key for key, (p, q) in both.items() if (p > 0) != (q > 0)]
     only = examples[max(alone, key=lambda key: max(both[key]))] if alone else None
-    return Outcomes(both, complete, matched, only, runs, frozenset(number for number, tell in tells.items() if tell))
+    outputs = {key: run.output for key, run in examples.items()}
+    telling = frozenset(number for number, tell in tells.items() if tell)
+    return Outcomes(both, complete, matched, only, runs, outputs, telling)
 
 
 def _only_change(recorded: TracedRun, forced: Mapping[int, Any]) -> int | None:

@@ -86,29 +86,27 @@ def of_line(pairs: Iterable[Moved], claim: Claim | None = None) -> str:
 
 def _enough(release: Release, distance: float, claim: Claim | None) -> str:
     """Return which scale would be enough for a claim, where one number says it."""
-    if claim is None or release.law.known is None or not math.isfinite(distance):
-        return ""
-    needed = None
-    if isinstance(claim, PureDP) and claim.level and release.law.known.norm == "L1":
-        if release.law.known.is_released_at_once:
-            needed = distance / claim.level
-    elif release.law.family == "Gaussian":
-        if isinstance(claim, GaussianDP):
-            needed = distance / claim.level
-        elif isinstance(claim, ZeroConcentratedDP):
-            needed = distance / math.sqrt(2 * claim.level)
-        elif isinstance(claim, ApproxDP) and claim.delta > 0:
-            needed = GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance)
-        elif isinstance(claim, PureDP):
-            return "; Gaussian noise is of no finite ε"
-    elif (
-        isinstance(claim, ApproxDP)
-        and claim.level
-        and release.law.known.norm == "L1"
-        and release.law.known.is_released_at_once
-    ):
-        needed = distance / claim.level
+    if release.law.family == "Gaussian" and isinstance(claim, PureDP) and math.isfinite(distance):
+        return "; Gaussian noise is of no finite ε"
+    needed = needed_scale(release, distance, claim)
     return "" if needed is None else f"; {claim} needs scale {needed:.6g}"
+
+
+def needed_scale(release: Release, distance: float, claim: Claim | None) -> float | None:
+    """Return the scale of the noise at which a release alone keeps a claim; None where no number says it."""
+    law = release.law
+    if claim is None or law.known is None or not math.isfinite(distance):
+        return None
+    if law.family == "Gaussian":
+        if isinstance(claim, GaussianDP):
+            return distance / claim.level
+        if isinstance(claim, ZeroConcentratedDP):
+            return distance / math.sqrt(2 * claim.level)
+        if isinstance(claim, ApproxDP) and claim.delta > 0:
+            return GaussianCurve.sigma_for(claim.epsilon, claim.delta, sensitivity=distance) if distance else 0.0
+        return None
+    at_once = law.known.norm == "L1" and law.known.is_released_at_once
+    return distance / claim.level if at_once and isinstance(claim, PureDP | ApproxDP) and claim.level else None
 
 
 def size(pair: Moved) -> float:

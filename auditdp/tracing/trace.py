@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,12 +82,16 @@ class Trace:
         function: ``f(data, rng)``, or ``f(data, size, *, rng)``, of which one run of size 1 is watched; ``f(data)`` where
             it draws from elsewhere.
 
+    Attributes:
+        runs: Runs of the function so far.
+
     Raises:
         MechanismError: If it is not callable.
     """
 
     def __init__(self, function: Any) -> None:
         self.function = function
+        self.runs = 0
         self.name = name_of(function)
         self._call = _caller_of(function)
         self._caller: Caller | None = None
@@ -211,6 +216,8 @@ class Trace:
         return traced
 
     def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
+        self.runs += 1
+        process = os.getpid()
         with self, self._inputs.lent(self.name, data) as (lent,):
             before, _sources.run = _sources.run, run
             try:
@@ -218,19 +225,30 @@ class Trace:
             except Exception as error:
                 run.traced.output = Raised.of(error)
             finally:
+                _ends_in_copy(process)
                 _sources.run = before
         return run.finish()
 
     def _check(self, traced: TracedRun, data: Any) -> None:
         """Run the function plainly where the watched run raised: only what both raise is an output."""
+        self.runs += 1
+        process = os.getpid()
         try:
             with self._inputs.lent(self.name, data) as (lent,):
                 output = self._call(lent, _generator(traced))
         except Exception as error:
             output = Raised.of(error)
+        finally:
+            _ends_in_copy(process)
         if not isinstance(output, Raised) or output != traced.output:
             traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"
             traced.output = output
+
+
+def _ends_in_copy(process: int) -> None:
+    """End this process at once where the code forked: its copy must not go on with whatever traces it."""
+    if os.getpid() != process:
+        os._exit(0)
 
 
 def _number(draw: WatchedDraw) -> tuple[CodeLine, str, bytes]:

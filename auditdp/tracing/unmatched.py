@@ -9,7 +9,7 @@ bisection for other noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -35,10 +35,12 @@ class ShownTail:
     Attributes:
         release: The release.
         chance: The probability of results at which the outputs differ.
+        outputs: Some of these, on the input of the recorded run and on the other one.
     """
 
     release: Release
     chance: float
+    outputs: Sequence[tuple[Any, Any]]
 
 
 def unmatched(first: TracedRun, second: TracedRun) -> list[tuple[TracedRun, Release]]:
@@ -66,16 +68,27 @@ def shown(trace: Trace, first: TracedRun, second: TracedRun) -> list[ShownTail] 
             return None
         if not known.is_whole and known.distribution is None:
             return None
-        other = second if run is first else first
-
-        def differs(
-            result: float, run: TracedRun = run, number: int = release.number, other: TracedRun = other
-        ) -> bool:
-            forced = trace.replay(run.data, run, forced={number: result})
-            return where_differ(forced.output, trace.replay(other.data, forced).output) is not None
-
-        found.append(ShownTail(release, _whole(release, differs) if known.is_whole else _continuous(release, differs)))
+        differs = _Differs(trace, run, release.number, second if run is first else first)
+        chance = _whole(release, differs) if known.is_whole else _continuous(release, differs)
+        outputs = differs.outputs if run is first else [(there, here) for here, there in differs.outputs]
+        found.append(ShownTail(release, chance, outputs))
     return found
+
+
+class _Differs:
+    """Tells whether outputs differ where one release has another result, and keeps the outputs that do."""
+
+    def __init__(self, trace: Trace, run: TracedRun, number: int, other: TracedRun) -> None:
+        self._trace, self._run, self._number, self._other = trace, run, number, other
+        self.outputs: list[tuple[Any, Any]] = []
+
+    def __call__(self, result: float) -> bool:
+        forced = self._trace.replay(self._run.data, self._run, forced={self._number: result})
+        other = self._trace.replay(self._other.data, forced)
+        if where_differ(forced.output, other.output) is None:
+            return False
+        self.outputs.append((forced.output, other.output))
+        return True
 
 
 def _whole(release: Release, differs: Callable[[float], bool]) -> float:

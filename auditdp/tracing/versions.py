@@ -57,6 +57,13 @@ class VersionsTrace(Printed):
     output: str | None
     pairs: tuple[PairTrace, PairTrace] | None = None
 
+    @classmethod
+    def of(cls, old: PairTrace, new: PairTrace) -> VersionsTrace:
+        """Return what differs between two versions that were traced on the same pair with the same generator."""
+        first, second, pairs = old.first, new.first, (old, new)
+        changes = list(_changes(first.releases, second.releases, pairs))
+        return cls(first, second, changes, where_differ(first.output, second.output), pairs)
+
     @property
     def differs(self) -> bool:
         """Whether anything was seen to differ."""
@@ -98,9 +105,10 @@ def compare_versions(
     with traces[1]:
         second = traces[1].record(data, again)
         pair_of_new = None if neighbour is None else replayed(traces[1], second, neighbour, claim=claim)
-    pairs = None if pair_of_old is None or pair_of_new is None else (pair_of_old, pair_of_new)
-    changes = list(_changes(first.releases, second.releases, pairs))
-    return VersionsTrace(first, second, changes, where_differ(first.output, second.output), pairs)
+    if pair_of_old is not None and pair_of_new is not None:
+        return VersionsTrace.of(pair_of_old, pair_of_new)
+    changes = list(_changes(first.releases, second.releases, None))
+    return VersionsTrace(first, second, changes, where_differ(first.output, second.output))
 
 
 def _changes(

@@ -34,6 +34,7 @@ def audit_training(
     controls: Sequence[Callable[..., Any]] = (),
     evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
+    trace: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
     """Audit the claim of a trainer, and return what was found.
@@ -65,6 +66,7 @@ def audit_training(
         controls: Trainers that break the claim on purpose, each of which has to be refuted.
         evidence: Kinds of evidence; 'game' unless given, or 'one_run' with ``canaries``.
         forecasters: Forecasters for the game; chosen automatically unless given.
+        trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
         progress: Called with the trainings made and those to make; in a notebook a bar is shown unless it is given.
 
     Returns:
@@ -98,6 +100,7 @@ def audit_training(
         controls=[as_training(control, attack) for control in controls],
         evidence=evidence if evidence is not None else ("game",) if canaries is None else ("one_run",),
         forecasters=forecasters,
+        trace=trace,
     )
     settings = Settings(alpha, TRAININGS if canaries is None else 1, seed, name_of(audited))
     return carried_out(built, settings, progress)

@@ -19,6 +19,7 @@ def first():
 def second():
     return Audit(two, PureDP(1.0), BITS, calls=50)
 """
+OTHER = "def {0}(data, size, *, rng):\n    return rng.integers(0, 2, size) + 0\n"
 COIN = "def {0}(data, size, *, rng):\n    return rng.integers(0, 2, size)\n"
 
 
@@ -49,14 +50,16 @@ def test_only_what_a_branch_and_the_working_tree_change_is_run(repository):
     assert "no audit is concerned" in nothing.err
     git(repository.root, "checkout", "-qb", "branch")
     repository.write("one.py", COIN.format("one") + "# more\n")
+    assert "no audit is concerned" in repository.run("--changed-since", "main").err  # a comment is no code
+    repository.write("one.py", OTHER.format("one"))
     uncommitted = repository.run("--changed-since", "main")
     assert ran(uncommitted) == ["first"]
     assert "run audits/audit_it.py::first: one.py changed" in uncommitted.err
-    assert "left out, since nothing that it imports changed: audits/audit_it.py::second" in uncommitted.err
+    assert "left out, since nothing that it reaches changed: audits/audit_it.py::second" in uncommitted.err
     assert uncommitted.record["arguments"]["left_out"] == ["audits/audit_it.py::second"]
     git(repository.root, "commit", "-qam", "second")
     git(repository.root, "checkout", "-q", "main")
-    repository.write("two.py", COIN.format("two") + "# of main\n")
+    repository.write("two.py", OTHER.format("two"))
     git(repository.root, "commit", "-qam", "third")
     git(repository.root, "checkout", "-q", "branch")
     assert ran(repository.run("--changed-since", "main")) == ["first"]  # not what main changed since they parted
@@ -70,9 +73,17 @@ def test_a_baseline_is_silent_on_what_was_left_out(repository):
     assert repository("baseline", "update").code == 0
     git(repository.root, "add", ".")
     git(repository.root, "commit", "-qm", "baseline")
-    repository.write("one.py", COIN.format("one") + "# more\n")
+    repository.write("one.py", OTHER.format("one"))
     outcome = repository.run("--changed-since", "HEAD", "--check")
     assert (outcome.code, "1 not run" in outcome.err) == (0, True)
+    text = (repository.root / "audits" / "audit_it.py").read_text()
+    without = text.partition("@audit()\ndef second")[0]
+    repository.write("audits/audit_it.py", without)
+    gone = repository.run("--changed-since", "HEAD", "--check")
+    assert (gone.code, "there is no such audit any more" in gone.err) == (6, True)
+    repository.write("one.py", COIN.format("one"))
+    silent = repository.run("--changed-since", "HEAD", "--check")
+    assert (silent.code, "gone, and in the baseline: audits/audit_it.py::second" in silent.err) == (6, True)
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "-x", "HEAD~99"])
@@ -93,7 +104,7 @@ def test_without_a_repository_and_without_git(project):
 
 
 def test_a_shallow_clone_says_how_to_fetch_the_rest(repository, tmp_path):
-    repository.write("one.py", COIN.format("one") + "# more\n")
+    repository.write("one.py", OTHER.format("one"))
     git(repository.root, "commit", "-qam", "second")
     first = git(repository.root, "rev-parse", "HEAD~1").strip()
     whole = repository.root.rename(tmp_path / "whole")

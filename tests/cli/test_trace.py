@@ -176,6 +176,7 @@ def test_json_holds_the_same_as_data(functions):
     (line,) = found["lines"]
     assert line == {
         "file": "functions.py", "line": 19, "family": "Laplace", "scale": "1", "moved": 1.0, "loss": 1.0, "share": 1.0,
+        "needed": 1.0,
     }  # fmt: skip
     (finding,) = found["findings"]
     assert (finding["kind"], finding["read_off"], finding["pairs"]) == ("round", True, 2)

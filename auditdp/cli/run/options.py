@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from auditdp.config import Configuration
     from auditdp.record.results import RunRecord
     from auditdp.runner.machines.shards import Shard
-    from auditdp.runner.plan import Plan, PlanOptions
+    from auditdp.runner.plan import Against, Plan, PlanOptions
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -45,6 +45,7 @@ class FailOn(StrEnum):
     error = "error"
     inconclusive = "inconclusive"
     skipped = "skipped"
+    changed = "changed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,10 @@ class RunOptions:
     resume: Annotated[bool, typer.Option("--resume", help="Finish the interrupted run in the log.")] = False
     fail_on: Annotated[
         list[FailOn] | None,
-        typer.Option(help="Also fail on inconclusive or skipped audits (exit code 4); repeatable. Errors always fail."),
+        typer.Option(
+            help="Also fail on inconclusive or skipped audits (exit code 4), or on any changed law (--compare; 6); "
+            "repeatable. Errors always fail."
+        ),
     ] = None
     mutants: Annotated[bool, typer.Option("--mutants", help="Also audit broken twins derived from each mechanism.")] = (
         False
@@ -101,6 +105,14 @@ class RunOptions:
             "--changed-since",
             metavar="REV",
             help="Only audits whose sources changed since the working tree parted from a revision, such as origin/main.",
+        ),
+    ] = ""
+    compare: Annotated[
+        str,
+        typer.Option(
+            metavar="REV",
+            help="As --changed-since; and compare what mechanisms release with what they released there. What changed has "
+            "more calls.",
         ),
     ] = ""
     shard: Annotated[
@@ -149,6 +161,7 @@ class RunOptions:
             else self.timeout,
             data=data_of(last, self.data),
             mutants=self.mutants or recorded.get("mutants", False),
+            compare=self.compare or recorded.get("compare", ""),
             max_memory=self.max_memory or recorded.get("max_memory", ""),
         )
 
@@ -252,7 +265,25 @@ class RunOptions:
 
         return [result.id for result in last.results if result.is_finding or result.verdict is Verdict.ERROR]
 
-    def plan(self, configuration: Configuration, root_seed: int) -> PlanOptions:
+    @property
+    def base(self) -> str:
+        """The revision since which changes are looked at; empty for none.
+
+        Raises:
+            ConfigurationError: If there are two, or the comparison does not go with other options.
+        """
+        if not self.compare:
+            return self.since
+        for given, option, why in (
+            (self.since, "--changed-since", "it has the same meaning, and compares as well"),
+            (self.scheduler, "--scheduler", "the other revision is checked out on this machine alone"),
+            (self.continued, "--continue", "a comparison is made anew, and no game that goes on"),
+        ):
+            if given:
+                raise ConfigurationError(f"--compare does not go with {option}: {why}")
+        return self.compare
+
+    def plan(self, configuration: Configuration, root_seed: int, against: Against | None = None) -> PlanOptions:
         """Return what the run decides for its audits, with the project's settings where nothing was given."""
         from auditdp.runner.plan import PlanOptions
 
@@ -265,6 +296,7 @@ class RunOptions:
             default_timeout=configuration.timeout or None,
             data=data_folder(self.data or configuration.data),
             mutants=self.mutants,
+            against=against,
         )
 
     def recorded(self, plan: Plan, targets: Sequence[str], configuration: Configuration) -> dict[str, Any]:
@@ -281,7 +313,8 @@ class RunOptions:
             "data": task.data if task else "",
             "mutants": bool(task and task.mutants),
         }
-        return arguments | ({"max_memory": self.max_memory} if self.max_memory else {})
+        texts = {"max_memory": self.max_memory, "compare": self.compare}
+        return arguments | {name: text for name, text in texts.items() if text}
 
 
 def data_folder(text: str) -> str:

@@ -27,7 +27,7 @@ from auditdp.cli.common import (
     tell,
 )
 from auditdp.cli.ending import OutputError, interruptible, on_output
-from auditdp.cli.judging import against_baseline, code_of, exit_code
+from auditdp.cli.judging import against_baseline, against_revision, code_of, exit_code
 from auditdp.cli.run.choosing import changed_targets
 from auditdp.cli.run.continuing import Continuation, continuation
 from auditdp.cli.run.options import RunOptions
@@ -38,6 +38,7 @@ from auditdp.history.baseline.differences import Difference
 from auditdp.history.baseline.file import read_baseline
 from auditdp.record.budgets import Budget
 from auditdp.record.results import AuditResult, RunRecord, Verdict
+from auditdp.report.assurance import assurance
 from auditdp.report.formats import format_of, render
 from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
@@ -47,9 +48,10 @@ from auditdp.report.terminal.screen import coloured
 from auditdp.runner.events import AuditFinished, Event, Listener, RunStarted
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.machines.shards import Shard
-from auditdp.runner.plan import Plan, Task, make_plan
+from auditdp.runner.plan import Against, Plan, Task, make_plan
 from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import header, now, read_log, resumable
+from auditdp.runner.sources.git import checked_out
 
 if TYPE_CHECKING:
     from auditdp.runner.machines.cluster import Cluster
@@ -68,8 +70,10 @@ def carry_out(asked: RunOptions) -> None:
     taken = {}
     if last is not None and asked.resume and not asked.last_failed:
         asked = asked.resumed(last)
-        taken = {name: last.arguments[name] for name in ("changed_since", "left_out") if name in last.arguments}
-    reports, count, overrides = asked.reports, asked.count, asked.overrides
+        taken = {
+            name: last.arguments[name] for name in ("changed_since", "left_out", "among") if name in last.arguments
+        }
+    reports, count, overrides, since = asked.reports, asked.count, asked.overrides, asked.base
     format_of(asked.output)
     seed = asked.seed if asked.seed is not None else configuration.seed
     if part is not None and seed is None:
@@ -96,9 +100,16 @@ def carry_out(asked: RunOptions) -> None:
             on_print=on_print,
         ) as processes:
             left_out: tuple[str, ...] = ()
-            if asked.since:
-                targets, left_out = changed_targets(targets, asked.keyword, asked.since, processes.collect)
-            options = asked.plan(configuration, root_seed)
+            against = None
+            if since:
+                among = targets
+                targets, left_out, commit = changed_targets(
+                    targets, asked.keyword, since, processes.collect, known or ()
+                )
+                if asked.compare:
+                    tree = open_.enter_context(checked_out(commit, Path.cwd()))
+                    against = Against(f"{since} ({commit})", commit, str(tree))
+            options = asked.plan(configuration, root_seed, against)
             plan = make_plan(targets, options, collect=processes.collect, keyword=asked.keyword)
             if going_on is not None:
                 plan = going_on.of(plan)
@@ -109,8 +120,8 @@ def carry_out(asked: RunOptions) -> None:
             if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
                 say(f"every game has as many calls as find {fault.description}, nine times in ten")
             arguments = asked.recorded(plan, targets, configuration) | taken
-            if asked.since:
-                arguments |= {"changed_since": asked.since, "left_out": list(left_out)}
+            if since:
+                arguments |= {"changed_since": since, "left_out": list(left_out), "among": list(among)}
             own = plan.tasks if part is None else part.own(plan.tasks)
             run = _Run(
                 asked,
@@ -130,12 +141,16 @@ def carry_out(asked: RunOptions) -> None:
                 )
             run.go_on(executor, [ProgressPrinter(asked, run.durations)])
         found = against_baseline(run.record, known) if known is not None else None
+        if known is None and asked.compare:
+            found = against_revision(run.record)
         run.publish(reports, found)
-    if known is None or found is None:
+    if found is None:
         raise typer.Exit(run.exit_code())
-    raise typer.Exit(
-        run.judged(found, differences_text(found, known=len(known), against=str(baseline), width=columns()))
-    )
+    which = str(baseline) if known is not None else asked.compare
+    number = len(known) if known is not None else run.record.planned
+    seen = assurance(run.record) if asked.quiet else ""  # else the summary says it
+    text = differences_text(found, known=number, against=which, found_it=seen, width=columns())
+    raise typer.Exit(run.judged(found, text, alone=known is None))
 
 
 def _cluster(address: str) -> Cluster:
@@ -294,18 +309,22 @@ class _Run:
         if problems:
             raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
 
-    def judged(self, found: Sequence[Difference], text: str) -> int:
-        """Return what the run ends with where a baseline judges it, after printing what it changes of that.
+    def judged(self, found: Sequence[Difference], text: str, *, alone: bool) -> int:
+        """Return what the run ends with where a baseline or another revision judges it, after printing the differences.
 
         Args:
             found: The differences.
             text: The same in words.
+            alone: Whether no baseline does, so that every finding counts.
         """
         if self.asked.output == "terminal":
             tell(f"\n{text}")
         else:
             say(text)
-        return self.code if self.code is not None else exit_code(found, self.record)
+        if self.code is not None:
+            return self.code
+        code = exit_code(found, self.record, self.asked.fail_on or ())
+        return (self.exit_code() or code) if alone else code
 
     def exit_code(self) -> int:
         """Return what the run ends with."""

@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass, replace
 
 from auditdp.adjacency import Adjacency
+from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
@@ -25,9 +26,10 @@ from auditdp.errors import ConfigurationError, Timeout
 from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
 from auditdp.evidence.game.opening import PreparedGame, go_on, open_game
-from auditdp.evidence.game.power_line import detectable, rarely
-from auditdp.evidence.game.wording import count, explained, notices, unsearched
+from auditdp.evidence.game.power_line import detectable, rarely, same_outputs
+from auditdp.evidence.game.wording import count, explained, notices, shows_nothing, unsearched
 from auditdp.evidence.request import EvidenceRequest, GameOptions
+from auditdp.evidence.traces import game_trace
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import Mechanism, is_seeded, name_of
 from auditdp.numerics.randomness import Streams
@@ -187,9 +189,11 @@ def _not_refuted(played: _Played, unsearched: list[str]) -> Evidence:
     """Say what the calls would have refuted, nine times in ten, and which neighbours were not looked for."""
     game, symbol = played.game, played.symbol
     level, alternative = detectable(game, played.alpha)
+    same = same_outputs(game)
     details = replace(
         played.details,
-        notices=[*played.details.notices, *unsearched],
+        notices=[*played.details.notices, *unsearched, *shows_nothing(same)],
+        same_outputs=same,
         detectable_epsilon=level,
         detectable_alternative=alternative,
         growths=growths(game.claim, level) if math.isfinite(level) else [],
@@ -283,4 +287,7 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         calls_lacking=opened.lacking or None,
         parts=parts,
         went_on="; ".join(stops) or None,
+        trace=None
+        if opened.look is None
+        else game_trace(opened.look, game.claim, played=ReplayedRatio.name in game.names),
     )

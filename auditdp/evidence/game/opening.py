@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from auditdp.adjacency import Adjacency
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency.elsewhere import AdjacencyElsewhere, TraceElsewhere
 from auditdp.betting.forecasting.forecasters import default_forecasters
+from auditdp.betting.forecasting.replayed import ReplayedElsewhere, ReplayedRatio
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
+from auditdp.betting.traced_pairs import PROMISED, TraceLook, looked_by_trace
 from auditdp.betting.watching import going_on
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
 from auditdp.evidence.game.power_line import calls_of_pair
 from auditdp.evidence.request import GameOptions
+from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.elsewhere import calls_of
 from auditdp.mechanism.calls.independence import check_calls, outputs_to_look
+from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism
 from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.record.details import Part
+
+FIRST = 2
+"""Half of the calls go to the pairs that a trace proposes for a reason that it understood, before others are searched."""
+GAINING = 0.5
+"""Nats from which on these go on to be played alone."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class PreparedGame:
         calls: Its calls, those that are spent included.
         checked: Calls that the look at independence took.
         searched: Calls that the search for pairs took.
+        look: What a trace saw before it, where the code was traced.
         to_find: What so many calls find, in words, where a fault is to be found.
         lacking: How many calls it lacks of those that find it.
     """
@@ -39,6 +51,7 @@ class PreparedGame:
     calls: int
     checked: int
     searched: int
+    look: TraceLook | TraceElsewhere | None = None
     to_find: str | None = None
     lacking: int = 0
 
@@ -67,20 +80,73 @@ def open_game(
     """Look at how calls draw, decide how many calls there are, and search for further pairs."""
     made, find, calls, chosen = calls_of(mechanism), options.find, options.calls, options.play or ()
     check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
+    look = _traced(made, claim, adjacency, options, streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
+    if options.forecasters is None and look is not None:
+        forecasters += _replayed(made, claim, look, chosen, streams)
     game = Game(made, claim, chosen, forecasters, streams, levels=level_grid(claim) if options.bounded else None)
     least, each = calls, calls_of_pair(find, game, options.alpha) if find else 0
     if find:
         calls = _at_most(max(least, each * len(game.tables)), options.most)
     checked = outputs_to_look(calls)
-    searched = propose(game, adjacency, search_calls(calls)) if options.search else 0
+    won = look is not None and _is_won(game, look, calls - checked, options)
+    searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if options.search and not won else 0
     if find is None:
-        return PreparedGame(game, calls, checked, searched)
+        return PreparedGame(game, calls, checked, searched, look)
     pairs = len(game.tables)  # those that were found, too
     to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
     needed = max(least, checked + searched + each * pairs)
     calls = _at_most(needed, options.most)
-    return PreparedGame(game, calls, checked, searched, to_find if calls == needed else None, needed - calls)
+    return PreparedGame(game, calls, checked, searched, look, to_find if calls == needed else None, needed - calls)
+
+
+def _traced(
+    calls: Calls, claim: Claim, adjacency: Adjacency, options: GameOptions, streams: Streams
+) -> TraceLook | TraceElsewhere | None:
+    """Return what a trace saw of the pairs and, where pairs are searched, of others."""
+    if not options.trace:
+        return None
+    seed, listed = int(streams("trace", 0).integers(2**32)), options.play or ()
+    if isinstance(adjacency, AdjacencyElsewhere):
+        return adjacency.traced(calls, listed, options.calls, seed, search=options.search)
+    among = adjacency if options.search else None
+    return looked_by_trace(calls.mechanism, claim, listed, among, calls=options.calls, seed=seed)
+
+
+def _replayed(
+    calls: Calls, claim: Claim, look: TraceLook | TraceElsewhere, listed: Sequence[Pair], streams: Streams
+) -> list[ReplayedRatio]:
+    """Return the forecaster by the replayed ratio, where laws can be read off the pair that promises most.
+
+    A mechanism that states its law has a better one. A finding of one that draws from elsewhere has to be played again
+    without running it, which a trace cannot be.
+    """
+    if not calls.seeded or not look.is_traced or capabilities(calls.mechanism).knows_odds:
+        return []
+    calls.look((data for pair in listed for data in (pair.data, pair.neighbour)), streams("shape", 0))
+    if isinstance(look, TraceElsewhere):
+        return [ReplayedElsewhere()] if look.reads() else []
+    made = look.replayed(calls.form, claim)
+    return [] if made is None else [made]
+
+
+def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions) -> bool:
+    """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
+
+    What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
+    games have ended.
+    """
+    for pair, promise in look.proposed:
+        game.add(replace(pair, name=pair.name or "traced"), promise=promise)
+    broken = sum(promise == PROMISED for _, promise in look.proposed)
+    if not broken:
+        return False
+    first = len(game.tables) - len(look.proposed)
+    for most in (calls // FIRST, calls):
+        game.play(most, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=first)
+        if game.wealth.log_wealth < GAINING:
+            break
+    return game.refuted_at is not None
 
 
 def _at_most(calls: int, most: int | None) -> int:

@@ -13,6 +13,8 @@ from auditdp.betting.power import calls_to_find, detectable_level, detectable_ra
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import Fault
 
+FIRST_SAME, MOST_SAME = 8, 512
+"""Calls on each input that are looked at first, and at most, where outputs are the same."""
 MOST_CALLS = 10**9
 """Calls that are spent to find a fault, at most."""
 
@@ -51,6 +53,26 @@ def rarely(game: Game, alpha: float) -> tuple[float, float]:
     """Return how rare what tells may be for a black box to refute the claim by it nine times in ten."""
     share = _share(game, white_box=False)
     return detectable_rarely(game.claim, calls=_most_played(game), alpha=alpha, share=share)
+
+
+def same_outputs(game: Game) -> int | None:
+    """Return how many calls gave the same outputs on both inputs of every pair, with the same randomness.
+
+    None where some differed: a pair of which all are the same shows no loss, whatever the noise. A mechanism that draws its
+    own randomness is not looked at.
+    """
+    if not game.calls.seeded:
+        return None
+    size = FIRST_SAME
+    while size <= MOST_SAME:
+        seed = [int(game.streams("same outputs", size).integers(2**32)), size]
+        for table in game.tables:
+            sides = (table.pair.data, table.pair.neighbour)
+            one, other = (game.calls(data, size, np.random.default_rng(seed)) for data in sides)
+            if one.shape != other.shape or one.tobytes() != other.tobytes():
+                return None
+        size *= 4
+    return size // 4
 
 
 def _most_played(game: Game) -> int:

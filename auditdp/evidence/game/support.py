@@ -40,6 +40,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
         forecasters=[*([] if capabilities(request.adapted).possible is None else [Possible()]), BitPatterns()],
         play=request.game.play,
         search=False,
+        trace=False,
         stop_when_refuted=request.game.stop_when_refuted,
     )
     streams = prefixed(request.streams, "support")

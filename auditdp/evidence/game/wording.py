@@ -41,6 +41,7 @@ LOOKED_AT = {
     "additive": SEVERAL,
     "trees": SEVERAL,
     "likelihood ratio": "how likely the output is on either input, by the law that the mechanism states",
+    "replayed ratio": "how likely the output is on either input, by the noise that a trace of the code saw",
     "score": "the score that the mechanism gives the output",
     "possible outputs": "whether the input can give exactly this output",
 }
@@ -154,6 +155,16 @@ def notices(game: Game) -> list[str]:
         kinds = ", ".join(f"{name} in {count(many)}" for name, many in sorted(made.raised.items()))
         found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
     return found
+
+
+def shows_nothing(same: int | None) -> list[str]:
+    """Return what is wrong with pairs of which both inputs have the same outputs; nothing where some differ."""
+    if same is None:
+        return []
+    return [
+        f"both inputs of every pair gave the same outputs in {count(same)} with the same randomness, so no loss can be seen "
+        "on them: give pairs on which the outputs differ"
+    ]
 
 
 def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]:

@@ -10,8 +10,13 @@ from enum import StrEnum
 
 from auditdp.history.baseline.entries import STRENGTH, Entry, entry_of
 from auditdp.history.claimed import same_text
-from auditdp.record.details import kind_of
-from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict
+from auditdp.record.details import GameDetails, kind_of
+from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict, details
+from auditdp.record.versions import LawChange
+
+SEEN, BLIND, FELL = 1.5, 2.0, 1.25
+"""A loss of so many times the claim is what an audit should see; one that misses the second is blind; and its sight has
+fallen where it needs so many times the loss that it needed. What chance decides of the calls of a pair is less."""
 
 
 class Kind(StrEnum):
@@ -21,6 +26,7 @@ class Kind(StrEnum):
     EXPIRED = "no longer accepted"
     CRASHED = "crashed"
     DRIFT = "drifted"
+    LOSES = "loses more"
     CHANGED = "claim changed"
     WEAKER = "weaker"
     SKIPPED = "skipped"
@@ -30,11 +36,19 @@ class Kind(StrEnum):
     CHANCE = "perhaps chance"
     STRONGER = "stronger"
     NEW = "new audit"
+    LAW = "law changed"
+    DRAWS = "draws otherwise"
+    NOT_COMPARED = "not compared"
     NOT_RUN = "not run"
 
 
 FINDINGS = (Kind.FINDING, Kind.EXPIRED)
-REGRESSIONS = (Kind.DRIFT, Kind.CHANGED, Kind.WEAKER, Kind.SKIPPED, Kind.GONE, Kind.STALE)
+OF_VERSIONS = {
+    LawChange.CHANGED: Kind.LAW,
+    LawChange.DRAWS: Kind.DRAWS,
+    LawChange.FAILED: Kind.NOT_COMPARED,
+}
+REGRESSIONS = (Kind.DRIFT, Kind.LOSES, Kind.CHANGED, Kind.WEAKER, Kind.SKIPPED, Kind.GONE, Kind.STALE)
 
 
 @dataclass(frozen=True)
@@ -61,8 +75,23 @@ def differences(
     results = {result.id: result for result in record.results}
     found = [difference for result in record.results for difference in _of(known.get(result.id), result, today)]
     found += _without_result(known, record, covered, results)
+    return worst_first([*found, *of_versions(record)])
+
+
+def worst_first(found: Sequence[Difference]) -> list[Difference]:
+    """Return differences worst first, otherwise by id."""
     order = list(Kind)
     return sorted(found, key=lambda difference: (order.index(difference.kind), difference.audit))
+
+
+def of_versions(record: RunRecord) -> Iterator[Difference]:
+    """Yield what differs from another revision of the code, with which a run has compared mechanisms."""
+    for result in record.results:
+        if (versions := result.versions) is None or versions.change is LawChange.UNSEEN:
+            continue
+        yield Difference(
+            result.id, Kind.LOSES if versions.worse else OF_VERSIONS[versions.change], versions.text, result
+        )
 
 
 def _of(entry: Entry | None, result: AuditResult, today: date) -> Iterator[Difference]:
@@ -92,6 +121,7 @@ def _of(entry: Entry | None, result: AuditResult, today: date) -> Iterator[Diffe
     if entry is None:
         if not result.is_finding:
             yield differs(Kind.NEW, f"{result.verdict}; it is not in the baseline yet")
+            yield from (differs(Kind.WEAKER, text) for text in _sight(None, result))
         return
     yield from _strength(entry, result, differs)
 
@@ -133,6 +163,7 @@ def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], 
     if not decided and now.calls != entry.calls:
         change = f"{entry.calls:,} calls in the baseline, {now.calls:,} now"
         (weaker if now.calls < entry.calls else stronger).append(change)
+    weaker += _sight(entry, result)
     yield from (differs(Kind.WEAKER, text) for text in weaker)
     if entry.claimed.same(now.claimed) and (text := drift(entry, now)):
         yield differs(Kind.DRIFT, text)
@@ -140,6 +171,28 @@ def _strength(entry: Entry, result: AuditResult, differs: Callable[[Kind, str], 
         yield differs(Kind.CHANCE, f"{'; '.join(chance)}: what is drawn decides that")
     if stronger and not weaker:
         yield differs(Kind.STRONGER, "; ".join(stronger))
+
+
+def _sight(entry: Entry | None, result: AuditResult) -> Iterator[str]:
+    """Yield why an audit sees less than it did, or, where nothing is known of that, not even a doubled loss."""
+    power, then = result.power, entry.sees if entry is not None else BLIND
+    if power is None or then is None or power <= max(then, 1.0) * FELL:
+        return
+    if entry is not None:
+        yield f"a loss of {then:g} times the claim was seen in the baseline, only {_times(power)} now: {_remedy(result)}"
+    else:
+        yield f"it would not have seen twice the claim, only {_times(power)}: {_remedy(result)}"
+
+
+def _times(power: float) -> str:
+    return "none of a size that is known" if power == math.inf else f"one of {power:.2g} times"
+
+
+def _remedy(result: AuditResult) -> str:
+    """Return what makes an audit see more, in words."""
+    if any(game.same_outputs for game in details(result.evidence, GameDetails)):
+        return "both inputs of every pair have the same outputs; give pairs on which they differ"
+    return f"give it more calls, as --budget level:{SEEN:g} counts them, or Audit(find='level:{SEEN:g}')"
 
 
 def _lacking(names: Sequence[str], among: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -55,6 +55,8 @@ class Entry:
         numbers: The numbers of the claim; none where they are not known.
         counted: (ε, δ) of the inputs played, by counting, rounded up.
         told_apart: What an event has at least on one input played, and at most on its neighbour, by counting.
+        sees: The smallest loss that a clean game would have refuted nine times in ten, as a multiple of the claim, rounded
+            up; None where that is not known.
         accepted: Why a finding is lived with; None where none is.
     """
 
@@ -70,6 +72,7 @@ class Entry:
     numbers: tuple[float, ...] = ()
     counted: tuple[float, float] | None = None
     told_apart: tuple[float, float] | None = None
+    sees: float | None = None
     accepted: Accepted | None = None
 
     @property
@@ -96,6 +99,7 @@ def entry_of(result: AuditResult, accepted: Accepted | None = None) -> Entry:
         numbers=claimed.numbers,
         counted=_both(_outward(upper, up=True), _outward(counting.delta_upper, up=True)),
         told_apart=_both(_outward(counting.event_at_least, up=False), _outward(counting.event_at_most, up=True)),
+        sees=None if result.power is None else _outward(result.power, up=True) or math.inf,
         accepted=accepted,
     )
 
@@ -136,14 +140,22 @@ def _both(one: float | None, other: float | None) -> tuple[float, float] | None:
 def covered(record: RunRecord) -> Callable[[str], bool]:
     """Return whether a run was to audit an id, had it been there: what was left out on purpose is not gone."""
     arguments: Mapping[str, Any] = record.arguments
-    paths = [_relative(str(path)) for path in arguments.get("paths", ["."])]
-    selected = bool(arguments.get("keyword") or arguments.get("changed_since"))
+    if arguments.get("keyword") or (arguments.get("changed_since") and "among" not in arguments):
+        return lambda identifier: False
+    among = below(arguments.get("among", arguments.get("paths", ["."])))
+    left_out = {*arguments.get("left_out", ())}
+    return lambda identifier: identifier not in left_out and among(identifier)
 
-    def asked(identifier: str) -> bool:
+
+def below(targets: Iterable[str]) -> Callable[[str], bool]:
+    """Return whether an id is one of some folders, files or ids."""
+    paths = [_relative(str(path)) for path in targets]
+
+    def among(identifier: str) -> bool:
         file = identifier.partition("::")[0]
-        return not selected and any(path in (".", identifier, file) or file.startswith(f"{path}/") for path in paths)
+        return any(path in (".", identifier, file) or file.startswith(f"{path}/") for path in paths)
 
-    return asked
+    return among
 
 
 def _relative(path: str) -> str:

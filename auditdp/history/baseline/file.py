@@ -37,6 +37,7 @@ KEYS: dict[str, tuple[type, ...]] = {
     "at_most": (str,),
     "counted": (str,),
     "told_apart": (str,),
+    "sees": (str,),
     "accepted": (dict,),
 }
 VERDICTS = [verdict.value for verdict in Verdict if verdict is not Verdict.ERROR]
@@ -105,6 +106,7 @@ def _block(entry: Entry) -> str:
         "at_most": None if high is None else f"{high:g}",
         "counted": _joined(entry.counted or ()),
         "told_apart": _joined(entry.told_apart or ()),
+        "sees": None if entry.sees is None else f"{entry.sees:g}",
         "evidence": list(entry.evidence),
         "controls": list(entry.controls),
         "calls": entry.calls,
@@ -179,6 +181,7 @@ def _entry(name: str, table: Any, where: str, version: int) -> Entry:
         numbers=_numbers(table, "numbers", where),
         counted=_pair(table, "counted", where),
         told_apart=_pair(table, "told_apart", where),
+        sees=_bound(table, "sees", where),
         accepted=accepted,
     )
 

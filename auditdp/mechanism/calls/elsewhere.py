@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
@@ -136,6 +137,7 @@ class MechanismHeld:
 _HELD: TypeAdapter[MechanismHeld] = TypeAdapter(MechanismHeld)
 _ANSWERED: TypeAdapter[tuple[After, Any]] = TypeAdapter(tuple[After, Any])
 _COUNT: TypeAdapter[int] = TypeAdapter(Count)
+_COUNT_OR_NONE: TypeAdapter[int | None] = TypeAdapter(Count | None)
 _FORM: TypeAdapter[FormHeld] = TypeAdapter(FormHeld)
 _SAME: TypeAdapter[tuple[bool, bool]] = TypeAdapter(tuple[bool, bool])
 _UNLISTED: TypeAdapter[tuple[Count, float]] = TypeAdapter(tuple[Count, float])
@@ -209,6 +211,17 @@ class MechanismElsewhere:
         if stated and not _is_law(*stated):
             raise MechanismError(f"{self.name}: the law of its odds has weights that are no frequencies")
         return LawElsewhere(self.channel, number, unlisted, stated)
+
+    def replayed(self, form: Representation, pair: Any) -> Callable[[Array], Array] | None:
+        """Return the log-odds of outputs by what a trace reads off the code on a pair; None where that is nothing."""
+        number = shaped(_COUNT_OR_NONE, self.channel.ask("read", self.number, form, pair.data.pair)[0])
+        return None if number is None else partial(self._odds, number)
+
+    def _odds(self, number: int, outputs: Array) -> Array:
+        odds = self._one(self.channel.ask("odds", number, outputs))
+        if odds.shape != (len(outputs),):
+            raise LostError(f"expected the log-odds of each of {len(outputs):,} outputs, got shape {odds.shape}")
+        return odds.astype(np.float64)
 
     def _score(self, outputs: Array, pair: Any) -> Array:
         return self._one(self.channel.ask("score", self.number, outputs, pair.data.pair))

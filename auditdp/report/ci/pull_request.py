@@ -67,7 +67,7 @@ def _title(audits: Sequence[Judged], record: RunRecord, with_baseline: bool) -> 
         return f"Privacy audits: {', '.join(counted)}"
     if not record.audited:
         return "Privacy audits: nothing was audited"
-    return f"Privacy audits: {'nothing is worse' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
+    return f"Privacy audits: {'nothing worse was seen' if with_baseline else 'no findings'} in {count(len(audits), 'audit')}"
 
 
 def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None, record: RunRecord) -> list[list[str]]:
@@ -88,6 +88,7 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
                 *([""] if k == len(better) - 1 else []),
             ]
         )
+    sections += _other_laws(differences or ())
     accepted = [item for item in audits if item.level is Level.ACCEPTED]
     if accepted:
         rows = [f"- {markdown_code(item.audit)}: {markdown(' '.join(item.reasons))}" for item in accepted]
@@ -97,6 +98,13 @@ def _sections(audits: Sequence[Judged], differences: Sequence[Difference] | None
         head = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
         sections.append(_folded(f"All {count(len(rows), 'audit')}", [*head, *rows]))
     return sections
+
+
+def _other_laws(differences: Sequence[Difference]) -> list[list[str]]:
+    """What mechanisms release otherwise than another revision, where that is no reason to fail."""
+    kinds = (Kind.LAW, Kind.DRAWS, Kind.NOT_COMPARED)
+    rows = [f"- {markdown_code(d.audit)}: {markdown(shorten(d.text, LONG))}" for d in differences if d.kind in kinds]
+    return [["#### What is released otherwise", "", *rows, ""]] if rows else []
 
 
 def _whole(item: Judged) -> list[str]:

@@ -41,6 +41,7 @@ _PLACED = (
     "growths",
     "detectable_rarely",
     "notices",
+    "same_outputs",
     "exact_epsilon",
     "worst_pair",
     "scope",

@@ -14,13 +14,16 @@ MOST = {Kind.NOT_RUN: 0, Kind.CHANCE: 10, Kind.STRONGER: 10, Kind.NEW: 10, Kind.
 """How many differences of a kind are listed, where not all are: nobody has to look at these."""
 
 
-def differences_text(differences: Sequence[Difference], *, known: int, against: str, width: int = 100) -> str:
+def differences_text(
+    differences: Sequence[Difference], *, known: int, against: str, found_it: str = "", width: int = 100
+) -> str:
     """Return every difference, and then how many there are of each kind.
 
     Args:
         differences: What ``baseline.differences`` found.
         known: How many audits were known before.
         against: What the run was compared with, such as the name of a file.
+        found_it: What a run that is not worse would have found, in words.
         width: Columns.
     """
     lines = []
@@ -33,15 +36,19 @@ def differences_text(differences: Sequence[Difference], *, known: int, against: 
         lines += textwrap.wrap(printable(difference.text), width, initial_indent=" " * 4, subsequent_indent=" " * 4)
         if difference.kind in FINDINGS and difference.result is not None:
             lines += [f"    reproduce: {command}"] if (command := shell(difference.result.reproduce)) else []
-    return terminal("\n".join([*lines, *([""] if lines else []), verdict(differences, known=known, against=against)]))
+    closing = "\n".join(
+        textwrap.wrap(printable(verdict(differences, known=known, against=against, found_it=found_it)), width)
+    )
+    return terminal("\n".join([*lines, *([""] if lines else []), closing]))
 
 
-def verdict(differences: Sequence[Difference], *, known: int, against: str) -> str:
+def verdict(differences: Sequence[Difference], *, known: int, against: str, found_it: str = "") -> str:
     """Return one sentence: how many differences of each kind there are, and of how many audits."""
     counts = Counter(difference.kind for difference in differences)
     counted = ", ".join(f"{counts[kind]} {kind.value}" for kind in Kind if counts[kind])
     whole = f"{count(known, 'audit')} in {against}"
     bad = sum(counts[kind] for kind in (*FINDINGS, Kind.CRASHED, *REGRESSIONS))
     if not bad:
-        return f"{whole}: nothing is worse" + (f" ({counted})" if counted else "")
+        said = f"{whole}: nothing worse was seen" + (f" ({counted})" if counted else "")
+        return f"{said}; {found_it}" if found_it else said
     return f"{whole}: {counted}"

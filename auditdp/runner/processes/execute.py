@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
@@ -33,6 +33,9 @@ from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
 from auditdp.runner.processes.sandbox import explained
+
+if TYPE_CHECKING:
+    from auditdp.runner.versions.comparing import Compared
 
 LATER = 0.5
 """Seconds after its time limit in which an audit's mechanism may still answer a question."""
@@ -95,8 +98,14 @@ def serve_task(task: Task, connection: Connection) -> None:
     """Answer who judges an audit about its mechanism, until nobody asks any more."""
     place, started = partial(place_of, root=Path(task.root)), time.monotonic()
     limits = threadpool_limits(limits=1)
-    with contextlib.redirect_stdout(sys.stderr), _environment(task), limits, contextlib.ExitStack() as stack:
-        served = Served(partial(find, task), stack, place=place, mutation=_mutation, plain=_plain)
+    with (
+        contextlib.redirect_stdout(sys.stderr),
+        _environment(task),
+        _other(task) as compared,
+        limits,
+        contextlib.ExitStack() as stack,
+    ):
+        served = Served(partial(find, task), stack, place=place, mutation=_mutation, compared=compared, plain=_plain)
 
         def answered(what: str, arguments: tuple[Any, ...]) -> Any:
             # Who judges stops at the limit; what was asked until then ends soon after, so that more may be asked.
@@ -125,6 +134,19 @@ def _audit_at(declared: Declared | None, root: Path) -> Place | None:
     if isinstance(declared, DeclaredElsewhere):
         return declared.held.at
     return place_of(declared.factory, root) if declared is not None else None
+
+
+@contextlib.contextmanager
+def _other(task: Task) -> Iterator[Callable[[Audit, Settings], Compared] | None]:
+    """Start the process of the other revision, where there is one, before the audit is built in this one."""
+    if task.against is None:
+        yield None
+        return
+    from auditdp.runner.versions.comparing import compared
+    from auditdp.runner.versions.process import OtherVersion
+
+    with OtherVersion(task) as other:
+        yield lambda built, settings: compared(built, task, other, settings)
 
 
 def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
@@ -158,7 +180,13 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
             further=budget.further,
             recorded=task.recorded,
         )
-        result = replace(run_audit(built, settings), id=task.id, alpha=task.alpha)
+        played, versions = built, None
+        if task.against is not None and isinstance(built, AuditElsewhere):
+            from auditdp.runner.versions.comparing import Compared
+
+            played, versions = built.compared(settings)
+            settings = Compared(versions).settings(settings)
+        result = replace(run_audit(played, settings), id=task.id, alpha=task.alpha, versions=versions)
         if result.verdict in refuted:
             break
         without.append(size)

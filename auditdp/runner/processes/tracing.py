@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,18 +14,12 @@ from auditdp.adjacency.offers import offers
 from auditdp.auditing.declaration import Audit
 from auditdp.claims.base import Claim
 from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
+from auditdp.evidence.traces import Traced, findings_of, lines_of
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import SYMBOLS
-from auditdp.record.traces import TracedFinding, TracedLine
 from auditdp.runner.traced import TracedAudit
 from auditdp.tracing import Finding, PairTrace, Trace, compare
-from auditdp.tracing.composing import ComposedLoss
-from auditdp.tracing.draws import CHOICE, COIN, Release
-from auditdp.tracing.exploring import is_by_chance
-from auditdp.tracing.families import Loss
-from auditdp.tracing.sentences import moved_by, scale_of
-from auditdp.tracing.sites import CodeLine
 
 TRIED = 10
 """Pairs that are generated for each that is looked at, at most; the others are listed, or no neighbours."""
@@ -34,8 +27,6 @@ PROPOSAL = "a trace proposes, it proves nothing"
 IF_SHOWN = ", if the output shows all that noise and chance decide there"
 OF_OUTPUTS = ("round", "seed")
 """Kinds of findings that break a claim whatever the releases lose."""
-
-Traced = list[tuple[Pair, PairTrace]]
 
 
 def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> TracedAudit:
@@ -59,7 +50,7 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
     listed = list(built.play or built.adjacency.pairs())
     for pair in listed:
         built.adjacency.check(pair)
-    generated = _generated(built.adjacency, listed, pairs, seed)
+    generated = generated_pairs(built.adjacency, listed, pairs, seed)
     if not listed and not generated:
         raise ConfigurationError(
             f"{key} lists no pairs, and {pairs} were to be generated; give --pairs or Audit(play=...)"
@@ -72,7 +63,7 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
     if all(isinstance(run.output, Raised) for _, pair in found for run in (pair.first, pair.second)):
         output = found[0][1].first.output
         raise MechanismError(f"{trace.name} {output} on every input: {output.error}")
-    findings, opaque = _findings(found, root)
+    findings, opaque = findings_of(found, claim, root)
     return TracedAudit(
         str(claim),
         claim.parameter,
@@ -80,14 +71,14 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
         len(generated),
         sum(pair.is_bound for _, pair in found),
         max(pair.level for _, pair in found),
-        _lines(found, claim, root),
+        lines_of(found, claim, root),
         findings,
         opaque,
         _result(found, claim),
     )
 
 
-def _generated(adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int) -> list[Pair]:
+def generated_pairs(adjacency: Adjacency, listed: Sequence[Pair], count: int, seed: int) -> list[Pair]:
     """Return so many pairs, or fewer, that are not listed in either order."""
     strategy = offers(adjacency).generated
     if strategy is None or not count:
@@ -105,83 +96,9 @@ def _is_neighbouring(adjacency: Adjacency, pair: Pair) -> bool:
     return True
 
 
-def _lines(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
-    """Return each line with the largest numbers that it has on any pair."""
-    largest: dict[tuple[CodeLine, str], TracedLine] = {}
-    for _, pair in found:
-        for (site, family), losses in _losses(pair).items():
-            moves = [moved for moved in pair.by_line().get(site, ()) if moved.first.law.family == family]
-            releases = [release for release in (*pair.first.releases, *pair.second.releases) if release.site == site]
-            release = next(release for release in releases if release.law.family == family)
-            composed = None if None in losses else ComposedLoss.of(losses)
-            row = TracedLine(
-                file=_file(site, root),
-                line=site.line,
-                family=family,
-                scale=_scale(release),
-                moved=moved_by(moves) if moves else 0.0,
-                loss=composed.level(claim) if composed is not None else None,
-                share=composed.share(claim) if composed is not None else None,
-            )
-            before = largest.get((site, family))
-            largest[site, family] = row if before is None else _larger(before, row)
-    return [largest[key] for key in sorted(largest)]
-
-
-def _losses(pair: PairTrace) -> dict[tuple[CodeLine, str], list[Loss | None]]:
-    """Return what each line loses; what chance decides in several, at the first where their law is known together."""
-    found: dict[tuple[CodeLine, str], list[Loss | None]] = {}
-    together = pair.outcomes is not None and pair.outcomes.complete
-    for moved in pair.moved:
-        losses = found.setdefault((moved.first.site, moved.first.law.family), [])
-        if not (together and is_by_chance(moved.first)):
-            losses.append(moved.loss)
-    by_chance = [release for release in (*pair.first.releases, *pair.second.releases) if is_by_chance(release)]
-    if together and by_chance:
-        found.setdefault((by_chance[0].site, by_chance[0].law.family), []).append(pair.losses[-1])
-    return found
-
-
-def _scale(release: Release) -> str:
-    return "" if release.kind in (COIN, CHOICE) or release.law.known is None else scale_of(release)
-
-
-def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
-    """Return the row of one line that loses more, with the larger move; a loss that is not known outranks the others."""
-    worse = max(one, other, key=lambda row: (row.share is None, row.share or 0.0))
-    return replace(worse, moved=max(one.moved, other.moved))
-
-
-def _findings(found: Traced, root: Path) -> tuple[list[TracedFinding], list[str]]:
-    """Return every finding once, as it is on the pair where it shows most, and what is opaque."""
-    by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
-    for pair, trace in found:
-        for finding in trace.findings:
-            by_place.setdefault((finding.kind, finding.site), []).append((pair, trace, finding))
-    made, opaque = [], []
-    for (kind, site), seen in by_place.items():
-        pair, _, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
-        if kind == "opaque":
-            opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
-            continue
-        on = len({id(each) for each, _, _ in seen})
-        file = _file(site, root)
-        row = TracedFinding(
-            kind=kind,
-            file=file,
-            line=site.line,
-            sentence=finding.sentence,
-            read_off=finding.is_read_off,
-            pair=str(pair),
-            pairs=on,
-        )
-        made.append(row)
-    return sorted(made, key=lambda each: not each.read_off), opaque
-
-
 def _result(found: Traced, claim: Claim) -> str:
     """Return in one line what all of it comes to."""
-    broken = [(pair, trace, finding) for pair, trace in found for finding in _breaking(trace)]
+    broken = [(pair, trace, finding) for pair, trace in found for finding in breaking(trace)]
     if broken:
         pair, trace, finding = max(broken, key=lambda each: each[1].share)
         lossy = sorted({moved.first.site.line for moved in trace.moved if moved.loss and any(moved.loss)})
@@ -190,7 +107,7 @@ def _result(found: Traced, claim: Claim) -> str:
         else:
             where = f"line {finding.site.line} loses" if finding.site.line else "the output loses"
         where += f" more than the claim, {claim}, on {pair}"
-        return f"{where}{'' if _is_shown(trace, finding) else IF_SHOWN} ({PROPOSAL})"
+        return f"{where}{'' if is_shown(trace, finding) else IF_SHOWN} ({PROPOSAL})"
     level = max(trace.level for _, trace in found)
     symbol = SYMBOLS.get(claim.parameter, claim.parameter)
     loss = f"{symbol} = {'∞' if level == math.inf else f'{level:.6g}'}"
@@ -212,7 +129,7 @@ def _why_no_bound(trace: PairTrace) -> str:
     return "draws or releases are not the same" if trace.second.parted else "outputs differ"
 
 
-def _is_shown(trace: PairTrace, finding: Finding) -> bool:
+def is_shown(trace: PairTrace, finding: Finding) -> bool:
     """Return whether the output shows what a finding rests on: else the releases may lose more than the output does."""
     if finding.kind in OF_OUTPUTS or not trace.by_chance:
         return finding.kind in OF_OUTPUTS or trace.is_visible
@@ -220,13 +137,8 @@ def _is_shown(trace: PairTrace, finding: Finding) -> bool:
     return settled and not any(moved.loss and any(moved.loss) for moved in trace.noisy)
 
 
-def _breaking(trace: PairTrace) -> Iterator[Finding]:
+def breaking(trace: PairTrace) -> Iterator[Finding]:
     """Yield the findings that the claim fails by, as far as the trace understands them."""
     for finding in trace.findings:
         if finding.is_read_off and (trace.satisfies is False or finding.kind in OF_OUTPUTS):
             yield finding
-
-
-def _file(site: CodeLine, root: Path) -> str:
-    file = Path(site.file)
-    return file.relative_to(root).as_posix() if site.file and file.is_relative_to(root) else file.name

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from auditdp.runner.sources.imports import Imports
+from auditdp.runner.sources.reach import REFLECTING, bound_by
 
-REFLECTING = {"globals", "locals", "vars", "eval", "exec"}
-"""Names by which code reaches others that it does not write down."""
 HARNESS = Path(__file__).resolve().parents[2]
 """The folder of auditdp itself, which is not followed: what changes it changes every audit."""
 
@@ -67,7 +65,7 @@ def _needed(tree: ast.Module, factory: str) -> list[ast.stmt]:
     bound: dict[str, list[ast.stmt]] = {}
     always: list[ast.stmt] = []
     for statement in tree.body:
-        names = list(_bound(statement))
+        names = list(bound_by(statement))
         for name in names:
             bound.setdefault(name, []).append(statement)
         if not names or "*" in names:
@@ -87,16 +85,3 @@ def _needed(tree: ast.Module, factory: str) -> list[ast.stmt]:
         if not isinstance(statement, ast.Import | ast.ImportFrom):
             waiting += [found for name in used for found in bound.get(name, ())]
     return chosen
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds at the top of its module, if that is all that it does."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield statement.name
-    elif isinstance(statement, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
-    elif isinstance(statement, ast.Assign | ast.AnnAssign):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        names = [node for target in targets for node in ast.walk(target)]
-        if all(isinstance(node, ast.Name | ast.Tuple | ast.List | ast.expr_context) for node in names):
-            yield from (node.id for node in names if isinstance(node, ast.Name))

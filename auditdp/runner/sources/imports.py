@@ -24,6 +24,12 @@ class Imported:
     folder: Path | None = None
     names: tuple[str, ...] = ()
     """What is imported from it, each of which may be a module as well."""
+    called: tuple[str, ...] = ()
+    """What each of these is called where it is imported."""
+
+    def bound(self, name: str) -> str:
+        """Return what a name that is imported is called."""
+        return dict(zip(self.names, self.called, strict=True)).get(name, name)
 
 
 @dataclass
@@ -78,7 +84,7 @@ class Imports:
             elif isinstance(node, ast.ImportFrom):
                 names = tuple(alias.name for alias in node.names)
                 folder = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
-                yield Imported(node.module or "", folder, names)
+                yield Imported(node.module or "", folder, names, tuple(a.asname or a.name for a in node.names))
             elif isinstance(node, ast.Call) and _called(node) in IMPORTERS:
                 given = node.args[0] if node.args else None
                 if isinstance(given, ast.Constant) and isinstance(given.value, str) and not given.value.startswith("."):
@@ -102,6 +108,18 @@ class Imports:
                 for names in [parts, *([*parts, name] for name in item.names)]:
                     found |= self._modules(folder, names, first)
         return frozenset(found)
+
+    def module(self, name: str, folder: Path | None, *, beside: Path) -> list[Path]:
+        """Return the files of a module itself, without those of the packages that it lies in.
+
+        Args:
+            name: Its name, dotted.
+            folder: The folder that the name starts from, if that is known.
+            beside: The folder of the file that imports it.
+        """
+        parts = [part for part in name.split(".") if part]
+        folders = [folder] if folder is not None else [*self._folders, beside]
+        return sorted({file for place in folders for file in self._modules(place, parts, len(parts))})
 
     @cached_property
     def _folders(self) -> list[Path]:

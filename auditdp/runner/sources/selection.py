@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 from auditdp.runner.sources.audits import HARNESS, trace
 from auditdp.runner.sources.git import Changed
 from auditdp.runner.sources.imports import Imports
+from auditdp.runner.sources.reach import WHOLE, Reach
 
 FOR_ALL = (
     "pyproject.toml",
@@ -42,8 +44,8 @@ class Selection:
 def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) -> Selection:
     """Return which audits a change concerns.
 
-    An audit is concerned where its file, or a file that it imports below the folder, changed; where that cannot be told; and
-    where auditdp itself, or what says which libraries are installed, changed.
+    An audit is concerned where code that its factory reaches, in its file or in one that it imports below the folder,
+    changed; where that cannot be told; and where auditdp itself, or what says which libraries are installed, changed.
 
     Args:
         audits: Id and file of each.
@@ -51,11 +53,12 @@ def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) 
         root: The folder in which imports are followed.
     """
     imports = Imports(root, changed.removed)
+    reach, names = Reach(imports), cache(changed.names)
     whole = _for_all(changed, root)
     reasons: dict[str, str] = {}
     left_out = []
     for identifier, file in audits:
-        reason = whole or _reason(imports, file.resolve(), identifier.partition("::")[2], changed)
+        reason = whole or _reason(reach, file.resolve(), identifier.partition("::")[2], changed, names)
         if reason:
             reasons[identifier] = reason
         else:
@@ -73,14 +76,22 @@ def _for_all(changed: Changed, root: Path) -> str:
     return ""
 
 
-def _reason(imports: Imports, file: Path, name: str, changed: Changed) -> str:
+def _reason(reach: Reach, file: Path, name: str, changed: Changed, names: Callable[[Path], set[str]]) -> str:
+    imports = reach.imports
     traced = trace(imports, file, name)
     touched = sorted(traced.files & changed.files)
+    reached = reach.of(file, name, traced.files) if touched else {}
+    touched = [each for each in touched if _meets(reached.get(each, set()), names(each))]
     if touched:
         more = f" and {len(touched) - 1} more" if len(touched) > 1 else ""
         return f"{_shown(touched[0], imports.root)} changed{more}"
     python = any(other.suffix == ".py" for other in changed.files)
     return traced.opaque if python else ""
+
+
+def _meets(reached: set[str], changed: set[str]) -> bool:
+    """Return whether names that are reached are among those that changed."""
+    return bool(changed) if WHOLE in reached else bool(changed & {*reached, WHOLE})
 
 
 def _shown(file: Path, root: Path) -> str:

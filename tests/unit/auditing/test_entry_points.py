@@ -60,6 +60,7 @@ EFFECTS = {
     "controls": ([broken], lambda result: [control.survived for control in result.controls] == [False]),
     "evidence": (("game", "exact"), lambda result: result.asked == ["game", "exact"]),
     "forecasters": ([ViewExperts("mine: ")], lambda result: game(result).forecasters[0].name.startswith("mine: ")),
+    "trace": (False, lambda result: game(result).trace is None),
 }
 """A value of each option, and what it does to the result."""
 

@@ -160,7 +160,7 @@ def test_a_violation_that_no_listed_pair_shows_is_found_and_told_by_its_smallest
         mechanism,
         CLAIM,
         Numbers(),
-        GameOptions(alpha=1e-3, calls=30_000),
+        GameOptions(alpha=1e-3, calls=30_000, trace=False),
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED
@@ -180,7 +180,7 @@ def test_nothing_is_searched_where_pairs_are_given_or_nobody_asks(options):
         Sometimes(),
         CLAIM,
         Numbers(),
-        GameOptions(alpha=1e-3, calls=5_000, **options),
+        GameOptions(alpha=1e-3, calls=5_000, trace=False, **options),
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.NOT_REFUTED
@@ -209,7 +209,7 @@ def test_a_list_of_neighbours_can_be_searched():
         respond,
         CLAIM,
         NeighbourList(nodes=12),
-        GameOptions(alpha=1e-3, calls=30_000),
+        GameOptions(alpha=1e-3, calls=30_000, trace=False),
         streams=lambda purpose, batch: stream(1, purpose, batch),
     )
     assert evidence.verdict is Verdict.VIOLATED

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from auditdp.errors import ConfigurationError
-from auditdp.history.baseline.differences import Kind, differences
+from auditdp.history.baseline.differences import Kind, differences, of_versions
 from auditdp.history.baseline.entries import Accepted, covered, entry_of, rounded_down
 from auditdp.history.baseline.update import updated
 from auditdp.record.results import (
@@ -22,6 +22,7 @@ from auditdp.record.results import (
     RunRecord,
     Verdict,
 )
+from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.report.ci.judged import Level, judged
 from auditdp.report.ci.sarif import rule_of
 
@@ -295,3 +296,50 @@ def test_numbers_are_rounded_so_that_they_promise_less():
     assert entry_of(audit(epsilon_lower=0.3, epsilon_upper=0.1 + 0.2)).bounds == (0.3, 0.3)
     assert entry_of(audit(epsilon_lower=0.0, epsilon_upper=float("inf"))).bounds == (None, None)
     assert entry_of(audit(epsilon_lower=float("inf"))).bounds == (float("inf"), None)
+
+
+def seeing(epsilon, same=None):
+    shown = Evidence("game", Verdict.NOT_REFUTED, "…", details={"detectable_epsilon": epsilon, "same_outputs": same})
+    return audit(evidence=[shown, audit().evidence[1]])
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "weaker"),
+    [
+        (seeing(1.4), seeing(1.5), ""),
+        (seeing(1.4), seeing(2.2), "a loss of 1.4 times the claim was seen in the baseline, only one of 2.2 times now"),
+        (seeing(1.4), seeing(1.4, same=512), "both inputs of every pair have the same outputs"),
+        (seeing(3.0), seeing(3.2), ""),
+        (audit(), seeing(9.0), ""),
+        (None, seeing(1.9), ""),
+        (None, seeing(9.0), "it would not have seen twice the claim"),
+    ],
+)
+def test_an_audit_that_sees_less_is_weaker(then, now, weaker):
+    known = {} if then is None else {ID: entry_of(then)}
+    texts = [d.text for d in differences(known, run(now), covered=lambda _: True, today=TODAY) if d.kind is Kind.WEAKER]
+    assert len(texts) == bool(weaker)
+    assert all(weaker in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("change", "worse", "kind"),
+    [
+        ("changed", "", Kind.LAW),
+        ("changed", "why", Kind.LOSES),
+        ("draws otherwise", "", Kind.DRAWS),
+        ("not compared", "", Kind.NOT_COMPARED),
+        ("unseen", "", None),
+    ],
+)
+def test_what_another_revision_released_is_compared_without_a_baseline(change, worse, kind):
+    compared = audit(versions=VersionsResult("main (abc)", LawChange(change), "f", worse=worse))
+    found = list(of_versions(run(audit(identifier="audits/audit_a.py::two"), compared)))
+    assert [(d.audit, d.kind) for d in found] == ([(ID, kind)] if kind else [])
+
+
+def test_an_audit_that_is_gone_is_missed_where_a_change_chose_the_audits():
+    arguments = {"paths": [ID], "changed_since": "main", "left_out": ["audits/audit_a.py::two"], "among": ["audits"]}
+    asked = covered(replace(run(audit()), arguments=arguments))
+    names = (ID, "audits/audit_a.py::two", "audits/audit_a.py::gone", "elsewhere/audit_b.py::x")
+    assert [asked(name) for name in names] == [True, False, True, False]

@@ -52,7 +52,7 @@ def test_it_says_what_is_new_of_a_baseline(record, audit):
     accepted = pull_request(
         replace(record, results=[one], alpha_ledger=[]), [Difference(one.id, Kind.ACCEPTED, "see 12", one)]
     )
-    assert "### Privacy audits: nothing is worse in 1 audit\n" in accepted
+    assert "### Privacy audits: nothing worse was seen in 1 audit\n" in accepted
     assert "<summary>1 accepted finding</summary>" in accepted
     assert "see 12" in accepted
 

@@ -1,0 +1,326 @@
+"""Pairs that a trace proposes: two runs of a pair show without noise how far it moves what noise is added to.
+
+The code runs on both inputs with the same draws and the same noisy values (``auditdp.tracing``). What it loses on the pair,
+as far as the trace understands it, is a number without noise, so that hundreds of pairs are compared in as many runs as the
+game has calls for one. What got round the noise and control flow that parted come first, then the largest loss. The pairs
+that show most are looked at once more, with other outcomes of chance and the other way round.
+
+That is no evidence: the game bets on outputs of its own runs, and a proposal that is wrong costs it calls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency.drawing import Drawn, changed, draws
+from auditdp.adjacency.offers import offers
+from auditdp.adjacency.search import key
+from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.pairs import attempted, generated
+from auditdp.betting.watching import is_stopped
+from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.leaves import Raised
+from auditdp.mechanism.calls.representation import Representation
+from auditdp.mechanism.protocol import is_vectorised
+from auditdp.tracing import PairTrace, Trace, compare
+from auditdp.tracing.exploring import MOST_RUNS
+
+SHARE, FEW_RUNS, MOST_RUNS_OF_ALL = 10, 600, 20_000
+"""Runs for a tenth of a game's calls; but for a third of them, or so many, where that is more; and never more than that."""
+FEWEST_RUNS = 32
+"""Runs that are worth a trace."""
+LISTED = 4
+"""Listed pairs that are looked at with other outcomes of chance."""
+LARGEST = 100.0
+"""A larger loss, as a multiple of the claim, is no better."""
+RECORDED = 8
+"""Recorded runs, which pairs have by turns: what happens seldom has to happen in some."""
+AGAIN = 3
+"""Further runs of the pairs that show most: what is drawn may have a part in it."""
+CLOSE = 1e-9
+"""How far losses in two runs are apart by rounding, relatively."""
+FULL = 6
+"""Pairs that are looked at so at the end."""
+LAST = 1 / 3
+"""Of the runs, so many are for these, at most."""
+CORNERS = 1 / 2
+"""Of the pairs that are not listed, so many are corner cases, at most."""
+DRAWN = 1 / 2
+"""Of the others, so many are drawn independently; the rest are made of the best."""
+MOST_CHANGED = 8
+"""Best pairs of which further ones are made."""
+MOST_BROKEN = 2
+"""Pairs that are proposed for a reason that the trace understood."""
+BETTER = 1.05
+"""A pair is worth its calls if it loses so many times what the listed ones lose."""
+PROMISED, NOTABLE = 16.0, 4.0
+"""What a call of a pair promises to gain, relative to a listed one: where the trace understood why, and where it did not."""
+
+
+def trace_runs(calls: int, *, vectorised: bool) -> int:
+    """Return how many runs a trace may have beside so many calls; a run alone costs more where many make one call.
+
+    >>> [trace_runs(calls, vectorised=False) for calls in (200, 2_000, 50_000, 1_000_000)]
+    [66, 600, 5000, 20000]
+    """
+    most = max(min(calls // 3, FEW_RUNS), min(calls // SHARE, MOST_RUNS_OF_ALL))
+    return most // 2 if vectorised else most
+
+
+@dataclass(frozen=True, eq=False)
+class TracedPair:
+    """A pair and what a trace says of it."""
+
+    pair: Pair
+    trace: PairTrace
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the trace proposes that the claim fails, for a reason that it understands."""
+        return self.trace.proposes
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """By which pairs are put in order, the largest first."""
+        trace = self.trace
+        if trace.differ is not None and not trace.by_chance:
+            return 2, min(trace.share, LARGEST)
+        parted = trace.second.parted and not trace.reordered
+        return int(trace.differ is not None or bool(parted)), min(trace.share, LARGEST)
+
+    @property
+    def reason(self) -> tuple[Any, ...]:
+        """What pairs share that show the same kind of thing."""
+        sites = frozenset(site for site, _ in self.trace.second.parted)
+        return self.rank[0], sites, frozenset(moved.first.site for moved in self.trace.moved if moved.distance)
+
+
+@dataclass
+class TraceLook:
+    """What a trace saw before a game.
+
+    Attributes:
+        trace: Of the mechanism.
+        seed: Of the runs.
+        pairs: Pairs that were looked at.
+        is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
+        share: The largest loss, as a multiple of the claim.
+        looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
+        failed: Why the trace ended early; empty where it did not.
+        proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
+    """
+
+    trace: Trace
+    seed: int
+    pairs: int = 0
+    is_bound: bool = True
+    share: float = 0.0
+    looked: list[TracedPair] = field(default_factory=list)
+    failed: str = ""
+    proposed: list[tuple[Pair, float]] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """Runs of the mechanism so far."""
+        return self.trace.runs
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the trace understands all of the code on some pair; else it says too little to choose pairs by."""
+        return any(each.trace.extent == "full" for each in self.looked)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
+        return any(each.is_broken for each in self.looked)
+
+    def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
+        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
+        best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
+        made = ReplayedRatio(self.trace, claim, seed=self.seed)
+        return made if made.reads(best, form) else None
+
+
+class TraceSearch:
+    """Looks at pairs by two runs each, and counts the runs.
+
+    Args:
+        mechanism: What is traced.
+        claim: What it promises.
+        runs: Runs at most, but for those of the last pair that is looked at with other outcomes.
+        seed: Of the pairs, and of the one recorded run that all of them have.
+    """
+
+    def __init__(self, mechanism: Any, claim: Claim, *, runs: int, seed: int) -> None:
+        self.trace = Trace(mechanism)
+        self.claim, self.most, self.seed = claim, runs, seed
+        self.look = TraceLook(self.trace, seed)
+        self._seen: dict[Any, TracedPair] = {}
+        self._usual: dict[Any, tuple[float, bool, float]] = {}
+
+    def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
+        """Look at the listed pairs and, in an adjacency, at others; say which of them are to be played."""
+        if self.most < FEWEST_RUNS:
+            return self.look
+        with self.trace:
+            for pair in listed[:LISTED]:
+                self._in_full(pair, self.most // 4 // LISTED)
+            if self.look.is_traced:
+                for pair in listed[LISTED:]:
+                    self._score(pair)
+                if adjacency is not None:
+                    self._search(adjacency)
+                self._finish(listed)
+        return self.look
+
+    def _left(self, share: float = 1.0) -> int:
+        """Return how many pairs can still be looked at by two runs each, of a share of all runs."""
+        return 0 if is_stopped() else max(int(self.most * share) - self.trace.runs, 0) // 2
+
+    def _search(self, adjacency: Adjacency) -> None:
+        offered, share = offers(adjacency), 1 - LAST
+        corners = offered.corner_cases or []
+        for pair in corners[: int(CORNERS * self._left(share))]:
+            attempted(partial(self._checked, adjacency, pair))
+        if offered.generated is None:
+            return
+        strategy, made = generated(adjacency), list[tuple[TracedPair, Drawn[Pair]]]()
+
+        def look(drawn: Drawn[Pair] | None) -> None:
+            if drawn is not None and (found := self._checked(adjacency, drawn.value)) is not None:
+                made.append((found, drawn))
+
+        for drawn in islice(draws(strategy, seed=self.seed), int(DRAWN * self._left(share))):
+            attempted(partial(look, drawn))
+        for k in range(self._left(share)):
+            best = self._best(made)
+            if best:
+                attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
+
+    def _best(self, made: Sequence[tuple[TracedPair, Drawn[Pair]]]) -> list[Drawn[Pair]]:
+        """Return pairs to change: by turns those that come first, and those that lose most."""
+        ranked = sorted(made, key=lambda each: each[0].rank, reverse=True)
+        lossy = sorted(made, key=lambda each: each[0].rank[1], reverse=True)
+        turns = [each for both in zip(ranked[:MOST_CHANGED], lossy[:MOST_CHANGED], strict=True) for each in both]
+        return [drawn for _, drawn in turns]
+
+    def _checked(self, adjacency: Adjacency, pair: Pair) -> TracedPair | None:
+        adjacency.check(pair)
+        return self._score(pair)
+
+    def _score(self, pair: Pair) -> TracedPair | None:
+        """Look at a pair by two runs; None where it was looked at, or both runs raise."""
+        if (name := key(pair)) in self._seen:
+            return None
+        return self._keep(name, pair, self._compared(pair, 0, self.look.pairs % RECORDED))
+
+    def _in_full(self, pair: Pair, outcomes: int) -> None:
+        """Look at a pair with other outcomes of chance."""
+        found = self._keep(key(pair), pair, self._compared(pair, min(max(outcomes, 1), MOST_RUNS)))
+        if found is not None:
+            self.look.looked.append(found)
+
+    def _compared(self, pair: Pair, outcomes: int, number: int = 0) -> PairTrace:
+        rng = np.random.default_rng([self.seed, number])
+        return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
+
+    def _keep(self, name: Any, pair: Pair, trace: PairTrace) -> TracedPair | None:
+        self.look.pairs += name not in self._seen
+        if isinstance(trace.first.output, Raised) and isinstance(trace.second.output, Raised):
+            return None
+        self._seen[name] = found = TracedPair(pair, trace)
+        return found
+
+    def _finish(self, listed: Sequence[Pair]) -> None:
+        """Look at the pairs that show most in full, and propose some."""
+        known = {key(pair) for pair in listed}
+        others = sorted((each for name, each in self._seen.items() if name not in known), key=_rank, reverse=True)
+        again = [*_by_reason(others), *others][: max(self._left() // (2 * AGAIN), 1)]
+        usual = self._usual = {key(each.pair): self._over_runs(each) for each in dict.fromkeys(again)}
+        found = sorted(dict.fromkeys(again), key=lambda each: usual[key(each.pair)], reverse=True)
+        largest = sorted(found, key=lambda each: usual[key(each.pair)][1:], reverse=True)
+        for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
+            if number and not self._left():
+                break
+            outcomes = self._left() // FULL
+            attempted(partial(self._in_full, each.pair, outcomes))
+            if not self._seen[key(each.pair)].is_broken:
+                attempted(partial(self._in_full, each.pair.swapped(), outcomes))
+        self.look.share = max(each.trace.share for each in self._seen.values())
+        self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
+        self.look.proposed = list(self._proposed({*known, *(key(pair.swapped()) for pair in listed)}))
+
+    def _over_runs(self, each: TracedPair) -> tuple[float, bool, float]:
+        """Return how a pair ranks over several runs: its mean class, whether it loses the same in all, and the least loss.
+
+        What it loses may depend on what is drawn, as with rows in random order: then the output may hide it.
+        """
+        runs = [each.rank]
+        for k in range(AGAIN):
+            trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
+            runs += [] if trace is None else [TracedPair(each.pair, trace).rank]
+        classes, shares = zip(*runs, strict=True)
+        least = min(shares)
+        return math.fsum(classes) / len(runs), least > 1 and max(shares) - least <= CLOSE * least, least
+
+    def _is_steady(self, each: TracedPair) -> bool:
+        """Return whether a pair loses the same, more than the claim, in all runs."""
+        return any(self._usual.get(key(pair), (0, False))[1] for pair in (each.pair, each.pair.swapped()))
+
+    def _proposed(self, known: set[Any]) -> Iterator[tuple[Pair, float]]:
+        """Yield the pairs to play: first those that break the claim as the trace has it, then what it cannot judge."""
+        before = [each for each in self.look.looked if key(each.pair) in known]
+        others = {
+            frozenset((key(e.pair), key(e.pair.swapped()))): e for e in self.look.looked if key(e.pair) not in known
+        }
+        new = sorted(others.values(), key=lambda each: each.rank, reverse=True)
+        broken = sorted((each for each in new if each.is_broken), key=self._is_steady, reverse=True)
+        for each in broken[:MOST_BROKEN]:
+            yield each.pair, PROMISED
+        rest = [each for each in new if not each.is_broken]
+        if not broken and not any(each.is_broken for each in before):
+            for each in [each for each in rest if each.trace.is_notable][:1]:
+                yield each.pair, NOTABLE
+        most = max((each.trace.share for each in before), default=0.0)
+        plain = [each for each in rest if not each.trace.is_notable and each.trace.share > BETTER * most]
+        if plain and not broken:
+            yield max(plain, key=lambda each: each.trace.share).pair, 1.0
+
+
+def _rank(each: TracedPair) -> tuple[int, float]:
+    return each.rank
+
+
+def _by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:
+    """Return the first pair of every reason."""
+    return list({each.reason: each for each in reversed(pairs)}.values())[::-1]
+
+
+def looked_by_trace(
+    mechanism: Any, claim: Claim, listed: Sequence[Pair], adjacency: Adjacency | None, *, calls: int, seed: int
+) -> TraceLook:
+    """Return what a trace saw of a mechanism.
+
+    Args:
+        mechanism: What is traced.
+        claim: What it promises.
+        listed: The pairs that are played.
+        adjacency: Where to look for others; None for nowhere.
+        calls: Calls of the game.
+        seed: Of the pairs and of the runs.
+    """
+    runs = trace_runs(calls, vectorised=is_vectorised(mechanism))
+    search = TraceSearch(mechanism, claim, runs=runs, seed=seed)
+    try:
+        return search(listed, adjacency)
+    except (Exception, SystemExit) as error:  # a trace is no evidence: an audit goes on without it, and says why
+        search.look.failed = f"the trace ended with {type(error).__name__}: {error}"
+        return search.look

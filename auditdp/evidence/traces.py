@@ -1,0 +1,148 @@
+"""What a trace saw of pairs, as a record has it: lines at which noise enters, and what is proposed. It is no evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from auditdp.adjacency import Pair
+from auditdp.adjacency.elsewhere import TraceElsewhere
+from auditdp.betting.traced_pairs import TraceLook
+from auditdp.claims.base import Claim
+from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
+from auditdp.tracing import Finding, PairTrace
+from auditdp.tracing.composing import ComposedLoss
+from auditdp.tracing.draws import CHOICE, COIN, Release
+from auditdp.tracing.exploring import is_by_chance
+from auditdp.tracing.families import Loss
+from auditdp.tracing.losses import Moved
+from auditdp.tracing.sentences import moved_by, needed_scale, scale_of, size
+from auditdp.tracing.sites import CodeLine
+
+Traced = Sequence[tuple[Pair, PairTrace]]
+
+
+def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool) -> GameTrace | None:
+    """Return the record of what a trace saw before a game; None where it looked at nothing.
+
+    Args:
+        look: What it saw.
+        claim: The claim of the game.
+        played: Whether the replayed ratio was a forecaster.
+    """
+    if isinstance(look, TraceElsewhere):
+        return look.recorded(played=played)
+    if not look.looked:
+        return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]) if look.failed else None
+    found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
+    pair, worst = max(found, key=lambda each: each[1].share)
+    findings, opaque = findings_of(found, claim, root)
+    extents = {trace.extent for _, trace in found}
+    return GameTrace(
+        pairs=look.pairs,
+        runs=look.runs,
+        extent=extents.pop() if len(extents) == 1 else "part",
+        is_bound=look.is_bound,
+        share=look.share,
+        pair=str(pair) if worst.share else "",
+        played=played,
+        lines=lines_of(found, claim, root),
+        findings=findings,
+        opaque=[*opaque, *([look.failed] if look.failed else [])],
+    )
+
+
+def lines_of(found: Traced, claim: Claim, root: Path) -> list[TracedLine]:
+    """Return each line with the largest numbers that it has on any pair."""
+    largest: dict[tuple[CodeLine, str], TracedLine] = {}
+    for _, pair in found:
+        for (site, family), losses in _losses(pair).items():
+            moves = [moved for moved in pair.by_line().get(site, ()) if moved.first.law.family == family]
+            releases = [release for release in (*pair.first.releases, *pair.second.releases) if release.site == site]
+            release = next(release for release in releases if release.law.family == family)
+            composed = None if None in losses else ComposedLoss.of(losses)
+            row = TracedLine(
+                file=_file(site, root),
+                line=site.line,
+                family=family,
+                scale=_scale(release),
+                moved=moved_by(moves) if moves else 0.0,
+                loss=composed.level(claim) if composed is not None else None,
+                share=composed.share(claim) if composed is not None else None,
+                needed=_needed(moves, claim),
+            )
+            before = largest.get((site, family))
+            largest[site, family] = row if before is None else _larger(before, row)
+    return [largest[key] for key in sorted(largest)]
+
+
+def _losses(pair: PairTrace) -> dict[tuple[CodeLine, str], list[Loss | None]]:
+    """Return what each line loses; what chance decides in several, at the first where their law is known together."""
+    found: dict[tuple[CodeLine, str], list[Loss | None]] = {}
+    together = pair.outcomes is not None and pair.outcomes.complete
+    for moved in pair.moved:
+        losses = found.setdefault((moved.first.site, moved.first.law.family), [])
+        if not (together and is_by_chance(moved.first)):
+            losses.append(moved.loss)
+    by_chance = [release for release in (*pair.first.releases, *pair.second.releases) if is_by_chance(release)]
+    if together and by_chance:
+        found.setdefault((by_chance[0].site, by_chance[0].law.family), []).append(pair.losses[-1])
+    return found
+
+
+def _scale(release: Release) -> str:
+    return "" if release.kind in (COIN, CHOICE) or release.law.known is None else scale_of(release)
+
+
+def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
+    """Return the row of one line that loses more, with the larger move; a loss that is not known outranks the others."""
+    worse = max(one, other, key=lambda row: (row.share is None, row.share or 0.0))
+    needed = max((row.needed for row in (one, other) if row.needed is not None), default=None)
+    return replace(worse, moved=max(one.moved, other.moved), needed=needed)
+
+
+def findings_of(found: Traced, claim: Claim, root: Path) -> tuple[list[TracedFinding], list[str]]:
+    """Return every finding once, as it is on the pair where it shows most, and what is opaque."""
+    by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
+    for pair, trace in found:
+        for finding in trace.findings:
+            by_place.setdefault((finding.kind, finding.site), []).append((pair, trace, finding))
+    made, opaque = [], []
+    for (kind, site), seen in by_place.items():
+        pair, trace, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
+        if kind == "opaque":
+            opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
+            continue
+        on = len({id(each) for each, _, _ in seen})
+        file = _file(site, root)
+        row = TracedFinding(
+            kind=kind,
+            file=file,
+            line=site.line,
+            sentence=finding.sentence,
+            read_off=finding.is_read_off,
+            pair=str(pair),
+            pairs=on,
+            **_noise_of(trace.by_line().get(site, ()), claim),
+        )
+        made.append(row)
+    return sorted(made, key=lambda each: not each.read_off), opaque
+
+
+def _noise_of(moves: Sequence[Moved], claim: Claim) -> dict[str, Any]:
+    """Return family, scale, move and the scale that is needed, of the noise of one line on one pair."""
+    if not moves or not (scale := _scale(max(moves, key=size).first)):
+        return {}
+    family = max(moves, key=size).first.law.family
+    return {"family": family, "scale": scale, "moved": moved_by(moves), "needed": _needed(moves, claim)}
+
+
+def _needed(moves: Sequence[Moved], claim: Claim) -> float | None:
+    return needed_scale(max(moves, key=size).first, moved_by(moves), claim) if moves else None
+
+
+def _file(site: CodeLine, root: Path) -> str:
+    file = Path(site.file)
+    return file.relative_to(root).as_posix() if site.file and file.is_relative_to(root) else file.name

@@ -1,0 +1,74 @@
+"""What a run saw of an audit's mechanism beside that of another revision of the code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from auditdp.record.rows import Count, Probability
+
+
+class LawChange(StrEnum):
+    """What became of the law of the outputs, as far as was seen."""
+
+    CHANGED = "changed"
+    """Bets on which of the two versions ran told their outputs apart."""
+    DRAWS = "draws otherwise"
+    """The code draws or computes otherwise, and no bets told the outputs apart."""
+    UNSEEN = "unseen"
+    """Neither traces nor bets saw a difference."""
+    FAILED = "not compared"
+    """The code of the other revision could not be run beside this one."""
+
+
+@dataclass(frozen=True)
+class VersionsResult:
+    """An audit's mechanism beside that of another revision, on the same inputs.
+
+    Attributes:
+        revision: The revision, as it was asked for, and its commit.
+        change: What became of the law of the outputs.
+        mechanism: What is compared.
+        lines: What traces of both read off, line by line.
+        outputs: What bets told apart: which part of the output, on which input; empty where they told nothing.
+        loss: How much more, or less, the releases lose than those of the other revision, by the traces; empty where that is
+            the same.
+        worse: Why the claim, which the other revision keeps by its trace, is not kept any more by that of this one; empty
+            where nothing says so.
+        reason: Why nothing could be compared.
+        inputs: Inputs on which both were traced.
+        calls: Calls of both versions that bets had.
+        alpha: Probability that bets tell apart versions of the same law.
+    """
+
+    revision: str
+    change: LawChange
+    mechanism: str = ""
+    lines: list[str] = field(default_factory=list)
+    outputs: str = ""
+    loss: str = ""
+    worse: str = ""
+    reason: str = ""
+    inputs: Count = 0
+    calls: Count = 0
+    alpha: Probability | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything was seen to differ."""
+        return self.change in (LawChange.CHANGED, LawChange.DRAWS)
+
+    @property
+    def text(self) -> str:
+        """All of it, for a reader who has the audit's name."""
+        if self.change is LawChange.FAILED:
+            return f"not compared with {self.revision}: {self.reason}"
+        looked = f"{self.inputs:,} inputs traced, {self.calls:,} calls"
+        if self.change is LawChange.UNSEEN:
+            return f"no difference from {self.revision} was seen ({looked})"
+        head = f"what `{self.mechanism}` releases has changed since {self.revision}"
+        if self.change is LawChange.DRAWS:
+            head = (
+                f"`{self.mechanism}` draws otherwise than in {self.revision}; no bets told the outputs apart ({looked})"
+            )
+        return "; ".join(part for part in (head, self.outputs, *self.lines, self.loss, self.worse, self.reason) if part)

@@ -1,0 +1,64 @@
+"""What a clean run would have found: the sentence that stands in place of "nothing is worse"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from auditdp.history.baseline.differences import SEEN
+from auditdp.record.details import GameDetails
+from auditdp.record.results import AuditResult, RunRecord, Verdict, details
+from auditdp.report.numbers import count
+
+NAMED = 4
+"""Audits that are named."""
+PROVED = (Verdict.CERTIFIED, Verdict.EQUIVALENT)
+
+
+def assurance(record: RunRecord) -> str:
+    """Return what the audits of a run that refuted nothing would have seen, and which of them would not; empty for none.
+
+    The loss is one of every output of a pair that was played, as the power lines of games have it.
+    """
+    seeing = [result for result in record.results if result.power is not None]
+    blind = [result for result in seeing if (result.power or 0.0) > SEEN]
+    many, proved = len(seeing) - len(blind), sum(result.verdict in PROVED for result in record.results)
+    parts = [f"{count(proved, 'audit')} proved what is claimed, of the law that the mechanism states"] if proved else []
+    if many:
+        parts.append(
+            f"a loss of {SEEN:g} times the claim, in every output of a pair that was played, would have been found nine "
+            f"times in ten in {_these(many, others=bool(blind))}"
+        )
+    return "; ".join([*parts, *(_not(blind) if blind else [])])
+
+
+def _these(many: int, *, others: bool) -> str:
+    if others:
+        return f"the other {count(many, 'audit')}" if many > 1 else "the other audit"
+    return f"these {count(many, 'audit')}" if many > 1 else "this audit"
+
+
+def _not(blind: Sequence[AuditResult]) -> list[str]:
+    """Return which audits would not have seen that, with the remedies."""
+    said = [f"{_name(result)} ({_sees(result)})" for result in blind[:NAMED]]
+    more = [f"{len(blind) - NAMED} more"] if len(blind) > NAMED else []
+    remedy = f"--budget level:{SEEN:g} has the calls that it takes"
+    same = [_name(result) for result in blind if _same(result)]
+    pairs = [f"{', '.join(same)}: give pairs of which the outputs differ"] if same else []
+    calls = [remedy] if len(same) < len(blind) else []
+    return [f"a loss of {SEEN:g} times the claim would have been missed in {', '.join([*said, *more])}", *pairs, *calls]
+
+
+def _name(result: AuditResult) -> str:
+    return f"`{result.id.rpartition('::')[2]}`"
+
+
+def _sees(result: AuditResult) -> str:
+    if _same(result):
+        return "both inputs of every pair have the same outputs"
+    power = result.power or math.inf
+    return "no size is known that it sees" if power == math.inf else f"seen from {power:.2g} times on"
+
+
+def _same(result: AuditResult) -> bool:
+    return any(game.same_outputs for game in details(result.evidence, GameDetails))

@@ -1,0 +1,295 @@
+"""An audit's mechanism beside that of another revision: traces of both, then bets on which of the two ran.
+
+Traces run both versions on the same inputs with the same generator, and say what is drawn otherwise and what that loses.
+That is read off the code, for the runs looked at, and proves nothing of the law of the outputs.
+
+Bets prove it. A coin chooses the version, that version runs on an input, and forecasters give the odds of each: under the
+null hypothesis that both versions have the same law on every input played, outputs are independent of the coin, which is
+0-DP of the pair (main, input) and (here, input). The game is that of every audit, with a level of its own: α, and its share
+of it for each audit, beside the α of the claims. Versions of the same law are told apart with probability at most that.
+
+A changed law is no violation. It fails a check where the trace of this version reads off more loss than the claim on a pair
+where that of the other one bounds the loss by the claim, and the output shows what is lost, or both draw the same noise at
+the same places: then the composition that the claim rested on does not hold any more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency.base import different
+from auditdp.adjacency.offers import offers
+from auditdp.auditing.declaration import Audit
+from auditdp.auditing.judging import run_audit
+from auditdp.auditing.settings import Settings
+from auditdp.claims.base import Claim
+from auditdp.claims.statements import PureDP
+from auditdp.errors import AuditError
+from auditdp.mechanism.protocol import brief, identity_key, name_of
+from auditdp.numerics.rounding import SAME, same_number
+from auditdp.record.results import SYMBOLS, Verdict
+from auditdp.record.versions import LawChange, VersionsResult
+from auditdp.runner.plan import Task
+from auditdp.runner.processes.tracing import breaking, generated_pairs, is_shown
+from auditdp.runner.versions.process import OtherVersion, VersionError, output_of, traces_of
+from auditdp.tracing import PairTrace, VersionChange, VersionsTrace, sentences
+from auditdp.tracing.draws import Release
+
+LISTED, CORNERS, GENERATED = 20, 40, 30
+"""Pairs that are traced, at most."""
+PLAYED = 6
+"""Inputs on which bets are made, at most."""
+CALLS = 4_000
+"""Calls of both versions that bets have, at most."""
+PROPOSED = 4
+"""Pairs that lose most by their traces, which the audit plays beside its own."""
+MORE = 10
+"""Times as many calls for the game of an audit whose mechanism changed."""
+LINES = 3
+"""Lines that are named."""
+HERE, THERE = "here", "main"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a comparison found.
+
+    Attributes:
+        result: What is recorded.
+        pairs: Pairs beside those that the audit lists, on which the releases lose most.
+    """
+
+    result: VersionsResult
+    pairs: Sequence[Pair] = ()
+
+    def audit(self, built: Audit) -> Audit:
+        """Return the audit with these pairs beside its own."""
+        if not self.pairs:
+            return built
+        if built.play is not None:
+            return replace(built, play=[*built.play, *self.pairs])
+        return replace(built, pairs=MorePairs(built.adjacency, self.pairs))
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the settings with more calls where the mechanism changed."""
+        return replace(settings, calls=settings.calls * MORE) if self.result.differs else settings
+
+
+class MorePairs:
+    """An adjacency that lists further pairs of its own; all else is as it was."""
+
+    def __init__(self, adjacency: Adjacency, pairs: Sequence[Pair]) -> None:
+        self._adjacency, self._pairs = adjacency, list(pairs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # while a copy is being made
+            raise AttributeError(name)
+        return getattr(self._adjacency, name)
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs of the adjacency, and the further ones."""
+        return [*self._adjacency.pairs(), *self._pairs]
+
+
+def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> Compared:
+    """Compare the mechanism of an audit with that of the other revision.
+
+    Args:
+        built: The audit of the working tree.
+        task: Its task.
+        other: The other version.
+        settings: Of the audit: its level is that of the bets as well, its calls are more than theirs.
+    """
+    assert task.against is not None  # else there is no other version
+    revision = task.against.revision
+    if built.is_formula or not isinstance(built.claim, Claim):
+        return Compared(
+            VersionsResult(revision, LawChange.FAILED, reason="only mechanisms with a claim of privacy are")
+        )
+    claim, name = built.claim, name_of(built.mechanism)
+    pairs = _pairs(built, task)
+    try:
+        old = other.traces(pairs, claim)
+    except VersionError as error:
+        return Compared(VersionsResult(revision, LawChange.FAILED, name, reason=str(error)))
+    new = traces_of(built.mechanism, pairs, claim, task)
+    seen = [_Seen(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
+    read = VersionsResult(
+        revision,
+        LawChange.DRAWS if any(map(_of_code, seen)) else LawChange.UNSEEN,
+        name,
+        lines=_lines(seen),
+        loss=_loss(seen, claim),
+        worse=_worse(seen, claim),
+        inputs=len(seen),
+    )
+    try:
+        read = bets(read, built, seen, other, settings)
+    except AuditError as error:
+        read = replace(read, reason=f"bets ended with: {error}")
+    return Compared(read, _proposed(seen, built) if read.differs else ())
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A pair and the traces of both versions."""
+
+    pair: Pair
+    old: PairTrace
+    new: PairTrace
+
+    @cached_property
+    def versions(self) -> VersionsTrace:
+        """What differs between them."""
+        return VersionsTrace.of(self.old, self.new)
+
+
+def _pairs(built: Audit, task: Task) -> list[Pair]:
+    listed = list(islice(built.play or built.adjacency.pairs(), LISTED))
+    corners = list(islice(offers(built.adjacency).corner_cases or (), CORNERS))
+    generated = generated_pairs(built.adjacency, listed, GENERATED, task.root_seed)
+    return different([*listed, *corners, *generated])
+
+
+def _lines(seen: Sequence[_Seen]) -> list[str]:
+    """Return what differs, line by line, as it is on the first pair that shows it; what any input changes comes first."""
+    found: dict[Any, tuple[int, str]] = {}
+    for each in seen:
+        for change in _of_code(each):
+            key = _place(change)
+            many, sentence = found.get(key, (0, _named(change)))
+            found[key] = (many + 1, sentence)
+    ordered = sorted(found.values(), key=lambda item: -item[0])
+    more = [f"{len(ordered) - LINES} more lines differ"] if len(ordered) > LINES else []
+    return [sentence for _, sentence in ordered[:LINES]] + more
+
+
+def _of_code(each: _Seen) -> list[VersionChange]:
+    """Return what differs, without releases that the other version has as well, and made fewer or more of on this run."""
+    known = [{_kind(release) for release in trace.first.releases} for trace in (each.new, each.old)]
+    return [
+        change
+        for change in each.versions.changes
+        if not (change.after is None and change.before is not None and _kind(change.before) in known[0])
+        and not (change.before is None and change.after is not None and _kind(change.after) in known[1])
+    ]
+
+
+def _kind(release: Release) -> tuple[str, str]:
+    return release.site.function, sentences.what_it_does(release).partition(" ")[2].partition(" ")[
+        2
+    ]  # without the line
+
+
+def _place(change: VersionChange) -> Any:
+    release = change.after or change.before
+    return (release.site, change.before is None, change.after is None) if release is not None else None
+
+
+def _named(change: VersionChange) -> str:
+    release = change.after or change.before
+    return f"{Path(release.site.file).name}: {change.sentence}" if release is not None else change.sentence
+
+
+def _loss(seen: Sequence[_Seen], claim: Claim) -> str:
+    """Return what the releases lose at most by both versions' traces, where that differs."""
+    old, new = max((each.old.level for each in seen), default=0.0), max((each.new.level for each in seen), default=0.0)
+    if same_number(old, new, near=SAME):
+        return ""
+    then, now = ("without bound" if level == math.inf else f"{level:.4g}" for level in (old, new))
+    return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
+
+
+def _worse(seen: Sequence[_Seen], claim: Claim) -> str:
+    """Return why the claim is not kept any more by the trace, on the pair that loses most; empty where nothing says so."""
+    worse = [each for each in seen if _is_worse(each)]
+    if not worse:
+        return ""
+    most = max(worse, key=lambda each: each.new.share)
+    finding = next(breaking(most.new))
+    return f"by the trace the claim, {claim}, is not kept on {most.pair}, where it was: {finding.sentence}"
+
+
+def _is_worse(each: _Seen) -> bool:
+    """Return whether the claim was kept on a pair by the old version's trace, and is not by the new one's."""
+    if not each.old.is_bound or not each.old.satisfies or any(breaking(each.old)):
+        return False
+    return any(is_shown(each.new, finding) or _same_noise(each) for finding in breaking(each.new))
+
+
+def _same_noise(each: _Seen) -> bool:
+    """Return whether both versions add noise of the same families at the same places, as far as the trace knows them."""
+    kinds = [
+        [(release.kind, release.law.family, release.site.function) for release in trace.first.releases]
+        for trace in (each.old, each.new)
+    ]
+    return each.new.extent == "full" and kinds[0] == kinds[1]
+
+
+def bets(
+    read: VersionsResult, built: Audit, seen: Sequence[_Seen], other: OtherVersion, settings: Settings
+) -> VersionsResult:
+    """Return what was read, with what bets on the version told apart."""
+
+    def version(data: tuple[str, Any], rng: np.random.Generator) -> Any:
+        which, given = data
+        if which == HERE:
+            return output_of(built.mechanism, given, rng)
+        return other.output(given, int(rng.integers(2**63)))
+
+    calls = min(CALLS, settings.calls, built.calls or CALLS)
+    inputs = {f"input {k}": data for k, data in enumerate(_inputs(seen))}
+    pairs = [Pair((THERE, data), (HERE, data), name) for name, data in inputs.items()]
+    game = Audit(version, PureDP(0.0), pairs, evidence=["game"])
+    found = run_audit(
+        game, replace(settings, calls=calls, key=f"{settings.key} versions", brief=True, find=None, further=())
+    )
+    read = replace(read, calls=found.calls, alpha=settings.alpha)
+    if found.verdict is not Verdict.VIOLATED or found.counterexample is None:
+        return read
+    told = found.counterexample
+    looked = told.explanation.rpartition(" looked at ")[2]
+    on = brief(inputs[told.pair.partition(":")[0]])
+    outputs = f"bets on the version told their outputs apart by {looked}, on {on}"
+    return replace(read, change=LawChange.CHANGED, outputs=outputs)
+
+
+def _inputs(seen: Sequence[_Seen]) -> list[Any]:
+    """Return the inputs that are played: those on which the traces differ, in different lines first, or else any."""
+    differing: dict[Any, Any] = {}
+    for each in seen:
+        if each.versions.differs:
+            places = frozenset(map(_place, each.versions.changes))
+            differing.setdefault((places, len(differing) if not places else 0), each.pair.data)
+    inputs = [*differing.values(), *(each.pair.data for each in seen if each.versions.differs)]
+    inputs = inputs or [data for each in seen for data in (each.pair.data, each.pair.neighbour)]
+    found: dict[Any, Any] = {}
+    for data in inputs:
+        found.setdefault(identity_key(data), data)
+    return list(found.values())[:PLAYED]
+
+
+def _proposed(seen: Sequence[_Seen], built: Audit) -> list[Pair]:
+    """Return the pairs that lose more than those that the audit plays, by the traces of this version."""
+    own = {id(pair) for pair in built.play or built.adjacency.pairs()}
+    played = max((each.new.share for each in seen if id(each.pair) in own), default=0.0)
+    others = sorted((each for each in seen if id(each.pair) not in own), key=lambda each: -each.new.share)
+    return [each.pair for each in islice(_distinct(others, played), PROPOSED)]
+
+
+def _distinct(others: Sequence[_Seen], played: float) -> Iterator[_Seen]:
+    """Yield the pairs that lose more than a share, one of each loss."""
+    shares: set[float] = set()
+    for each in others:
+        if each.new.share > played * 1.05 and round(each.new.share, 3) not in shares:
+            shares.add(round(each.new.share, 3))
+            yield each

@@ -1,0 +1,89 @@
+"""Pairs that a trace proposes, in few runs, and what it leaves alone."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from auditdp.adjacency import Rows
+from auditdp.betting.traced_pairs import PROMISED, looked_by_trace, trace_runs
+from auditdp.claims.statements import PureDP
+from auditdp.mechanism.protocol import as_mechanism
+
+AGES = Rows(st.integers(0, 120), "add/remove", most=6)
+
+
+def total(ages, rng):
+    return sum(ages) + rng.laplace(scale=100.0)
+
+
+def clipped_total(ages, rng):
+    return sum(min(age, 100) for age in ages) + rng.laplace(scale=100.0)
+
+
+def exact_over_five(ages, rng):
+    return len(ages) if len(ages) > 5 else len(ages) + rng.laplace()
+
+
+def opaque(ages, rng):
+    return len(ages) + np.sqrt(np.abs(rng.standard_cauchy()))
+
+
+def exits(ages, rng):
+    raise SystemExit(3)
+
+
+def looked(function, calls=2_000, adjacency=AGES):
+    return looked_by_trace(as_mechanism(function), PureDP(1.0), adjacency.pairs(), adjacency, calls=calls, seed=1)
+
+
+def test_the_pair_that_loses_most_is_proposed():
+    found = looked(total)
+    (pair, promise), *_ = found.proposed
+    assert promise == PROMISED
+    assert abs(sum(pair.data) - sum(pair.neighbour)) == 120
+    assert found.share == pytest.approx(1.2)
+
+
+def test_a_pair_that_gets_round_the_noise_comes_first():
+    (pair, promise), *_ = looked(exact_over_five).proposed
+    assert promise == PROMISED
+    assert max(len(pair.data), len(pair.neighbour)) == 6
+
+
+def test_nothing_is_promised_of_correct_code_and_its_loss_is_bounded():
+    found = looked(clipped_total)
+    assert all(promise < PROMISED for _, promise in found.proposed)
+    assert found.share == pytest.approx(1.0)
+    assert found.is_bound
+
+
+def test_code_that_is_not_understood_costs_few_runs():
+    found = looked(opaque)
+    assert not found.proposed
+    assert found.runs <= trace_runs(2_000, vectorised=False) // 2
+
+
+def test_code_that_ends_the_process_ends_the_trace_alone_and_it_says_so():
+    found = looked(exits)
+    assert not found.proposed
+    assert "SystemExit" in found.failed
+
+
+@pytest.mark.parametrize("calls", [300, 2_000])
+def test_runs_are_bounded_by_the_calls_of_the_game(calls):
+    def coins(ages, rng):
+        return [age if rng.random() < 0.7 else 0 for age in ages]
+
+    assert looked(coins, calls).runs < 3 * trace_runs(calls, vectorised=False)
+
+
+def test_the_same_seed_gives_the_same_pairs():
+    one, other = (looked(total) for _ in range(2))
+    assert [(str(pair), promise) for pair, promise in one.proposed] == [
+        (str(p), promise) for p, promise in other.proposed
+    ]
+    assert (one.runs, one.pairs) == (other.runs, other.pairs)
+
+
+def test_few_calls_are_not_worth_a_trace():
+    assert looked(total, calls=60).runs == 0

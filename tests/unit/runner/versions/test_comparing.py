@@ -1,0 +1,109 @@
+"""An audit of two small trees on disk: what a comparison of them says, and what it gives the audit of the newer one."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from auditdp.auditing.settings import Settings
+from auditdp.record.versions import LawChange
+from auditdp.runner.plan import Against, Task
+from auditdp.runner.processes.collecting import find
+from auditdp.runner.versions.comparing import MORE, compared
+from auditdp.runner.versions.process import OtherVersion
+
+NUMBER = itertools.count()
+COUNT = "def count(rows, rng):\n    return len(rows) + rng.laplace(scale={0})\n"
+AUDIT = """
+from auditdp import Audit, PureDP, audit
+from {0} import count
+
+@audit
+def counted():
+    return Audit(count, PureDP(1.0), [([1, 2], [1])])
+"""
+
+
+@pytest.fixture
+def between(tmp_path, monkeypatch):
+    """Compare two trees, each given by the text of its module and of further files."""
+
+    def compare(before, after, *, audited_before=True, calls=400, **files):
+        name = f"compared_{next(NUMBER)}"
+        for tree, text in (("old", before), ("new", after)):
+            (tmp_path / tree).mkdir()
+            (tmp_path / tree / f"{name}.py").write_text(text)
+            if tree == "new" or audited_before:
+                (tmp_path / tree / f"audit_{name}.py").write_text(AUDIT.format(name))
+        for file, text in files.items():
+            (tmp_path / "new" / f"{file}.py").write_text(text)
+        new = tmp_path / "new"
+        monkeypatch.chdir(new)
+        file = new / f"audit_{name}.py"
+        against = Against("main (abc)", "abc", str(tmp_path / "old"))
+        key = f"audit_{name}.py::counted"
+        task = Task(key, str(file), "counted", str(new), {}, "holds", 1, 0.05, "quick", None, against=against)
+        settings = Settings(0.05, calls, 1, key, brief=True)
+        with OtherVersion(task) as other:
+            built, _ = find(task).build({})
+            return built, settings, compared(built, task, other, settings)
+
+    return compare
+
+
+def test_less_noise_is_read_off_told_apart_and_played_more(between):
+    built, settings, found = between(COUNT.format(1.0), COUNT.format(0.3))
+    seen = found.result
+    assert (seen.change, seen.differs) == (LawChange.CHANGED, True)
+    assert "the scale is 0.3 and was 1" in seen.lines[0]
+    assert seen.loss == "ε of its releases, on the pairs looked at, is 3.333 and was 1"
+    assert "the claim, 1-DP, is not kept on [1, 2] | [1], where it was" in seen.worse
+    assert "the value of the output" in seen.outputs
+    assert found.settings(settings).calls == MORE * settings.calls
+    assert found.audit(built).claim == built.claim
+
+
+def test_more_noise_is_another_law_and_not_worse(between):
+    _, _, found = between(COUNT.format(1.0), COUNT.format(4.0))
+    assert (found.result.change, found.result.worse) == (LawChange.CHANGED, "")
+    assert found.result.loss.endswith("is 0.25 and was 1")
+
+
+def test_the_same_law_by_other_draws_is_no_other_law(between):
+    other = "def count(rows, rng):\n    return len(rows) + rng.choice([-1, 1]) * rng.exponential()\n"
+    _, _, found = between(COUNT.format(1.0), other)
+    assert (found.result.change, found.result.worse, found.result.outputs) == (LawChange.DRAWS, "", "")
+    assert "no bets told the outputs apart" in found.result.text
+
+
+def test_of_the_same_code_nothing_is_seen_and_nothing_is_played_more(between):
+    same = "def count(rows, rng):\n    noise = rng.laplace(scale=1.0)\n    return len(rows) + noise\n"
+    built, settings, found = between(COUNT.format(1.0), same)
+    assert found.result.change is LawChange.UNSEEN
+    assert (found.settings(settings), found.audit(built)) == (settings, built)
+
+
+def test_an_exception_is_an_output_of_either_version(between):
+    raising = "def count(rows, rng):\n    if rng.random() < 0.5:\n        raise KeyError(1)\n    return 0\n"
+    assert between(raising, raising + "\n\nX = 1\n")[2].result.change is LawChange.UNSEEN
+
+
+def test_an_audit_that_is_new_is_compared_on_the_code_that_was_there(between):
+    _, _, found = between(COUNT.format(1.0), COUNT.format(0.3), audited_before=False)
+    assert found.result.change is LawChange.CHANGED
+
+
+def test_code_that_cannot_run_there_is_said(between):
+    _, _, found = between("def other():\n    pass\n", COUNT.format(1.0))
+    assert found.result.change is LawChange.FAILED
+    assert "cannot import name 'count'" in found.result.text
+    assert found.pairs == ()
+
+
+def test_a_mixture_of_both_trees_is_refused(between):
+    module = f"helper_{next(NUMBER)}"
+    _, _, found = between(
+        "x = 1\n", f"from {module} import count\n", audited_before=False, **{module: COUNT.format(1.0)}
+    )
+    assert found.result.change is LawChange.FAILED
