@@ -35,7 +35,7 @@ from auditdp.runner.processes.places import place_of
 from auditdp.runner.processes.sandbox import explained
 
 if TYPE_CHECKING:
-    from auditdp.runner.versions.comparing import Compared
+    from auditdp.runner.versions.comparing import ComparedAudit
 
 LATER = 0.5
 """Seconds after its time limit in which an audit's mechanism may still answer a question."""
@@ -137,7 +137,7 @@ def _audit_at(declared: Declared | None, root: Path) -> Place | None:
 
 
 @contextlib.contextmanager
-def _other(task: Task) -> Iterator[Callable[[Audit, Settings], Compared] | None]:
+def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | None]:
     """Start the process of the other revision, where there is one, before the audit is built in this one."""
     if task.against is None:
         yield None
@@ -182,10 +182,10 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
         )
         played, versions = built, None
         if task.against is not None and isinstance(built, AuditElsewhere):
-            from auditdp.runner.versions.comparing import Compared
+            from auditdp.runner.versions.comparing import ComparedAudit
 
             played, versions = built.compared(settings)
-            settings = Compared(versions).settings(settings)
+            settings = ComparedAudit(versions).settings(settings)
         result = replace(run_audit(played, settings), id=task.id, alpha=task.alpha, versions=versions)
         if result.verdict in refuted:
             break

@@ -60,7 +60,7 @@ HERE, THERE = "here", "main"
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedAudit:
     """What a comparison found.
 
     Attributes:
@@ -100,7 +100,7 @@ class MorePairs:
         return [*self._adjacency.pairs(), *self._pairs]
 
 
-def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> Compared:
+def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> ComparedAudit:
     """Compare the mechanism of an audit with that of the other revision.
 
     Args:
@@ -112,7 +112,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
     assert task.against is not None  # else there is no other version
     revision = task.against.revision
     if built.is_formula or not isinstance(built.claim, Claim):
-        return Compared(
+        return ComparedAudit(
             VersionsResult(revision, LawChange.FAILED, reason="only mechanisms with a claim of privacy are")
         )
     claim, name = built.claim, name_of(built.mechanism)
@@ -120,7 +120,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
     try:
         old = other.traces(pairs, claim)
     except VersionError as error:
-        return Compared(VersionsResult(revision, LawChange.FAILED, name, reason=str(error)))
+        return ComparedAudit(VersionsResult(revision, LawChange.FAILED, name, reason=str(error)))
     new = traces_of(built.mechanism, pairs, claim, task)
     seen = [_Seen(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
     read = VersionsResult(
@@ -136,7 +136,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
         read = bets(read, built, seen, other, settings)
     except AuditError as error:
         read = replace(read, reason=f"bets ended with: {error}")
-    return Compared(read, _proposed(seen, built) if read.differs else ())
+    return ComparedAudit(read, _proposed(seen, built) if read.differs else ())
 
 
 @dataclass(frozen=True, eq=False)
