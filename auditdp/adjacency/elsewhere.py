@@ -12,7 +12,6 @@ from pydantic.dataclasses import dataclass
 from auditdp.adjacency.base import Pair
 from auditdp.mechanism.calls.channel import Channel, LostError, shaped
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, Count, HeldInput, Text
-from auditdp.record.traces import GameTrace
 
 MOST_PROMISED = 16.0
 """As in the search for pairs."""
@@ -71,9 +70,9 @@ class TraceElsewhere:
         """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""
         return shaped(_TRUTH, self._ask("reads", self.calls.number))
 
-    def recorded(self, *, played: bool) -> GameTrace | None:
-        """Return the record; see ``auditdp.evidence.traces.game_trace``."""
-        return shaped(GAME_TRACE, self._ask("traced", played))
+    def recorded(self, *, played: bool) -> Any:
+        """Return what is told of it; see ``auditdp.evidence.traces.game_trace``."""
+        return self._ask("traced", played)
 
     def _ask(self, what: str, *arguments: Any) -> Any:
         mechanism = self.calls.mechanism
@@ -94,7 +93,6 @@ _PROPOSED: TypeAdapter[ProposedHeld] = TypeAdapter(ProposedHeld)
 _SMALLER: TypeAdapter[tuple[PairHeld | None, int]] = TypeAdapter(tuple[PairHeld | None, Count])
 _EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
 _TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
-GAME_TRACE: TypeAdapter[GameTrace | None] = TypeAdapter(GameTrace | None)
 _TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.adjacency.elsewhere import GAME_TRACE, MOST_COUNTED
+from auditdp.adjacency.elsewhere import MOST_COUNTED
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.elsewhere import (
     DECLARED,
@@ -35,7 +35,7 @@ from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.traced_pairs import TraceLook, looked_by_trace
 from auditdp.evidence.request import EvidenceRequest
-from auditdp.evidence.traces import game_trace
+from auditdp.evidence.traces import GAME_TRACE, game_trace
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.elsewhere import After, Seed
 from auditdp.mechanism.calls.inputs import Inputs

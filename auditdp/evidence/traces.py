@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from auditdp.adjacency import Pair
 from auditdp.adjacency.elsewhere import TraceElsewhere
 from auditdp.betting.traced_pairs import TraceLook
 from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.channel import shaped
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.tracing import Finding, PairTrace
 from auditdp.tracing.composing import ComposedLoss
@@ -22,6 +25,7 @@ from auditdp.tracing.sentences import moved_by, needed_scale, scale_of, size
 from auditdp.tracing.sites import CodeLine
 
 Traced = Sequence[tuple[Pair, PairTrace]]
+GAME_TRACE: TypeAdapter[GameTrace | None] = TypeAdapter(GameTrace | None)
 
 
 def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool) -> GameTrace | None:
@@ -33,7 +37,7 @@ def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool) 
         played: Whether the replayed ratio was a forecaster.
     """
     if isinstance(look, TraceElsewhere):
-        return look.recorded(played=played)
+        return shaped(GAME_TRACE, look.recorded(played=played))
     if not look.looked:
         return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]) if look.failed else None
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
