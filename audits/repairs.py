@@ -1,4 +1,4 @@
-"""What repaired accounting costs: accuracy at the printed ε beside the ε that is proved, published and repaired.
+"""What repaired accounting costs: accuracy at the printed ε, published and repaired.
 
 Run as ``python -m audits.repairs reports``: the numbers are those of recorded cells.
 """
@@ -17,14 +17,14 @@ EXPERIMENT, EPOCHS = "dpar-table", 200
 HEAD = """# What repairs cost
 
 Written by `python -m audits.repairs reports` from the recorded cells of `{experiment}`: means over repetitions with the same
-seeds, δ as the source prints it. ε proved is for a node that is replaced, from the noise that was drawn. The published form
-of DPAR has the noise of its theorems; the audits refute its sensitivity (`dpar_sensitivity`, `dpar_gradients`), its
-amplification (`subsample_naive`) and the model that comes out (`dpar_model`). The repaired form drops entries of the
-released matrix until a node is in two rows at most, has noise for the 2RC that its gradients change by, and accounts for the
-draw of nodes by ln(1 + q(e^ε − 1)); each part is certified by an audit. The last column is the accuracy without any noise.
+seeds, δ as the source prints it. The published form of DPAR has the noise of its theorems; the audits refute its sensitivity
+(`dpar_sensitivity`, `dpar_gradients`), its amplification (`subsample_naive`) and the model that comes out (`dpar_model`).
+The repaired form drops entries of the released matrix until a node is in two rows at most, has noise for the 2RC that its
+gradients change by, and accounts for the draw of nodes by ln(1 + q(e^ε − 1)); each part is certified by an audit. The last
+column is the accuracy without any noise.
 
-| data | method | printed ε | published: accuracy | ε proved | repaired: accuracy | ε proved | × noise | no noise |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| data | method | printed ε | published: accuracy | repaired: accuracy | × noise | no noise |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -53,9 +53,7 @@ def rows(cells):
             method,
             f"{epsilon:g}",
             f"{mean(published, 'accuracy'):.3f}",
-            f"{mean(published, 'ε proved'):,.0f}",
             f"{mean(repaired, 'accuracy'):.3f}",
-            f"{mean(repaired, 'ε proved'):,.3g}",
             f"{mean(repaired, 'noise') / mean(published, 'noise'):.1f}",
             f"{mean(clean, 'accuracy'):.3f}" if clean in found else "–",
         ]

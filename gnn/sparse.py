@@ -23,13 +23,10 @@ def csr(
     Raises:
         RuntimeError: If these are not the parts of a CSR matrix of this shape.
     """
-    return torch.sparse_csr_tensor(
-        torch.from_numpy(pointers.astype(np.int64)),
-        torch.from_numpy(indices.astype(np.int64)),
-        torch.from_numpy(values.astype(np.float32)),
-        size=shape,
-        check_invariants=True,
-    )
+    parts = (pointers.astype(np.int64), indices.astype(np.int64), values.astype(np.float32))
+    # An empty array has stride 0, which some versions of torch refuse as not contiguous; a copy in this format has stride 1.
+    copies = (torch.from_numpy(part).clone(memory_format=torch.contiguous_format) for part in parts)
+    return torch.sparse_csr_tensor(*copies, size=shape, check_invariants=True)
 
 
 def is_sparse(x: Tensor) -> bool:

@@ -27,6 +27,7 @@ from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.pairs import attempted, generated
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
+from auditdp.errors import AuditError
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import is_vectorised
@@ -217,7 +218,7 @@ class TraceSearch:
         return self._score(pair)
 
     def _score(self, pair: Pair) -> TracedPair | None:
-        """Look at a pair by two runs; None where it was looked at, or both runs raise."""
+        """Look at a pair by two runs; None where it was looked at, or it is no candidate."""
         if (name := key(pair)) in self._seen:
             return None
         return self._keep(name, pair, self._compared(pair, 0, self.look.pairs % RECORDED))
@@ -234,7 +235,8 @@ class TraceSearch:
 
     def _keep(self, name: Any, pair: Pair, trace: PairTrace) -> TracedPair | None:
         self.look.pairs += name not in self._seen
-        if isinstance(trace.first.output, Raised) and isinstance(trace.second.output, Raised):
+        raised = [run.output.error for run in (trace.first, trace.second) if isinstance(run.output, Raised)]
+        if len(raised) == 2 or any(isinstance(error, AuditError) for error in raised):  # it refuses the input
             return None
         self._seen[name] = found = TracedPair(pair, trace)
         return found

@@ -169,8 +169,8 @@ def report(
     ] = None,
 ) -> None:
     """Write experiments.html, experiments.md and their plots from what is recorded."""
-    from gnn.experiments import page  # these load Matplotlib and scipy.stats, which no run needs
-    from gnn.experiments.plots import draw
+    from gnn.experiments import cost, page  # these load Matplotlib and scipy.stats, which no run needs
+    from gnn.experiments.plots import draw, draw_cost
     from gnn.experiments.privacy import Ledger
     from gnn.experiments.summary import summary
 
@@ -179,16 +179,18 @@ def report(
     for name in ("experiments.html", "experiments.md"):
         writable(out / name)
     claims = Ledger.read(ledger or out / "claims.json")
-    sections, unrecorded = [], []
+    sections, unrecorded, costs = [], [], None
     for experiment in found.experiments.values():
         content = summary(experiment, read(record_path(out, experiment.name)), root_seed=seed, profile=chosen)
+        if experiment.name == cost.EXPERIMENT and (lines := cost.lines(content)):
+            costs = page.Costs(content, lines, f"experiments/{draw_cost(lines, folder=out / 'experiments')}", claims)
         if content.rows:
             plots = [(f"experiments/{file}", caption) for file, caption in draw(content, folder=out / "experiments")]
             sections.append(page.section(content, claims, plots))
         else:
             unrecorded.append(experiment)
-    write(out / "experiments.html", page.html(sections, root_seed=seed, unrecorded=unrecorded))
-    write(out / "experiments.md", page.markdown(sections, root_seed=seed, unrecorded=unrecorded))
+    write(out / "experiments.html", page.html(sections, root_seed=seed, unrecorded=unrecorded, costs=costs))
+    write(out / "experiments.md", page.markdown(sections, root_seed=seed, unrecorded=unrecorded, costs=costs))
     typer.echo(f"wrote {out / 'experiments.html'} and {out / 'experiments.md'}: {count(len(sections), 'experiment')}")
 
 

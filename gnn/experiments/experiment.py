@@ -21,6 +21,8 @@ Profile = Literal["quick", "paper"]
 PROFILES: tuple[Profile, ...] = ("quick", "paper")
 FORM = "form"
 PUBLISHED, REPAIRED = "published", "repaired"
+LARGEST = "largest predicted class"
+"""The metric that is the share of test predictions that one class has: 1 is a constant predictor, which tables then say."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Guarantee:
         printed: ε that the source prints, in nats; None where it claims no privacy.
         audit: Id of the line of the ledger of claims that is about what was run, such as
             "audits/audit_edges.py::warner_rr"; empty where there is none.
+        others: Ids of further lines that are about it, such as an audit of the pipeline beside one of its accounting; one
+            of them that refutes goes before a certificate.
         supports: The ε that the audited claim gives at these parameters, such as ε₁ + ε₂ of a split; by default the ε of
             the audit itself, where that was made at the printed one.
     """
@@ -77,6 +81,12 @@ class Guarantee:
     printed: float | None
     audit: str = ""
     supports: float | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def audits(self) -> tuple[str, ...]:
+        """All lines."""
+        return (self.audit, *self.others) if self.audit else ()
 
 
 @dataclass(frozen=True)

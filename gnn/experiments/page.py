@@ -11,14 +11,19 @@ from markupsafe import Markup
 
 from auditdp.report.numbers import MISSING, count, duration, number
 from auditdp.report.text import printable
-from gnn.experiments.experiment import FORM, Experiment, Value
+from gnn.experiments import cost, cost_text
+from gnn.experiments.catalogue.honesty import PAPERS
+from gnn.experiments.cost import Line
+from gnn.experiments.experiment import FORM, LARGEST, Experiment, Value
 from gnn.experiments.grid import plain
 from gnn.experiments.privacy import Ledger, printed, supported
 from gnn.experiments.published import Published
-from gnn.experiments.summary import Measured, Summary, Test
+from gnn.experiments.summary import Measured, Summary, Test, constant
 
 DIGITS = 4
-PRINTED, SUPPORTED = "printed ε", "ε supported by the audits"
+MOST_ROWS = 20
+"""Of a table that is not folded."""
+PRINTED, SUPPORTED = "printed ε", "what the audits say of it"
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,55 @@ class Section:
         ]
 
 
+@dataclass(frozen=True)
+class Costs:
+    """What honesty costs, ready to be written.
+
+    Attributes:
+        summary: What is recorded.
+        lines: Its lines.
+        figure: File, from the folder of reports.
+        ledger: What the audits found.
+    """
+
+    summary: Summary
+    lines: Sequence[Line]
+    figure: str
+    ledger: Ledger
+
+    @property
+    def papers(self) -> list[tuple[str, str, list[list[str]]]]:
+        """Each paper, what there is to say of it, and its table."""
+        grouped = {paper: [line for line in self.lines if line.paper == paper] for paper in PAPERS}
+        return [
+            (paper, cost_text.sentence(paper, found), cost_text.table(found, self.ledger, seeds=self.seeds))
+            for paper, found in grouped.items()
+            if found
+        ]
+
+    @property
+    def caption(self) -> str:
+        """What the figure shows, and how it is tested."""
+        return (
+            f"Means over {self.seeds} seeds where no other number is said, bars one standard deviation, hollow marks "
+            "constant predictors, in some seeds or all. Differences are tested by two-sided t-tests paired over seeds, "
+            f"{cost_text.tests(self.lines)} in all, each at {cost.ALPHA:g}; printed numbers are taken as exact, and agree "
+            f"within {cost.CLOSE:g}. The best row without the data is picked by its "
+            "mean on the seeds that it is then compared on, which favours it."
+        )
+
+    @property
+    def seeds(self) -> int:
+        """How many were planned of each row."""
+        return self.summary.experiment.repetitions[self.summary.profile]
+
+    @property
+    def run(self) -> str:
+        """How much is recorded, what has fewer seeds, and where it was computed."""
+        recorded = f"{self.summary.done} of {count(self.summary.planned, 'cell')} recorded."
+        return " ".join(filter(None, [recorded, cost_text.lacking(self.summary), cost_text.devices(self.summary)]))
+
+
 TEST_COLUMNS = ("t-test", "difference of means", "p", "p in the source", "how")
 
 
@@ -60,7 +114,11 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
     experiment = content.experiment
     names = [*(factor.name for factor in experiment.factors), *([FORM] if experiment.has_repairs else [])]
     varying = [n for n in names if len({plain(row.parameters[n]) for row in content.rows}) > 1] or names[:1]
-    metrics = [m for m in experiment.metrics if not m.curve and any(m.name in row.measured for row in content.rows)]
+    metrics = [
+        m
+        for m in experiment.metrics
+        if m.name != LARGEST and not m.curve and any(m.name in row.measured for row in content.rows)
+    ]
     with_paper = {m.name for m in metrics if any(_published(row.measured.get(m.name)) for row in content.rows)}
     columns = list(varying)
     for metric in metrics:
@@ -70,7 +128,8 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
         texts = [show(row.parameters[name]) for name in varying]
         for metric in metrics:
             found = row.measured.get(metric.name)
-            texts.append(mean_and_sd(found))
+            note = constant(row) if metric is metrics[0] else ""
+            texts.append(mean_and_sd(found) + (f", {note}" if note else ""))
             texts += [_paper(_published(found))] if metric.name in with_paper else []
         rows.append([*texts, str(row.repetitions), printed(row.guarantee), supported(row.guarantee, ledger)])
     fixed = {n: show(content.rows[0].parameters[n]) for n in names if n not in varying} if content.rows else {}
@@ -84,8 +143,10 @@ def section(content: Summary, ledger: Ledger, plots: Sequence[tuple[str, str]]) 
     )
 
 
-def html(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment]) -> str:
-    """Return the page; plots are files beside it."""
+def html(
+    sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment], costs: Costs | None = None
+) -> str:
+    """Return the page: what honesty costs, and what there is of each experiment; tables and plots are files beside it."""
     templates = Environment(
         loader=PackageLoader("gnn.experiments", "."),
         autoescape=True,
@@ -98,18 +159,37 @@ def html(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Ex
     return templates.get_template("experiments.html.j2").render(
         sections=sections,
         unrecorded=unrecorded,
+        costs=costs,
+        cost_columns=cost_text.COLUMNS,
+        not_run=not_run,
+        most=MOST_ROWS,
         root_seed=root_seed,
-        test_columns=TEST_COLUMNS,
         css=Markup(files("auditdp.report.html").joinpath("report.css").read_text(encoding="utf-8")),
     )
 
 
-def markdown(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment]) -> str:
-    """Return the same tables as Markdown."""
+def markdown(
+    sections: Sequence[Section], *, root_seed: int, unrecorded: Sequence[Experiment], costs: Costs | None = None
+) -> str:
+    """Return the same as Markdown, with the tables of all experiments."""
     lines = ["# Experiments", "", f"Root seed `{root_seed}`. {EXPLANATION}"]
+    if costs:
+        lines += [
+            "",
+            "## What honesty costs",
+            "",
+            f"![What honesty costs]({costs.figure})",
+            "",
+            costs.caption,
+            "",
+            costs.run,
+        ]
+        for paper, text, rows in costs.papers:
+            lines += ["", f"**{paper}.** {text}", "", *_table(cost_text.COLUMNS, rows)]
     for each in sections:
         content, experiment = each.summary, each.summary.experiment
         lines += ["", f"## {experiment.title}", "", f"`{experiment.name}`, {experiment.source}. {progress(content)}"]
+        lines += ["", missing] if (missing := not_run(content)) else []
         lines += ["", experiment.notes] if experiment.notes else []
         lines += ["", f"In every row: {each.constants}."] if each.constants else []
         lines += ["", *_table(each.columns, each.rows)]
@@ -128,8 +208,8 @@ def markdown(sections: Sequence[Section], *, root_seed: int, unrecorded: Sequenc
 
 EXPLANATION = (
     'Numbers are means ± standard deviations over repetitions; "paper" is what the source prints. "Printed ε" is the ε '
-    "under which the source reports the row; the last column is the ε that this project's audits support for what was run, "
-    "from the ledger of claims."
+    "under which the source reports the row; the last column is what this project's audits say of it for what was run, from "
+    "the ledger of claims: the ε that a certificate covers, or what refutes it. A constant predictor names one class always."
 )
 
 
@@ -139,6 +219,16 @@ def progress(content: Summary) -> str:
         f"Profile {content.profile}: {content.done:,} of {count(content.planned, 'cell')} recorded, "
         f"{duration(content.seconds)} of computing."
     )
+
+
+def not_run(content: Summary) -> str:
+    """Return which values of which factors nothing is recorded of; settings that have some repetitions are not named."""
+    parts = []
+    for factor in content.experiment.factors:
+        known = {plain(row.parameters[factor.name]) for row in content.rows}
+        lacking = [show(value) for value in factor.values(content.profile) if plain(value) not in known]
+        parts += [f"{factor.name} {', '.join(lacking)}"] if lacking else []
+    return f"Not run: {'; '.join(parts)}." if parts else ""
 
 
 def mean_and_sd(found: Measured | None) -> str:

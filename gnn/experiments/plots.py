@@ -9,16 +9,29 @@ from pathlib import Path
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from auditdp.report.html.canvas import Point, drawing, log_ticks, new_axes
 from auditdp.report.html.svg import COLOURS
 from auditdp.report.numbers import number
+from gnn.experiments.catalogue.honesty import EPSILONS
+from gnn.experiments.cost import Line
 from gnn.experiments.experiment import FORM, REPAIRED, Parameters, Plot, Value
 from gnn.experiments.grid import plain
-from gnn.experiments.summary import Row, Summary
+from gnn.experiments.summary import Row, Summary, constant
 
 WIDTH, HEIGHT = 460, 300
+COST = "honesty.svg"
+COST_MARKS = (
+    ("paper", "the paper's number", "x", "ink"),
+    ("published", "published form", "o", "violated"),
+    ("repaired", "repaired form, printed ε", "s", "certified"),
+    ("unused", "best without the data", "^", "inconclusive"),
+    ("clean", "non-private", "D", "soft"),
+)
+"""What stands on a line of the figure of costs: name, legend, marker, colour role."""
 TICKS = 6  # so many values of a factor have a tick each
 MARKS = tuple(
     zip("os^xDv", ("not-refuted", "certified", "inconclusive", "violated", "error", "equivalent"), strict=True)
@@ -32,12 +45,14 @@ def draw(content: Summary, *, folder: Path) -> list[tuple[str, str]]:
     Lines are means over repetitions, bars one standard deviation; dashed is what the source prints.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{content.experiment.name}-[0-9]*.svg"):
+        old.unlink()
     made: list[tuple[str, str]] = []
     for plot in content.experiment.plots:
         panels = list(dict.fromkeys(tuple(plain(row.parameters[name]) for name in plot.panels) for row in content.rows))
         for panel in panels:
             rows = [row for row in content.rows if tuple(plain(row.parameters[name]) for name in plot.panels) == panel]
-            if not any(plot.metric in (*row.measured, *row.curves) for row in rows):
+            if not _is_line(plot, rows):
                 continue
             name = f"{content.experiment.name}-{len(made) + 1}.svg"
             _write(plot, rows, content, folder / name)
@@ -47,6 +62,56 @@ def draw(content: Summary, *, folder: Path) -> list[tuple[str, str]]:
                 (name, f"{content.experiment.metric(plot.metric).label} against {against}" + (where and f": {where}"))
             )
     return made
+
+
+def draw_cost(lines: Sequence[Line], *, folder: Path) -> str:
+    """Write the figure of what honesty costs, a row for each mechanism on a data set, and return its file's name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    places = list(dict.fromkeys((line.paper, line.data, line.method) for line in lines))
+    with drawing():
+        figure = Figure(figsize=(920 / 72, (110 + 21 * len(places)) / 72))
+        panels = figure.subplots(1, len(EPSILONS), sharey=True, sharex=True)
+        for axes, epsilon in zip(panels, EPSILONS, strict=True):
+            for line in (line for line in lines if line.epsilon == epsilon):
+                _cost_row(axes, line, -places.index((line.paper, line.data, line.method)))
+            axes.set_title(f"ε = {number(epsilon)}")
+            axes.set_xlabel("test accuracy")
+        labels = [data if method == paper else f"{data}, {method}" for paper, data, method in places]
+        names = [f"{paper}: {label}" for (paper, _, _), label in zip(places, labels, strict=True)]
+        panels[0].set_yticks([-k for k in range(len(places))], names)
+        handles = [
+            Line2D([], [], marker=marker, linestyle="", color=COLOURS[role], label=text)
+            for _, text, marker, role in COST_MARKS
+        ]
+        figure.legend(handles=handles, loc="lower center", ncols=len(handles))
+        figure.tight_layout(rect=(0, 34 / (110 + 21 * len(places)), 1, 1))
+        figure.savefig(folder / COST, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+    return COST
+
+
+def _cost_row(axes: Axes, line: Line, height: int) -> None:
+    """Marks of one mechanism, hollow where it predicts one class always; a bar is one standard deviation over seeds."""
+    best = line.best_unused
+    rows = {"published": line.published, "repaired": line.repaired, "unused": best and best[1], "clean": line.clean}
+    for name, _, marker, role in COST_MARKS:
+        row = rows.get(name)
+        if name == "paper" and line.printed is not None:
+            axes.plot([line.printed], [height], marker=marker, color=COLOURS[role], linestyle="", zorder=4)
+        elif row is not None:
+            found, face = row.measured["accuracy"], "white" if constant(row) else COLOURS[role]
+            style: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": face, "color": COLOURS[role]}
+            axes.errorbar([found.mean], [height], xerr=[found.sd or 0.0], capsize=2, **style)
+
+
+def _is_line(plot: Plot, rows: Sequence[Row]) -> bool:
+    """Whether some line of a plot has two points: one point shows nothing that the table does not."""
+    places: dict[tuple[Value | None, ...], set[Value]] = {}
+    for row in rows:
+        found = places.setdefault(_line_of(row.parameters, plot), set())
+        if plot.metric in row.measured and plot.x:
+            found.add(plain(row.parameters[plot.x]))
+        found.update(x for x, _ in row.curves.get(plot.metric, ()))
+    return any(len(found) > 1 for found in places.values())
 
 
 def _write(plot: Plot, rows: Sequence[Row], content: Summary, path: Path) -> None:

@@ -16,6 +16,7 @@ from gnn.experiments.experiment import Guarantee
 
 NO_CLAIM = "no claim"
 NOT_AUDITED = "not audited"
+_AT_LEAST = re.compile(r"([0-9.,e+-]+) ≤ ε")
 _LEVEL = re.compile(r"\(?([0-9.e+-]+)(?:, [0-9.e+-]+\))?-DP")
 
 
@@ -49,34 +50,68 @@ def printed(guarantee: Guarantee) -> str:
 
 
 def supported(guarantee: Guarantee, ledger: Ledger) -> str:
-    """Return what the audits support for what was run, in a few words.
+    """Return what the audits say of the printed ε for what was run, in a few words.
 
-    An ε stands here only where a certificate covers it: the audit was made at the printed ε, or the experiment states what
-    the audited claim gives at its parameters (``Guarantee.supports``). An audit at another ε is named with that ε.
+    The first of its audits that refutes the printed ε counts, then the first that refutes another one, then the first. An ε
+    stands here only where a certificate covers it: the audit was made at the printed ε, or the experiment states what the
+    audited claim gives at its parameters (``Guarantee.supports``). An audit at another ε is named with that ε.
     """
     if guarantee.printed is None:
         return NO_CLAIM
-    if not guarantee.audit:
+    if not guarantee.audits:
         return NOT_AUDITED
-    line = ledger.lines.get(guarantee.audit)
-    if line is None:
-        return f"{NOT_AUDITED}: {guarantee.audit} is not in the ledger"
+    missing = [audit for audit in guarantee.audits if audit not in ledger.lines]
+    if missing:
+        return f"{NOT_AUDITED}: {missing[0]} is not in the ledger"
+    lines = [ledger.lines[audit] for audit in guarantee.audits]
+    for test in (_refutes, _violated):
+        for line in lines:
+            if test(line, guarantee.printed):
+                return _refutation(line, guarantee.printed)
+    return _certificate(lines[0], guarantee)
+
+
+def _violated(line: Mapping[str, Any], _: float) -> bool:
+    return line["verdict"] == "VIOLATED"
+
+
+def _refutes(line: Mapping[str, Any], printed: float) -> bool:
+    """Whether an audit refutes the printed ε: with no more budget than that, more was lost."""
+    claimed, lost = _level(str(line["claim"])), _lost(str(line["found"]))
+    return _violated(line, printed) and claimed is not None and claimed <= printed * (1 + 1e-9) and lost > printed
+
+
+def _refutation(line: Mapping[str, Any], printed: float) -> str:
+    what = f"{line['row']}, {line['reading']}: violated at {line['claim']}, {line['found']}"
+    return (
+        f"refuted ({what})" if _refutes(line, printed) else f"none at this ε, the claim is refuted at another ({what})"
+    )
+
+
+def _certificate(line: Mapping[str, Any], guarantee: Guarantee) -> str:
     verdict, claim = str(line["verdict"]), str(line["claim"])
     where = f"{line['row']}, {line['reading']}"
-    if verdict == "CERTIFIED" and guarantee.supports is not None:
+    if verdict != "CERTIFIED":
+        return f"none ({where}: {verdict.lower().replace('_', ' ')} at {claim})"
+    if guarantee.supports is not None:
         return f"ε ≤ {bound(guarantee.supports, up=True)} ({where}: certified, there at {claim})"
-    if verdict == "CERTIFIED":
-        at = _level(claim)
-        covered = at is not None and math.isclose(at, guarantee.printed)
-        return (
-            f"{line['found']} ({where}: certified)"
-            if covered
-            else f"{NOT_AUDITED} at this ε ({where}: certified at {claim})"
-        )
-    word = verdict.lower().replace("_", " ")
-    return f"none ({where}: {word} at {claim}{', ' + line['found'] if verdict == 'VIOLATED' else ''})"
+    at = _level(claim)
+    covered = at is not None and math.isclose(at, guarantee.printed or 0.0)
+    return (
+        f"{line['found']} ({where}: certified)"
+        if covered
+        else f"{NOT_AUDITED} at this ε ({where}: certified at {claim})"
+    )
 
 
 def _level(claim: str) -> float | None:
     found = _LEVEL.fullmatch(claim)
     return float(found[1]) if found else None
+
+
+def _lost(found: str) -> float:
+    """The ε that an audit showed to be lost at least; 0 where it shows none."""
+    if found == "ε = ∞":
+        return math.inf
+    at_least = _AT_LEAST.match(found)
+    return float(at_least[1].replace(",", "")) if at_least else 0.0

@@ -10,6 +10,7 @@ from scipy import stats
 
 from gnn.experiments.experiment import (
     FORM,
+    LARGEST,
     PROFILES,
     PUBLISHED,
     Comparison,
@@ -64,6 +65,7 @@ class Row:
         guarantee: Its privacy.
         repetitions: How many were finished.
         failures: The error of each cell that failed, by repetition.
+        devices: Where the finished ones computed.
     """
 
     parameters: Parameters
@@ -72,6 +74,7 @@ class Row:
     guarantee: Guarantee
     repetitions: int
     failures: Mapping[int, str]
+    devices: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,7 @@ def _row(experiment: Experiment, setting: Parameters, records: Sequence[CellReco
         guarantee=experiment.guarantee(setting),
         repetitions=len(fine),
         failures={record.repetition: record.error for record in records if record.error},
+        devices=frozenset(record.device for record in fine),
     )
 
 
@@ -206,25 +210,43 @@ def _test(rows: Sequence[Row], comparison: Comparison, *, common: bool) -> Test:
     difference = float(np.mean([a - b for a, b in means]))
     if len(pairs) > 1:
         how = f"paired, {len(pairs)} settings, each the mean of its repetitions"
-        return Test(comparison, difference, _p_value([a - b for a, b in means]), how)
+        return Test(comparison, difference, p_value([a - b for a, b in means]), _told(how, len(pairs)))
     first, second = pairs[0]
     if common:
         differences = [first[k] - second[k] for k in first if k in second]
-        return Test(
-            comparison, difference, _p_value(differences), f"paired, {len(differences)} repetitions of one setting"
-        )
-    if min(len(first), len(second)) < 2:
-        return Test(comparison, difference, None, "fewer than two repetitions of one setting: no test")
+        how = f"paired, {len(differences)} repetitions of one setting"
+        return Test(comparison, difference, p_value(differences), _told(how, len(differences)))
+    if min(len(first), len(second)) < FEWEST:
+        return Test(comparison, difference, None, "fewer than three repetitions of one setting: no test")
     p = stats.ttest_ind(list(first.values()), list(second.values()), equal_var=False).pvalue
     how = f"Welch's, {len(first)} and {len(second)} repetitions of one setting"
     return Test(comparison, difference, float(p) if np.isfinite(p) else None, how)
 
 
-def _p_value(differences: Sequence[float]) -> float | None:
-    """Two-sided, H0: mean 0; None for fewer than two differences, or where they vary by rounding alone."""
-    if len(differences) < 2 or np.ptp(differences) <= 1e-9 * np.max(np.abs(differences)):
+FEWEST = 3
+"""A t-test on two pairs has one degree of freedom: it says next to nothing, whatever its p."""
+
+
+def _told(how: str, pairs: int) -> str:
+    return how if pairs >= FEWEST else f"{how}: fewer than three, no test"
+
+
+def p_value(differences: Sequence[float]) -> float | None:
+    """Return p of a two-sided t-test, H0: mean 0; None of fewer than three, or where they vary by rounding alone."""
+    if len(differences) < FEWEST or np.ptp(differences) <= 1e-9 * np.max(np.abs(differences)):
         return None
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def constant(row: Row) -> str:
+    """Return "constant predictor" where all predictions of every repetition are one class, in how many if not all, or ""."""
+    found = row.measured.get(LARGEST)
+    alike = sum(value == 1 for value in found.values) if found else 0
+    if not found or not alike:
+        return ""
+    return (
+        "constant predictor" if alike == len(found.values) else f"constant predictor in {alike} of {len(found.values)}"
+    )
 
 
 def _without(parameters: Parameters, factor: str) -> str:

@@ -1,4 +1,4 @@
-"""Scores of logits: accuracy, area under the ROC curve, F1."""
+"""Scores of logits: accuracy, area under the ROC curve, F1; and whether all predictions are one class."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def accuracy(logits: Tensor, targets: Tensor) -> float:
     """
     right = predicted(logits, targets) == targets
     return float(right.sum()) / right.numel() if right.numel() else math.nan
+
+
+def largest_share(logits: Tensor, targets: Tensor) -> float:
+    """Return the share of predictions that the most frequent class has: 1 of a constant predictor; NaN of no target.
+
+    Args:
+        logits: Shape (count, classes).
+        targets: Classes, int64, shape (count,); not read.
+    """
+    return float(predicted(logits, targets).bincount().max()) / len(targets) if len(targets) else math.nan
 
 
 def f1(logits: Tensor, targets: Tensor, *, average: str) -> float:

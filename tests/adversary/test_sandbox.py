@@ -188,19 +188,18 @@ def test_where_namespaces_are_refused_it_does_so_too(without_namespaces):
     assert without_namespaces.record["sandbox"] == "Landlock, network closed"
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_an_attack_is_refused(whole, attack):
-    assert "REFUSED" in whole.result(attack.name)["printed"]
+def test_every_attack_is_refused(whole):
+    assert [attack.name for attack in ATTACKS if "REFUSED" not in whole.result(attack.name)["printed"]] == []
 
 
-@pytest.mark.parametrize("attack", [a for a in ATTACKS if a.by == "landlock"], ids=lambda attack: attack.name)
-def test_an_attack_is_refused_by_landlock_alone(without_namespaces, attack):
-    assert "REFUSED" in without_namespaces.result(attack.name)["printed"]
+def test_landlock_alone_refuses_what_it_stands_against(without_namespaces):
+    tried = [attack.name for attack in ATTACKS if attack.by == "landlock"]
+    assert [name for name in tried if "REFUSED" not in without_namespaces.result(name)["printed"]] == []
 
 
-@pytest.mark.parametrize("attack", [attack for attack in ATTACKS if attack.lands], ids=lambda attack: attack.name)
-def test_an_attack_is_one_where_nothing_refuses_it(off, attack):
-    assert "DONE" in off.result(attack.name)["printed"]
+def test_an_attack_is_one_where_nothing_refuses_it(off):
+    tried = [attack.name for attack in ATTACKS if attack.lands]
+    assert [name for name in tried if "DONE" not in off.result(name)["printed"]] == []
     assert off.record["sandbox"] == "none"
 
 

@@ -6,11 +6,28 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gnn.experiments.execute import data_folder
-from gnn.experiments.experiment import FORM, REPAIRED, Experiment, Factor, Guarantee, Metric, Metrics, Parameters, Plot
+from gnn.experiments.experiment import (
+    FORM,
+    LARGEST,
+    REPAIRED,
+    Experiment,
+    Factor,
+    Guarantee,
+    Metric,
+    Metrics,
+    Parameters,
+    Plot,
+)
 from gnn.experiments.published import dprr
+
+if TYPE_CHECKING:
+    import torch
+    from torch_geometric.data import Data
+
+    from gnn.datasets.splits import Split
 
 
 class DataSet(NamedTuple):
@@ -34,6 +51,8 @@ AUDITS = {
 }
 """Where everybody is private, and in the customised setting. LocalLap's server reads the same messages in both."""
 NON_PRIVATE = ("NonPriv-Part", "NonPriv-Full")
+USERS = "number of users alone"
+"""No list at all: what is left is n, where the reading lets nodes know it."""
 READINGS: dict[str, dict[str, Any]] = {
     "source": {},
     "n known": {"features": "size"},
@@ -54,7 +73,7 @@ def released(parameters: Parameters) -> Any:
 
     allocation = str(parameters.get("allocation", "published"))
     return Release(
-        str(parameters["mechanism"]),
+        "NonPriv-Full" if parameters["mechanism"] == USERS else str(parameters["mechanism"]),
         float(parameters["epsilon"]),
         float(parameters["share"]),
         DATA_SETS[str(parameters["data"])].nodes_max,
@@ -96,13 +115,12 @@ def guarantee(parameters: Parameters) -> Guarantee:
     return Guarantee(epsilon, audit, supports=supports)
 
 
-def classified(parameters: Parameters, seed: int, device: str) -> Metrics:
-    """Train a GIN on what the server receives, on a random split, and test it."""
+def prepared(parameters: Parameters, seed: int) -> tuple[list[Data], Split, torch.Generator]:
+    """Return the graphs of a setting, their random split, and the generator of what follows."""
     import numpy as np
     import torch
 
     from gnn.datasets import load_graphs, paper_split
-    from gnn.pipelines.dprr import GINParameters, fit_gin
 
     data = DATA_SETS[str(parameters["data"])]
     generator = torch.Generator().manual_seed(seed)
@@ -112,6 +130,17 @@ def classified(parameters: Parameters, seed: int, device: str) -> Metrics:
     chosen = np.random.default_rng(seed).choice(len(found), number, replace=False)
     graphs = [found[k] for k in np.sort(chosen)]
     split = paper_split(data.split, torch.cat([graph.y for graph in graphs]), generator=generator)
+    return graphs, split, generator
+
+
+def classified(parameters: Parameters, seed: int, device: str) -> Metrics:
+    """Train a GIN on what the server receives, on a random split, and test it."""
+    from gnn.pipelines.dprr import GINParameters, fit_gin
+
+    graphs, split, generator = prepared(parameters, seed)
+    if parameters["mechanism"] == USERS:
+        for graph in graphs:
+            graph.edge_index = graph.edge_index[:, :0]
     patience = float(parameters["patience"])
     settings = GINParameters(
         layers=int(parameters["layers"]),
@@ -126,6 +155,7 @@ def classified(parameters: Parameters, seed: int, device: str) -> Metrics:
     return {
         "accuracy": record.accuracy,
         "AUC": record.area,
+        LARGEST: record.largest_share,
         "ones": record.arcs,
         "|d̃ − d|": record.degree_error,
         "epoch kept": record.training.chosen,
@@ -147,6 +177,7 @@ def sensible(parameters: Parameters) -> bool:
 METRICS = (
     Metric("accuracy"),
     Metric("AUC"),
+    Metric(LARGEST),
     Metric("ones"),
     Metric("|d̃ − d|"),
     Metric("epoch kept"),

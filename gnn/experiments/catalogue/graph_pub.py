@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from auditdp.numerics.randomness import stream
 from gnn.experiments.execute import data_folder, files_of, generator_of
-from gnn.experiments.experiment import FORM, REPAIRED, Experiment, Factor, Guarantee, Metric, Metrics, Parameters, Plot
+from gnn.experiments.experiment import (
+    FORM,
+    LARGEST,
+    REPAIRED,
+    Experiment,
+    Factor,
+    Guarantee,
+    Metric,
+    Metrics,
+    Parameters,
+    Plot,
+)
 from gnn.experiments.published import Published, graph_pub
 
 if TYPE_CHECKING:
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
 FILES = {"Cora": "cora.npz", "Citeseer": "citeseer.npz", "Polblogs": "polblogs.npz"}
 METHODS = ("RR", "DPRR", "LAPGRAPH", "GraphPub")
 RANDOM, NO_DESCENT, WHOLE, PRIVATE = "random matrix", "no gradient descent", "GraphPub", "private graph"
+NO_EDGES = "no edges"
 EPSILONS = (20.0, 8.0, 2.0, 1.0)
 AUDITS = {
     "RR": "audits/audit_edges.py::edge_rand",
@@ -52,7 +64,7 @@ def release_of(setting: Parameters) -> Release:
     from gnn.pipelines.graph_pub import Release
 
     method = str(setting["method"])
-    kind: Any = "none" if method == PRIVATE else "GraphPub" if method in SELECTED else method
+    kind: Any = "none" if method in (PRIVATE, NO_EDGES) else "GraphPub" if method in SELECTED else method
     form: Any = setting.get(FORM, "published")
     arcs: Any = setting.get("arcs", "lists")
     return Release(
@@ -99,7 +111,7 @@ def embedding_of(setting: Parameters, seed: int, device: str) -> tuple[torch.Ten
         int(setting["epochs"]),
         constructor=setting.get("constructor", "GCN"),
         encode="private" if setting["method"] == NO_DESCENT and setting.get(FORM) != REPAIRED else "learned",
-        labels=setting.get("labels", "all"),
+        labels=setting.get("labels", "training"),
         edges=setting.get(FORM) != REPAIRED,
     )
 
@@ -110,12 +122,15 @@ def accuracy(setting: Parameters, seed: int, device: str) -> Metrics:
 
     from gnn.datasets.conversion import to_graph
     from gnn.pipelines.graph_pub import learn, published_arcs
+    from gnn.training import evaluate, largest_share
 
     data, split = prepared(str(setting["data"]), seed)
     z, seconds = embedding_of(setting, seed, device)
     graph, release = to_graph(data), release_of(setting)
     z = torch.zeros(graph.nodes, 1) if z is None else z
     arcs = published_arcs(graph, release, rng=stream(seed, "release"), embedding=z)
+    if setting["method"] == NO_EDGES:
+        arcs = arcs[:, :0]
     started = time.process_time()
     found = learn(
         data,
@@ -129,6 +144,7 @@ def accuracy(setting: Parameters, seed: int, device: str) -> Metrics:
     own, other = _degrees(graph, arcs)
     return {
         "accuracy": found.test_accuracy,
+        LARGEST: evaluate(found.model, found.data, split.test, score=largest_share, device=device),
         "arcs": arcs.shape[1],
         "real arcs": _real_share(graph, arcs),
         "degree similarity": _cosine(own, other),
@@ -185,7 +201,7 @@ def _real_share(graph: Any, arcs: torch.Tensor) -> float:
 def guarantee(setting: Parameters) -> Guarantee:
     """Return the printed ε, and what the audits support for one undirected edge."""
     method, epsilon = str(setting["method"]), float(setting["epsilon"])
-    if method == PRIVATE:
+    if method in (PRIVATE, NO_EDGES):
         return Guarantee(None)
     used = epsilon * float(setting.get("budget used", 1.0))
     if method in SELECTED:
@@ -220,6 +236,7 @@ def table_of_attack(setting: Parameters, metric: str) -> Published | None:
 
 METRICS = (
     Metric("accuracy"),
+    Metric(LARGEST),
     Metric("arcs"),
     Metric("real arcs"),
     Metric("degree similarity"),
@@ -236,10 +253,10 @@ EPOCHS = Factor("epochs", (200,))
 NOTE = (
     "Random splits of 10/20/70 %, the same for all settings of a data set and a repetition. The repaired row of GraphPub "
     "publishes every pair at random, by a public mean degree and an L that is learned without edges; that of DPRR has half "
-    "of ε for each of the two lists that an edge is in. Labels are public here, those of test nodes among them: A_s is "
-    "learned from all of them, as Equation 6 sums over all nodes, so that the published graph tells of test labels "
-    "(experiment graph-pub-readings). Steps of reverse learning, which the source does not state, are 100. A node of "
-    "Polblogs, which has no features, has one of its own. Real arcs are the share of the published that are edges."
+    "of ε for each of the two lists that an edge is in. Labels of training nodes are public, and A_s is learned from them "
+    "alone: Equation 6 sums over all nodes, test nodes among them, so that the published graph would tell of their labels "
+    "(experiment graph-pub-readings has both). Steps of reverse learning, which the source does not state, are 100. A node "
+    "of Polblogs, which has no features, has one of its own. Real arcs are the share of the published that are edges."
 )
 
 
@@ -247,6 +264,7 @@ def _experiment(name: str, title: str, source: str, factors: tuple[Factor, ...],
     settings: dict[str, Any] = {
         "metrics": METRICS,
         "cell": accuracy,
+        "version": 2,
         "repetitions": {"quick": 1, "paper": 5},
         "common": (*(factor.name for factor in factors if factor.name != "data"), FORM),
         "repaired": repairable,

@@ -71,8 +71,16 @@ _FITTING = {
 
 
 def steps(data: str, epsilon_features: float, epsilon_labels: float) -> tuple[int, int]:
-    """Return (K_x, K_y) of a data set at a point of the grid; ad-hoc features have ε_x = ∞."""
-    return STEPS[data][EPSILON_FEATURES.index(epsilon_features)][EPSILON_LABELS.index(epsilon_labels)]
+    """Return (K_x, K_y) of a data set at a point of the grid; ad-hoc features have ε_x = ∞.
+
+    A finite ε above the grid has the steps of the largest finite one in it.
+    """
+    row = STEPS[data][_place(EPSILON_FEATURES, epsilon_features)]
+    return row[_place(EPSILON_LABELS, epsilon_labels)]
+
+
+def _place(grid: tuple[float, ...], epsilon: float) -> int:
+    return grid.index(epsilon if math.isinf(epsilon) else min(epsilon, grid[-2]))
 
 
 def fitting(data: str, features: str, epsilon_features: float, epsilon_labels: float) -> Fitting:

@@ -18,7 +18,7 @@ from gnn.models import GIN
 from gnn.models.blocks import packed
 from gnn.pipelines.dprr.release import Release
 from gnn.pipelines.parts import numpy_generator
-from gnn.training import Record, Settings, accuracy, area_under_roc, fit, predict
+from gnn.training import Record, Settings, accuracy, area_under_roc, fit, largest_share, predict
 from gnn.validation import DataError, check_choice
 from mechanisms.graphs import DirectedGraph
 
@@ -90,6 +90,7 @@ class DPRRRecord:
         training: The record of the training.
         accuracy: Of the test graphs.
         area: Under the ROC curve of the test graphs; NaN where they are all of one class.
+        largest_share: Share of the predictions on test graphs that one class has; 1 of a constant predictor.
         spent: ε of a private user's list.
         arcs: Mean number of ones in the lists of a graph.
         degree_error: Mean of |d̃ − d| over the users of whom the server has a list.
@@ -99,6 +100,7 @@ class DPRRRecord:
     training: Record
     accuracy: float
     area: float
+    largest_share: float
     spent: float
     arcs: float
     degree_error: float
@@ -171,6 +173,7 @@ def fit_gin(
         training,
         accuracy(logits, targets),
         area_under_roc(logits, targets),
+        largest_share(logits, targets),
         release.spent,
         arcs=float(np.mean([found.arcs.shape[1] for found in lists])),
         degree_error=float(errors.sum() / max(len(errors), 1)),

@@ -25,7 +25,7 @@ from gnn.pipelines.lpgnn.model import LocallyPrivateGNN, network_of
 from gnn.pipelines.lpgnn.parameters import Parameters
 from gnn.pipelines.lpgnn.propagation import normalised_adjacency, propagated
 from gnn.randomness import deterministic, device_of, seeded
-from gnn.training import Record, Settings, accuracy
+from gnn.training import Record, Settings, accuracy, largest_share
 from gnn.training.checks import check_data, untrained_classes
 from gnn.training.loop import check_finite, run_epochs
 from gnn.validation import DataError
@@ -41,6 +41,7 @@ class LPGNNRecord:
         released: What the server has: ``x``, the reports that the model is called on, ``edge_index``, and ``y``, the noisy
             labels of training and validation nodes, elsewhere -1.
         test_accuracy: Share of test nodes that are classified right, in [0, 1].
+        largest_share: Share of the predictions on test nodes that one class has; 1 of a constant predictor.
         label_accuracy: Share of training nodes whose label, as it is learnt from, is the true one.
         ceiling: Acc*, the probability that a label is sent as it is.
         training_nodes: How many nodes the loss is taken over: those that some noisy label reaches.
@@ -49,6 +50,7 @@ class LPGNNRecord:
     training: Record
     released: Data
     test_accuracy: float
+    largest_share: float
     label_accuracy: float
     ceiling: float
     training_nodes: int
@@ -119,13 +121,14 @@ def lpgnn(
             after=lambda epoch: None,
             device=place,
         )
-        guesses = task.logits().argmax(dim=1).cpu()
+        logits = task.logits().cpu()
     training = replace(training, untrained_classes=untrained_classes(data, split))
     learnt, used = task.targets.cpu(), task.nodes.cpu()
     return model, LPGNNRecord(
         training,
         released,
-        test_accuracy=_share(guesses[split.test] == labels[split.test]),
+        test_accuracy=accuracy(logits[split.test], labels[split.test]),
+        largest_share=largest_share(logits[split.test], labels[split.test]),
         label_accuracy=_share(learnt[used] == labels[used]),
         ceiling=float(task.law[0, 0]),
         training_nodes=len(used),

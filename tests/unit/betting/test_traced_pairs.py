@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp.adjacency import Rows
+from auditdp.adjacency import Pair, Rows
 from auditdp.betting.traced_pairs import PROMISED, looked_by_trace, trace_runs
 from auditdp.claims.statements import PureDP
+from auditdp.errors import MechanismError
 from auditdp.mechanism.protocol import as_mechanism
 
 AGES = Rows(st.integers(0, 120), "add/remove", most=6)
@@ -28,12 +29,19 @@ def opaque(ages, rng):
     return len(ages) + np.sqrt(np.abs(rng.standard_cauchy()))
 
 
+def refusing(ages, rng):
+    if max(ages, default=0) > 100:
+        raise MechanismError("expected ages of at most 100")
+    return total(ages, rng)
+
+
 def exits(ages, rng):
     raise SystemExit(3)
 
 
-def looked(function, calls=2_000, adjacency=AGES):
-    return looked_by_trace(as_mechanism(function), PureDP(1.0), adjacency.pairs(), adjacency, calls=calls, seed=1)
+def looked(function, calls=2_000, adjacency=AGES, listed=None):
+    listed = adjacency.pairs() if listed is None else listed
+    return looked_by_trace(as_mechanism(function), PureDP(1.0), listed, adjacency, calls=calls, seed=1)
 
 
 def test_the_pair_that_loses_most_is_proposed():
@@ -55,6 +63,12 @@ def test_nothing_is_promised_of_correct_code_and_its_loss_is_bounded():
     assert all(promise < PROMISED for _, promise in found.proposed)
     assert found.share == pytest.approx(1.0)
     assert found.is_bound
+
+
+def test_an_input_that_is_refused_is_no_candidate():
+    found = looked(refusing, listed=[Pair([50], [])])
+    assert found.share >= 0.9
+    assert not [pair for pair, promise in found.proposed if max([*pair.data, *pair.neighbour]) > 100]
 
 
 def test_code_that_is_not_understood_costs_few_runs():

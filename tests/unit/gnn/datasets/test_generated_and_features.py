@@ -167,6 +167,14 @@ def test_scaled():
         features.scaled(x.to_sparse_csr())
 
 
+def test_a_matrix_without_entries_has_contiguous_parts():
+    """An empty array of numpy has stride 0, which not every version of torch takes for contiguous."""
+    none = np.zeros(0, dtype=np.int32)
+    x = csr(none, none, np.zeros(4, dtype=np.int32), (3, 2))
+    assert x.col_indices().stride() == x.values().stride() == (1,)
+    assert x.to_dense().tolist() == [[0, 0]] * 3
+
+
 def test_rows_of_a_sparse_matrix():
     x = csr(np.array([1, 2, 3]), np.array([0, 2, 1]), np.array([0, 2, 2, 3]), (3, 3))
     index = torch.tensor([2, 0, 0, 1])

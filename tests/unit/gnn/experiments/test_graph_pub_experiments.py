@@ -83,7 +83,7 @@ def test_the_ledger_finds_a_repair_by_its_own_audit():
     repaired = supported(guarantee(setting(form="repaired")), ledger)
     assert repaired.startswith("ε ≤ 1 (GraphPub, ")
     assert repaired.endswith("at random by a public degree: certified, there at 1-DP)")
-    assert supported(guarantee(setting()), ledger).startswith("none (GraphPub, as deployed")
+    assert supported(guarantee(setting()), ledger).startswith("refuted (GraphPub, as deployed")
 
 
 def test_parts_that_are_left_out():

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from auditdp.errors import ConfigurationError
-from gnn.experiments.experiment import REPAIRED, Comparison, Guarantee
+from gnn.experiments.experiment import LARGEST, REPAIRED, Comparison, Guarantee, Metric
 from gnn.experiments.grid import cells
 from gnn.experiments.page import html, markdown, mean_and_sd, section
 from gnn.experiments.plots import draw
@@ -165,7 +165,22 @@ def test_nothing_is_tested_where_a_side_is_missing():
         (
             Guarantee(1.0, AUDIT, supports=1.0),
             {"verdict": "VIOLATED", "found": "ε = ∞"},
-            "none (Warner RR, as stated: violated at 1-DP, ε = ∞)",
+            "refuted (Warner RR, as stated: violated at 1-DP, ε = ∞)",
+        ),
+        (
+            Guarantee(8.0, AUDIT, supports=8.0),
+            {"verdict": "VIOLATED", "found": "27.17 ≤ ε"},
+            "refuted (Warner RR, as stated: violated at 1-DP, 27.17 ≤ ε)",
+        ),
+        (
+            Guarantee(8.0, AUDIT, supports=8.0),
+            {"verdict": "VIOLATED", "found": "4.39 ≤ ε"},
+            "none at this ε, the claim is refuted at another (Warner RR, as stated: violated at 1-DP, 4.39 ≤ ε)",
+        ),
+        (
+            Guarantee(0.5, AUDIT, supports=0.5),
+            {"verdict": "VIOLATED", "found": "1,200.5 ≤ ε"},
+            "none at this ε, the claim is refuted at another (Warner RR, as stated: violated at 1-DP, 1,200.5 ≤ ε)",
         ),
         (
             Guarantee(1.0, AUDIT),
@@ -181,6 +196,17 @@ def test_nothing_is_tested_where_a_side_is_missing():
 )
 def test_what_the_audits_support(guarantee, line, expected):
     assert supported(guarantee, Ledger({AUDIT: LINE | line})) == expected
+
+
+def test_an_audit_of_the_pipeline_goes_before_a_certificate_of_its_accounting():
+    pipeline = LINE | {"row": "Its sampler", "verdict": "VIOLATED", "found": "1.138 ≤ μ", "claim": "1-GDP"}
+    both = Ledger({AUDIT: LINE, "pipeline": pipeline})
+    found = supported(Guarantee(1.0, AUDIT, supports=1.0, others=("pipeline",)), both)
+    assert (
+        found
+        == "none at this ε, the claim is refuted at another (Its sampler, as stated: violated at 1-GDP, 1.138 ≤ μ)"
+    )
+    assert supported(Guarantee(1.0, AUDIT, others=("absent",)), both) == "not audited: absent is not in the ledger"
 
 
 def test_a_supported_budget_is_rounded_up_and_a_printed_one_shown_as_it_is():
@@ -208,12 +234,12 @@ def test_the_markdown_table():
     lines = text.splitlines()
     assert "## A toy | with a bar" in lines
     assert "In every row: epochs = 3." in lines
-    assert "| epsilon | method | form | accuracy (%) | paper | runs | printed ε | ε supported by the audits |" in lines
+    assert "| epsilon | method | form | accuracy (%) | paper | runs | printed ε | what the audits say of it |" in lines
     assert "| 1 | ours | published | 71 ± 1.4 | 61.5 ± 0.3 | 2 | 1 | ε = 1 (Warner RR, as stated: certified) |" in lines
     assert "| 1 | theirs | published | 63 ± 1.4 | – | 2 | 1 | not audited |" in lines
     assert (
-        "| accuracy: ours against theirs | 8 | – | 0.003 (Table 7) | paired, 2 settings, each the mean of its repetitions |"
-        in lines
+        "| accuracy: ours against theirs | 8 | – | 0.003 (Table 7) | paired, 2 settings, each the mean of its repetitions: "
+        "fewer than three, no test |" in lines
     )
     assert "![a plot](a.svg)" in lines
     assert "- Figure 2: a curve (not stated in its text)" in lines
@@ -227,11 +253,36 @@ def test_the_page_is_whole_light_and_escaped():
     page = html([section(of_toy(records), LEDGER, [("a.svg", "a plot")])], root_seed=1, unrecorded=[TOY])
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    assert '<img src="a.svg" alt="a plot" loading="lazy">' in page
-    assert "python -m gnn.experiments run toy --profile quick --seed 1" in page
+    assert '<a href="a.svg">a plot</a>' in page
     body = page[page.index("<body>") : page.index("</html>")]
-    ElementTree.fromstring(body.replace(' loading="lazy">', "/>"))  # every element is closed
+    ElementTree.fromstring(body)  # every element is closed
     assert len(page) < 60_000
+
+
+def test_a_plot_of_one_point_is_not_drawn_and_an_old_one_goes(tmp_path):
+    (tmp_path / "toy-9.svg").write_text("old")
+    records = {key: record for key, record in made().items() if record.parameters["epsilon"] == 1}
+    assert [caption for _, caption in draw(of_toy(records), folder=tmp_path)] == ["path against epoch: epsilon 1"]
+    assert [path.name for path in tmp_path.iterdir()] == ["toy-1.svg"]
+
+
+def test_a_constant_predictor_is_called_so_where_its_accuracy_stands():
+    shares = iter([1.0, 1.0, 1.0, 0.5] + [0.5] * 8)
+    experiment = replace(TOY, metrics=(*TOY.metrics, Metric(LARGEST)))
+    records = {
+        key: replace(record, metrics={**record.metrics, LARGEST: share})
+        for (key, record), share in zip(sorted(made().items(), key=lambda each: order(each[1])), shares, strict=True)
+    }
+    shown = section(summary(experiment, records, root_seed=1), LEDGER, [])
+    assert LARGEST not in shown.columns
+    accuracies = [row[shown.columns.index("accuracy (%)")] for row in shown.rows]
+    assert accuracies[0].endswith(", constant predictor")
+    assert accuracies[1].endswith(", constant predictor in 1 of 2")
+    assert not any("constant" in text for text in accuracies[2:])
+
+
+def order(record):
+    return record.parameters["epsilon"], record.parameters["method"], record.parameters["form"], record.repetition
 
 
 def test_plots_are_what_matplotlib_writes_and_the_same_each_time(tmp_path):
@@ -261,7 +312,7 @@ def test_the_command_writes_both_reports(command):
         "toy-2.svg",
         "toy-3.svg",
     }
-    assert 'src="experiments/toy-1.svg"' in Path("out/experiments.html").read_text()
+    assert 'href="experiments/toy-1.svg"' in Path("out/experiments.html").read_text()
     written = Path("out/experiments.md").read_text()
     assert "- `broken`: One method fails" in written
     assert f"{AUDIT} is not in the ledger" in written

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from auditdp.errors import ConfigurationError
-from gnn.training import accuracy, area_under_roc, f1, macro_f1, micro_f1
+from gnn.training import accuracy, area_under_roc, f1, largest_share, macro_f1, micro_f1
 
 # Predictions 0, 0, 1, 1, 2, 0.
 LOGITS = torch.tensor([[2.0, 1, 0], [3, 0, 0], [0, 1, 0], [0, 5, 4], [0, 0, 1], [1, 0, 0]])
@@ -16,6 +16,12 @@ TARGETS = torch.tensor([0, 1, 1, 1, 2, 2])
 def test_accuracy():
     assert accuracy(LOGITS, TARGETS) == pytest.approx(4 / 6)
     assert math.isnan(accuracy(LOGITS[:0], TARGETS[:0]))
+
+
+def test_the_share_of_the_most_frequent_prediction():
+    assert largest_share(LOGITS, TARGETS) == 3 / 6
+    assert largest_share(LOGITS[[0, 1, 5]], TARGETS[[0, 1, 5]]) == 1
+    assert math.isnan(largest_share(LOGITS[:0], TARGETS[:0]))
 
 
 def test_f1_by_hand():

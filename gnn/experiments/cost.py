@@ -1,0 +1,182 @@
+"""What honesty costs: published, repaired and without the data side by side, tested on the same seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from auditdp.report.numbers import number
+from gnn.experiments.catalogue.honesty import CLEAN, EPSILONS, NO_DATA, NON_PRIVATE, PAPERS
+from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED
+from gnn.experiments.summary import FEWEST, Measured, Row, Summary, p_value
+
+EXPERIMENT = "honesty"
+ALPHA = 0.01
+"""Of each test; how many tests there are is said beside them."""
+CLOSE = 0.02
+"""Accuracies that differ by no more agree, whatever a test says: the means of papers are of few repetitions themselves."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference of accuracies.
+
+    Attributes:
+        mean: First minus second.
+        p: Two-sided, of a t-test over seeds; None of fewer than three, or where nothing varies.
+        seeds: How many.
+    """
+
+    mean: float
+    p: float | None
+    seeds: int
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are seeds for a test."""
+        return self.seeds >= FEWEST
+
+    @property
+    def seen(self) -> bool:
+        """Whether the test refutes that there is none."""
+        return self.p is not None and self.p < ALPHA
+
+    @property
+    def text(self) -> str:
+        """Such as '−0.12 (p = 0.0003)'."""
+        return number(self.mean, 2) + (f" (p = {number(self.p, 2)})" if self.p is not None else "")
+
+
+def paired(first: Measured, second: Measured) -> Difference:
+    """Compare two rows on the seeds of both; they share splits."""
+    seeds = [seed for seed in first.by_repetition if seed in second.by_repetition]
+    differences = [first.by_repetition[seed] - second.by_repetition[seed] for seed in seeds]
+    mean = float(np.mean(differences)) if differences else float("nan")
+    return Difference(mean, p_value(differences), len(seeds))
+
+
+def against(found: Measured, printed: float) -> Difference:
+    """Compare a row with a printed number, taken as exact."""
+    differences = [value - printed for value in found.values]
+    return Difference(found.mean - printed, p_value(differences), len(differences))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A paper's mechanism on a data set at an ε.
+
+    Attributes:
+        paper: The paper.
+        data: The data set.
+        method: The mechanism.
+        epsilon: ε as the paper counts it.
+        published: The row of the published form.
+        repaired: That of the repaired form, where there is one.
+        unused: Rows that do not use what is protected, by name.
+        beside: Other rows at the same ε, by name.
+        clean: The row without privacy.
+    """
+
+    paper: str
+    data: str
+    method: str
+    epsilon: float
+    published: Row
+    repaired: Row | None
+    unused: Mapping[str, Row]
+    beside: Mapping[str, Row]
+    clean: Row | None
+
+    @property
+    def printed(self) -> float | None:
+        """What the paper prints."""
+        found = accuracy(self.published).published
+        return found.mean if found else None
+
+    @property
+    def best_unused(self) -> tuple[str, Row] | None:
+        """The best of the rows that do not use the data."""
+        return max(self.unused.items(), key=lambda each: accuracy(each[1]).mean, default=None)
+
+    @property
+    def cost(self) -> Difference | None:
+        """Accuracy that the repair costs."""
+        return paired(accuracy(self.published), accuracy(self.repaired)) if self.repaired else None
+
+    def gain(self, form: Row | None) -> Difference | None:
+        """Accuracy above the best row that does not use the data."""
+        best = self.best_unused
+        return paired(accuracy(form), accuracy(best[1])) if form and best else None
+
+    @property
+    def outcome(self) -> str:
+        """How the printed number compares: one of ``OUTCOMES``, or "" of no number."""
+        if self.printed is None:
+            return ""
+        found = against(accuracy(self.published), self.printed)
+        if not found.enough:
+            return "too few seeds"
+        if abs(found.mean) <= CLOSE:
+            return "agrees"
+        if found.p is not None and not found.seen:
+            return "not told apart"
+        other = self.beside.get(PAPERS[self.paper].explains[0])
+        if other is None:
+            return "unexplained"
+        moved = paired(accuracy(other), accuracy(self.published))
+        reached = abs(against(accuracy(other), self.printed).mean) <= CLOSE
+        return "explained" if moved.seen and reached else "unexplained"
+
+
+OUTCOMES = ("agrees", "not told apart", "explained", "unexplained", "too few seeds")
+"""Agrees: within ``CLOSE``. Not told apart: the test sees no difference. Explained: what is done otherwise moves the
+accuracy, as tested, to what is printed."""
+
+
+def accuracy(row: Row) -> Measured:
+    """Return the accuracy of a row."""
+    return row.measured["accuracy"]
+
+
+def lines(content: Summary) -> list[Line]:
+    """Return the lines of which the published form is recorded, paper by paper."""
+    rows = {_key(row): row for row in content.rows if "accuracy" in row.measured}
+    found = []
+    for paper, each in PAPERS.items():
+        for data in each.files:
+            for method in each.own(data):
+                for epsilon in EPSILONS:
+                    published = rows.get((paper, data, method, epsilon, PUBLISHED))
+                    if published is None:
+                        continue
+                    at = [(name, rows.get((paper, data, name, epsilon, PUBLISHED))) for name in each.beside]
+                    unused = [
+                        (name, rows.get((paper, data, name, NO_DATA, PUBLISHED))) for name in each.baselines(method)
+                    ]
+                    found.append(
+                        Line(
+                            paper,
+                            data,
+                            method,
+                            epsilon,
+                            published,
+                            rows.get((paper, data, method, epsilon, REPAIRED)),
+                            {name: row for name, row in unused if row},
+                            {name: row for name, row in at if row},
+                            rows.get((paper, data, CLEAN, NON_PRIVATE, PUBLISHED)),
+                        )
+                    )
+    return found
+
+
+def _key(row: Row) -> tuple[str, str, str, float, str]:
+    given = row.parameters
+    return (
+        str(given["paper"]),
+        str(given["data"]),
+        str(given["method"]),
+        float(given["epsilon"]),
+        str(given.get(FORM, PUBLISHED)),
+    )
