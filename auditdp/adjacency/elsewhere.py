@@ -70,9 +70,9 @@ class TraceElsewhere:
         """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""
         return shaped(_TRUTH, self._ask("reads", self.calls.number))
 
-    def recorded(self, *, played: bool) -> Any:
+    def recorded(self, *, played: bool, abstained: int) -> Any:
         """Return what is told of it; see ``auditdp.evidence.traces.game_trace``."""
-        return self._ask("traced", played)
+        return self._ask("traced", played, abstained)
 
     def _ask(self, what: str, *arguments: Any) -> Any:
         mechanism = self.calls.mechanism

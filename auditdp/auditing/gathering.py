@@ -89,7 +89,7 @@ def request_for(
             recorded=None if control else settings.recorded,
             forecasters=built.forecasters,
             play=built.play,
-            trace=built.trace,
+            trace=built.trace and settings.trace,
             stop_when_refuted=control or settings.brief,
             bounded=bounded,
         ),

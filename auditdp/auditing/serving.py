@@ -272,9 +272,9 @@ class Served:
         self._replayed = self._look.replayed(self._calls[calls].form, self.requests[number].privacy)
         return self._replayed is not None, ()
 
-    def traced(self, number: int, played: bool) -> Answered:
+    def traced(self, number: int, played: bool, abstained: int) -> Answered:
         """What the trace saw."""
-        found = game_trace(self._look, self.requests[number].privacy, played=played)
+        found = game_trace(self._look, self.requests[number].privacy, played=played, abstained=abstained)
         return GAME_TRACE.dump_python(found, mode="json"), ()
 
     def read(self, number: int, form: Representation, pair: int) -> Answered:

@@ -239,7 +239,16 @@ class Game:
     @property
     def unlisted(self) -> int:
         """Outputs on which the likelihood ratio abstained, since the law that is stated does not list them."""
-        return sum(getattr(getattr(t.players[0], "forecaster", None), "unlisted", 0) for t in self.tables)
+        return self._outputs("unlisted")
+
+    @property
+    def abstained(self) -> int:
+        """Outputs on which the replayed ratio abstained, since they do not look like those that were traced."""
+        return self._outputs("abstained")
+
+    def _outputs(self, name: str) -> int:
+        """Return how many outputs forecasters with a law count under a name."""
+        return sum(getattr(getattr(p, "forecaster", None), name, 0) for t in self.tables for p in t.players)
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""

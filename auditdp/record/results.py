@@ -474,6 +474,7 @@ class _Asked(TypedDict, total=False):
     data: str
     mutants: bool
     max_memory: str
+    trace: bool
     changed_since: str
     left_out: list[str]
     among: list[str]

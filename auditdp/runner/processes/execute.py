@@ -179,6 +179,7 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
             find=budget.find,
             further=budget.further,
             recorded=task.recorded,
+            trace=task.trace,
         )
         played, versions = built, None
         if task.against is not None and isinstance(built, AuditElsewhere):
