@@ -23,11 +23,13 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
+from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.pairs import attempted, generated
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
 from auditdp.mechanism.calls.leaves import Raised
+from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
@@ -135,6 +137,12 @@ class TraceLook:
     def is_traced(self) -> bool:
         """Whether the trace understands all of the code on some pair; else it says too little to choose pairs by."""
         return any(each.trace.extent == "full" for each in self.looked)
+
+    def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
+        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
+        best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
+        made = ReplayedRatio(self.trace, claim, seed=self.seed)
+        return made if made.reads(best, form) else None
 
 
 class TraceSearch:

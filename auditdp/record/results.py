@@ -97,6 +97,8 @@ class Evidence:
         counterexample: Set where the verdict is VIOLATED or MISCALIBRATED.
         details: Numbers for plots and tables, in the record of that kind (``auditdp.record.details``); a mapping is
             read as such.
+        self_reported: Whether it was computed in the process of the audit, by code that the audit's file can change, and
+            handed to who judges; what one process did alone, as ``check`` does, is not marked.
     """
 
     kind: str
@@ -109,6 +111,7 @@ class Evidence:
     calls: Count = 0
     counterexample: Counterexample | None = None
     details: AnyDetails = Field(default_factory=dict, validate_default=True)
+    self_reported: bool = False
 
     @field_validator("details", mode="before")
     @classmethod
