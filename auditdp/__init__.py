@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from auditdp import bounds
     from auditdp.adjacency import (
         Adjacency,
+        Alike,
         AnyValues,
         Box,
         Canaries,
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AccountedDP",
     "Adjacency",
+    "Alike",
     "AnyValues",
     "ApproxDP",
     "Audit",
@@ -92,6 +94,7 @@ __all__ = [
 _HOMES = {
     "AccountedDP": "auditdp.claims.curves",
     "Adjacency": "auditdp.adjacency",
+    "Alike": "auditdp.adjacency",
     "AnyValues": "auditdp.adjacency",
     "ApproxDP": "auditdp.claims.statements",
     "Audit": "auditdp.auditing.declaration",

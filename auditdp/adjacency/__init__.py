@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from auditdp.adjacency.alike import Alike
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.box import Box
 from auditdp.adjacency.canaries import Canaries
@@ -25,6 +26,7 @@ from auditdp.mechanism.protocol import brief, identity_key
 
 __all__ = [
     "Adjacency",
+    "Alike",
     "AnyValues",
     "Box",
     "Canaries",

@@ -115,6 +115,7 @@ class Neighbours:
         label: What reports call the adjacency.
         search: A Hypothesis strategy of further pairs (data, neighbour), which are searched for one that shows more than
             those given, and for a smaller one that shows a violation. Pairs that the relation refuses are left out.
+        unsearched: Why no others are looked for, where that was wanted.
 
     Raises:
         AdjacencyError: If there is no pair, or something given is none.
@@ -124,6 +125,7 @@ class Neighbours:
     relation: Callable[[Any, Any], bool] | None = None
     label: str = "pairs as given"
     search: st.SearchStrategy[Any] | None = None
+    unsearched: str = ""
 
     def __post_init__(self) -> None:
         if not len(self.given):

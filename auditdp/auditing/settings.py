@@ -30,6 +30,9 @@ class Settings:
             evidence, but for that of controls, stays as it is.
         recorded: The log wealth of the game before it goes on for the last time, if that is known.
         trace: Whether the code is traced before its game, where the audit does not say no.
+        within: Whether the calls of a game are all runs that it may make; see ``GameOptions``, as of the next two.
+        proposed: Runs in their place where a trace proposes that the claim fails.
+        stop_when_refuted: Whether games end at their verdict.
 
     Raises:
         ConfigurationError: If alpha is not strictly between 0 and 1.
@@ -45,6 +48,9 @@ class Settings:
     further: tuple[Goal, ...] = ()
     recorded: float | None = None
     trace: bool = True
+    within: bool = False
+    proposed: int | None = None
+    stop_when_refuted: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:

@@ -25,6 +25,7 @@ from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
 from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.pairs import attempted, generated
+from auditdp.betting.telling import by_outputs
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
@@ -60,6 +61,8 @@ MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
 MOST_BROKEN = 2
 """Pairs that are proposed for a reason that the trace understood."""
+MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
+"""Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 BETTER = 1.05
 """A pair is worth its calls if it loses so many times what the listed ones lose."""
 PROMISED, NOTABLE = 16.0, 4.0
@@ -138,6 +141,11 @@ class TraceLook:
         """Whether the trace understands all of the code on some pair; else it says too little to choose pairs by."""
         return any(each.trace.extent == "full" for each in self.looked)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
+        return any(each.is_broken for each in self.looked)
+
     def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
         """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
@@ -153,10 +161,12 @@ class TraceSearch:
         claim: What it promises.
         runs: Runs at most, but for those of the last pair that is looked at with other outcomes.
         seed: Of the pairs, and of the one recorded run that all of them have.
+        enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
     """
 
-    def __init__(self, mechanism: Any, claim: Claim, *, runs: int, seed: int) -> None:
+    def __init__(self, mechanism: Any, claim: Claim, *, runs: int, seed: int, enough: float = math.inf) -> None:
         self.trace = Trace(mechanism)
+        self.enough = enough
         self.claim, self.most, self.seed = claim, runs, seed
         self.look = TraceLook(self.trace, seed)
         self._seen: dict[Any, TracedPair] = {}
@@ -175,6 +185,8 @@ class TraceSearch:
                 if adjacency is not None:
                     self._search(adjacency)
                 self._finish(listed)
+                if math.isfinite(self.enough):
+                    self._ordered_by_outputs(listed)
         return self.look
 
     def _left(self, share: float = 1.0) -> int:
@@ -185,8 +197,10 @@ class TraceSearch:
         offered, share = offers(adjacency), 1 - LAST
         corners = offered.corner_cases or []
         for pair in corners[: int(CORNERS * self._left(share))]:
+            if self._shows_enough():
+                break
             attempted(partial(self._checked, adjacency, pair))
-        if offered.generated is None:
+        if offered.generated is None or self._shows_enough():
             return
         strategy, made = generated(adjacency), list[tuple[TracedPair, Drawn[Pair]]]()
 
@@ -200,6 +214,20 @@ class TraceSearch:
             best = self._best(made)
             if best:
                 attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
+
+    def _ordered_by_outputs(self, listed: Sequence[Pair]) -> None:
+        """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
+        broken = sorted((e for e in self._seen.values() if e.is_broken), key=lambda e: e.rank, reverse=True)
+        lossy = [each.pair for each in broken[: min(self.most // RUNS_OF_LOSSY, MOST_LOSSY)]]
+        if len(lossy) > 1:
+            best = by_outputs(self.trace, lossy, seed=self.seed)[0]
+            known = {key(pair) for pair in listed}
+            if key(best) not in known:
+                self._in_full(best, FULL)
+            self.look.proposed = [] if key(best) in known else [(best, PROMISED)]
+
+    def _shows_enough(self) -> bool:
+        return any(min(each.trace.share, LARGEST) >= self.enough for each in self._seen.values())
 
     def _best(self, made: Sequence[tuple[TracedPair, Drawn[Pair]]]) -> list[Drawn[Pair]]:
         """Return pairs to change: by turns those that come first, and those that lose most."""
@@ -301,7 +329,14 @@ def _by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:
 
 
 def looked_by_trace(
-    mechanism: Any, claim: Claim, listed: Sequence[Pair], adjacency: Adjacency | None, *, calls: int, seed: int
+    mechanism: Any,
+    claim: Claim,
+    listed: Sequence[Pair],
+    adjacency: Adjacency | None,
+    *,
+    calls: int,
+    seed: int,
+    enough: float = math.inf,
 ) -> TraceLook:
     """Return what a trace saw of a mechanism.
 
@@ -312,9 +347,10 @@ def looked_by_trace(
         adjacency: Where to look for others; None for nowhere.
         calls: Calls of the game.
         seed: Of the pairs and of the runs.
+        enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
     """
     runs = trace_runs(calls, vectorised=is_vectorised(mechanism))
-    search = TraceSearch(mechanism, claim, runs=runs, seed=seed)
+    search = TraceSearch(mechanism, claim, runs=runs, seed=seed, enough=enough)
     try:
         return search(listed, adjacency)
     except (Exception, SystemExit) as error:  # a trace is no evidence: an audit goes on without it, and says why

@@ -39,6 +39,10 @@ class GameOptions:
             generates any and no pairs are given.
         trace: Whether to trace the code first: on the pairs that are played and, where pairs are searched, on others.
         stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
+        within: Whether ``calls`` bound all runs: those of the trace, of the search and of the confirmation are among them,
+            and no smaller pair is looked for.
+        proposed: With ``within``, runs in place of ``calls`` where a trace proposes that the claim fails for a reason that
+            it understands, or the bets gain; those beyond ``calls`` end at the verdict.
         bounded: Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the
             bound is that level or 0.
     """
@@ -54,6 +58,8 @@ class GameOptions:
     search: bool = True
     trace: bool = True
     stop_when_refuted: bool = False
+    within: bool = False
+    proposed: int | None = None
     bounded: bool = True
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss, allowed_delta
-from auditdp.tracing.draws import ALONE
+from auditdp.tracing.draws import ALONE, COIN, Release
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
@@ -18,6 +18,10 @@ from auditdp.tracing.sites import NOWHERE, CodeLine
 
 if TYPE_CHECKING:
     from auditdp.tracing.pair import PairTrace
+
+
+SAMPLES = ("permutation", "choice of items", "integer")
+"""Families of draws by which records are put in order or chosen."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,15 @@ def of_loss(trace: PairTrace) -> list[Finding]:
         pair.loss is not None and pair.loss.delta > 0 and pair.first.names != pair.second.names for pair in rest
     )
     understood = (other_names or not by_outcomes) and not trace.reordered and _understood(trace, rest)
+    # Which records take part is drawn, and what is drawn makes the loss smaller by how seldom they do.
+    understood = understood and (complete or not any(map(_is_sample, trace.first.releases)))
     return [Finding("loss", order[0][0], said, understood)]
+
+
+def _is_sample(release: Release) -> bool:
+    """Return whether a release may say which records take part: events of several records, or an order or sample of them."""
+    drawn = release.kind == COIN or (release.kind == ALONE and release.law.family in SAMPLES)
+    return drawn and bool(release.shape)
 
 
 def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:

@@ -13,10 +13,10 @@ from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, renamed_keywords
 from auditdp.mechanism.protocol import name_of
 from auditdp.record.results import AuditResult
-from auditdp.training.trainers import Attack, as_training, two_worlds
+from auditdp.training.trainers import Attack, as_training, neighbours
 
-TRAININGS = 1_000
-"""Trainings on two neighbouring data sets, unless another number is given."""
+TRAININGS, PROPOSED = 1_000, 20_000
+"""Trainings on neighbouring data sets unless another number is given, and where a trace proposes that the claim fails."""
 
 
 @renamed_keywords(worlds="pairs", trainings="calls")
@@ -25,10 +25,12 @@ def audit_training(
     claim: Claim | Callable[[int], Claim],
     pairs: Any = None,
     *,
+    search: bool = True,
     canaries: int | None = None,
     attack: Attack | None = None,
     calls: int | None = None,
     find: str = "",
+    stop_when_refuted: bool = True,
     alpha: float = 0.05,
     seed: int = 0,
     controls: Sequence[Callable[..., Any]] = (),
@@ -55,12 +57,17 @@ def audit_training(
         claim: What its accountant promises, such as ``ApproxDP(3.0, 1e-5)``, or better the whole curve (``AccountedDP``).
         pairs: Two inputs (data, neighbour), each of which may be a tuple such as features and labels; a list of pairs; or an
             adjacency. Whether a record is added or replaced has to be what the claim is about.
+        search: Whether other neighbours are looked for. Where a pair is given, or a list of them, that is among those that
+            differ as the first one does and are within what its data shows (``auditdp.adjacency.Alike``).
         canaries: How many canaries there are.
         attack: ``attack(released)``: with ``canaries`` a score of each, larger for those that look more like being in; with
             ``pairs``, what is bet on in place of the released, such as the score of a membership inference.
-        calls: Trainings; 1,000 unless given, or one with ``canaries``, of which several have canaries anew.
+        calls: Trainings at most, those of the trace, of the search and of the confirmation among them. Unless given 1,000,
+            or up to 20,000 where two traced trainings propose that the claim fails; or one with ``canaries``, of which
+            several have canaries anew.
         find: A fault that is to be found nine times in ten, such as 'level:1.5' (see ``auditdp.record.budgets.Fault``):
-            there are then as many trainings as that takes, and at least ``calls``.
+            the game then has as many trainings as that takes, and at least ``calls``, and what comes beside it is on top.
+        stop_when_refuted: Whether to end at the verdict; False plays all trainings for the best lower bound.
         alpha: Probability that a true claim is refuted, or that the lower bound exceeds the truth.
         seed: Root seed; the same one gives the same result.
         controls: Trainers that break the claim on purpose, each of which has to be refuted.
@@ -94,7 +101,7 @@ def audit_training(
     built = Audit(
         audited,
         claim,
-        two_worlds(pairs) if canaries is None else Canaries(canaries),
+        neighbours(pairs, search=search) if canaries is None else Canaries(canaries),
         calls=calls,
         find=find,
         controls=[as_training(control, attack) for control in controls],
@@ -102,5 +109,13 @@ def audit_training(
         forecasters=forecasters,
         trace=trace,
     )
-    settings = Settings(alpha, TRAININGS if canaries is None else 1, seed, name_of(audited))
+    settings = Settings(
+        alpha,
+        TRAININGS if canaries is None else 1,
+        seed,
+        name_of(audited),
+        within=canaries is None and not find,
+        proposed=PROPOSED if calls is None else None,
+        stop_when_refuted=stop_when_refuted,
+    )
     return carried_out(built, settings, progress)

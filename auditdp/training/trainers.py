@@ -6,13 +6,16 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from inspect import isgenerator, signature
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 
-from auditdp.adjacency import Pair
-from auditdp.errors import MechanismError
+from auditdp.adjacency import Adjacency, Alike, Neighbours, Pair, as_adjacency
+from auditdp.betting.forecasting.normal import NormalRatio
+from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.mechanism.calls.inputs import of_tensor
 from auditdp.mechanism.protocol import Mechanism, name_of, takes_size
 
@@ -43,10 +46,12 @@ class Training:
         self.train, self.attack = train, attack
         self.name = name_of(train) if attack is None else f"{name_of(attack)} on {name_of(train)}"
         self._given_rng = _given_rng(train)
+        self.forecasters = [NormalRatio()]
 
     def __call__(self, data: Any, rng: np.random.Generator) -> Any:
         """Return what one training releases, or what the attack makes of it."""
-        seed, loaded = int(rng.integers(2**63)), "torch" in sys.modules
+        # No watched draw: a seed is no noise, and no order of records.
+        seed, loaded = int(Generator(rng.bit_generator).integers(2**63)), "torch" in sys.modules
         released = self._trained(data, seed)
         if not loaded and "torch" in sys.modules:  # it was loaded while it trained, so that its generator was not set
             released = self._trained(data, seed)
@@ -130,6 +135,17 @@ def _read(released: Any) -> Any:
         return [_read(each) for each in released]
     value = of_tensor(released)
     return value.copy() if isinstance(value, np.ndarray) else value  # trainers go on to change what they released
+
+
+def neighbours(pairs: Any, *, search: bool) -> Adjacency:
+    """Return the adjacency of an audit: of pairs that are given, where a search is wanted, those that are like the first."""
+    adjacency = as_adjacency(two_worlds(pairs))
+    if not (search and isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None):
+        return adjacency
+    try:
+        return Alike(adjacency.pairs())
+    except AdjacencyError as error:
+        return replace(adjacency, unsearched=str(error))
 
 
 def two_worlds(pairs: Any) -> Any:

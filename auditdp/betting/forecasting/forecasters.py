@@ -93,7 +93,8 @@ def default_forecasters(mechanism: Any) -> list[Any]:
     """Return the forecasters whose mixture is played unless an audit names its own.
 
     The exact likelihood ratio where the mechanism states its law, its ``score`` where it has one, and always those that
-    look only at outputs, so that a sampler which does not follow its stated law is still caught.
+    look only at outputs, so that a sampler which does not follow its stated law is still caught. A mechanism may bring
+    others: its ``forecasters``.
     """
     chosen: list[Any] = []
     able = capabilities(mechanism)
@@ -101,7 +102,7 @@ def default_forecasters(mechanism: Any) -> list[Any]:
         chosen.append(LikelihoodRatio())
     elif able.score is not None:
         chosen.append(Scored())
-    return [*chosen, ViewExperts(), Repeating()]
+    return [*chosen, ViewExperts(), Repeating(), *getattr(mechanism, "forecasters", ())]
 
 
 class LikelihoodRatio:

@@ -27,8 +27,10 @@ SHRINKING_ALPHA = 0.05
 """Level at which smaller pairs are looked for: what is found is confirmed at the audit's own."""
 
 
-def confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
+def confirm(game: Game, streams: Streams, purpose: str, alpha: float, most: int | None = None) -> Game:
     """Replay the best pair on fresh randomness, with its own alpha, call by call, and return the game that was played.
+
+    With ``most``, in no more calls than that.
 
     Where the mechanism draws from elsewhere, the game starts from nothing and its outputs are kept: they are all that it
     depends on, so that it can be played again from the record.
@@ -39,7 +41,7 @@ def confirm(game: Game, streams: Streams, purpose: str, alpha: float) -> Game:
         calls = Recorder(game.calls.singly())
         fresh = Game(calls, game.claim, [game.best.pair], game.forecasters, prefixed(streams, purpose))
     budget = max(CONFIRMATION_LEAST, CONFIRMATION_FACTOR * (game.refuted_at or game.wealth.calls))
-    fresh.play(budget, alpha=alpha, stop_when_refuted=True)
+    fresh.play(budget if most is None else min(budget, most), alpha=alpha, stop_when_refuted=True)
     return fresh
 
 

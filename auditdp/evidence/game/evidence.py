@@ -19,13 +19,12 @@ from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search
 from auditdp.betting.power import growths
-from auditdp.betting.watching import going_on
 from auditdp.betting.wealth.levels import is_bound
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError, Timeout
 from auditdp.evidence.believing import believed
 from auditdp.evidence.game.confirming import confirm, confirm_smaller, confirmation_of
-from auditdp.evidence.game.opening import PreparedGame, go_on, open_game
+from auditdp.evidence.game.opening import PreparedGame, go_on, open_game, play
 from auditdp.evidence.game.power_line import detectable, rarely, same_outputs
 from auditdp.evidence.game.wording import count, explained, notices, shows_nothing, unsearched
 from auditdp.evidence.request import EvidenceRequest, GameOptions
@@ -102,12 +101,11 @@ def play_game(
     options = replace(options, play=chosen, search=options.search and options.play is None and can_search(adjacency))
     opened, alpha = open_game(mechanism, claim, adjacency, options, streams), options.alpha
     game = opened.game
-    calls = opened.calls - opened.spent
-    game.play(calls, alpha=alpha, stop_when_refuted=options.stop_when_refuted, going_on=going_on)
+    opened = play(opened, options)
     parts = go_on(opened, options)
     played = _Played(opened, alpha, _assumptions(game.calls, adjacency), _details(opened, alpha, parts))
     if game.wealth.refuted(alpha):
-        among = adjacency if options.search and not options.stop_when_refuted else None
+        among = adjacency if options.search and not (options.stop_when_refuted or options.within) else None
         found = _refuted(played, streams, smaller_among=among)
     else:
         found = _not_refuted(played, unsearched(game, adjacency, searched=options.search))
@@ -213,7 +211,8 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     """Confirm a finding on fresh randomness, and show it on a smaller pair where there is one."""
     game, parts = played.game, len(played.details.parts)
     part, alpha = f" of part {parts}" if parts > 1 else "", played.alpha / 2**parts
-    fresh = confirm(game, streams, f"confirmation{part}", alpha)
+    left = None if played.opened.most is None else max(played.opened.most - played.opened.used, 1)
+    fresh = confirm(game, streams, f"confirmation{part}", alpha, left)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was
     seen = f"{count(game.refuted_at)} were enough to refute the claim"

@@ -12,7 +12,7 @@ from auditdp.betting.forecasting.replayed import ReplayedElsewhere, ReplayedRati
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
 from auditdp.betting.traced_pairs import PROMISED, TraceLook, looked_by_trace
-from auditdp.betting.watching import going_on
+from auditdp.betting.watching import going_on, is_stopped
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.base import Claim
 from auditdp.errors import ConfigurationError
@@ -29,6 +29,10 @@ from auditdp.record.details import Part
 
 FIRST = 2
 """Half of the calls go to the pairs that a trace proposes for a reason that it understood, before others are searched."""
+PLAYED = 0.6
+"""Of the runs, where they are bounded, a game has so many, with its trace and its search; the others confirm a finding."""
+ENOUGH = 8.0
+"""Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
 GAINING = 0.5
 """Nats from which on these go on to be played alone."""
 
@@ -43,6 +47,8 @@ class PreparedGame:
         checked: Calls that the look at independence took.
         searched: Calls that the search for pairs took.
         look: What a trace saw before it, where the code was traced.
+        most: Runs of all kinds at most, where they are bounded; ``calls`` is then the part of them that is not kept back for
+            a confirmation.
         to_find: What so many calls find, in words, where a fault is to be found.
         lacking: How many calls it lacks of those that find it.
     """
@@ -52,13 +58,15 @@ class PreparedGame:
     checked: int
     searched: int
     look: TraceLook | TraceElsewhere | None = None
+    most: int | None = None
     to_find: str | None = None
     lacking: int = 0
 
     @property
     def spent(self) -> int:
-        """Calls before the game."""
-        return self.checked + self.searched
+        """Calls before the game; where runs are bounded, those of the trace are among them."""
+        traced = self.look.runs if self.most is not None and isinstance(self.look, TraceLook) else 0
+        return self.checked + self.searched + traced
 
     @property
     def used(self) -> int:
@@ -84,6 +92,8 @@ def open_game(
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
     if options.forecasters is None and look is not None:
         forecasters += _replayed(made, claim, look, chosen, streams)
+    most = _most(options, look)
+    calls = calls if most is None else max(int(PLAYED * most) - (look.runs if isinstance(look, TraceLook) else 0), 1)
     game = Game(made, claim, chosen, forecasters, streams, levels=level_grid(claim) if options.bounded else None)
     least, each = calls, calls_of_pair(find, game, options.alpha) if find else 0
     if find:
@@ -92,12 +102,22 @@ def open_game(
     won = look is not None and _is_won(game, look, calls - checked, options)
     searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if options.search and not won else 0
     if find is None:
-        return PreparedGame(game, calls, checked, searched, look)
+        return PreparedGame(game, calls if most is None else int(PLAYED * most), checked, searched, look, most)
     pairs = len(game.tables)  # those that were found, too
     to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
     needed = max(least, checked + searched + each * pairs)
     calls = _at_most(needed, options.most)
-    return PreparedGame(game, calls, checked, searched, look, to_find if calls == needed else None, needed - calls)
+    return PreparedGame(
+        game, calls, checked, searched, look, None, to_find if calls == needed else None, needed - calls
+    )
+
+
+def _most(options: GameOptions, look: TraceLook | TraceElsewhere | None) -> int | None:
+    """Return how many runs there are at most, where they are bounded: more where a trace proposes that the claim fails."""
+    if not options.within:
+        return None
+    is_proposed = options.proposed is not None and isinstance(look, TraceLook) and look.is_broken
+    return options.proposed if is_proposed else options.calls
 
 
 def _traced(
@@ -110,6 +130,9 @@ def _traced(
     if isinstance(adjacency, AdjacencyElsewhere):
         return adjacency.traced(calls, listed, options.calls, seed, search=options.search)
     among = adjacency if options.search else None
+    if options.within:
+        bounded = int(PLAYED * options.calls)
+        return looked_by_trace(calls.mechanism, claim, listed, among, calls=bounded, seed=seed, enough=ENOUGH)
     return looked_by_trace(calls.mechanism, claim, listed, among, calls=options.calls, seed=seed)
 
 
@@ -138,9 +161,11 @@ def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: G
     """
     for pair, promise in look.proposed:
         game.add(replace(pair, name=pair.name or "traced"), promise=promise)
-    if all(promise != PROMISED for _, promise in look.proposed):
-        return False
     first = len(game.tables) - len(look.proposed)
+    if all(promise != PROMISED for _, promise in look.proposed):
+        if not (options.within and isinstance(look, TraceLook) and look.is_broken):
+            return False
+        first = 0
     for most in (calls // FIRST, calls):
         game.play(most, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=first)
         if game.wealth.log_wealth < GAINING:
@@ -150,6 +175,19 @@ def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: G
 
 def _at_most(calls: int, most: int | None) -> int:
     return calls if most is None else min(calls, most)
+
+
+def play(opened: PreparedGame, options: GameOptions) -> PreparedGame:
+    """Play a game; where runs are bounded, and it gains, on to the verdict with as many as where the trace proposes one."""
+    game, alpha = opened.game, options.alpha
+    calls = opened.calls - opened.spent
+    first = calls if opened.most is None else min(calls, options.calls)
+    game.play(first, alpha=alpha, stop_when_refuted=options.stop_when_refuted, going_on=going_on)
+    if opened.most is not None and game.refuted_at is None and not is_stopped():
+        if options.proposed is not None and game.wealth.log_wealth >= GAINING:
+            opened = replace(opened, calls=int(PLAYED * options.proposed), most=options.proposed)
+        game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=going_on)
+    return opened
 
 
 def go_on(opened: PreparedGame, options: GameOptions) -> list[Part]:

@@ -183,7 +183,7 @@ def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]
         return [
             f"{played} that the audit lists {'was' if pairs == 1 else 'were'} played, and no other was looked for: other "
             "neighbours may lose more; an adjacency that generates pairs, such as Rows(...) or Neighbours(..., search=...), "
-            "has them searched"
+            f"has them searched{f' ({why})' if (why := getattr(adjacency, 'unsearched', '')) else ''}"
         ]
     if game.looked_at == 0:
         return [

@@ -57,6 +57,8 @@ DESCRIBING = (
     *("numel", "requires_grad", "shape", "size", "stride"),
 )
 """What may be asked of a tensor without a look at its entries."""
+OVERWRITING = ("zero", "fill")
+"""What leaves nothing of a tensor's entries."""
 TEMPORARY = 2
 """References to a tensor that nobody holds, while one of its methods is watched."""
 
@@ -93,6 +95,9 @@ def _filled_tensors(active: Active) -> Any:
                 return function(*arguments, **keywords)
             found = [run.filled[id(value)][1] if id(value) in run.filled else value for value in arguments]
             if all(new is old for new, old in zip(found, arguments, strict=True)):
+                return function(*arguments, **keywords)
+            if in_place and name in OVERWRITING and found[1:] == [*arguments[1:]]:
+                run.filled.pop(id(arguments[0]), None)
                 return function(*arguments, **keywords)
             if not in_place or found[0] is arguments[0]:
                 return torch_function(function, found, keywords)

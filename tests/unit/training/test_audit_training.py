@@ -115,7 +115,9 @@ def test_a_trainer_of_many_models_at_once_is_a_mechanism_with_its_own_likelihood
     result = audit_training(Batch(), GaussianDP(1.0), pairs=WORLDS, calls=1_000)
     assert result.epsilon_lower > 0.6
     assert Batch.calls < 500
-    attacked = audit_training(Batch(), GaussianDP(0.2), pairs=WORLDS, attack=lambda released: released > 0.7, calls=600)
+    attacked = audit_training(
+        Batch(), GaussianDP(0.2), pairs=WORLDS, attack=lambda released: released > 0.7, calls=1_500
+    )
     assert attacked.verdict is Verdict.VIOLATED
 
 
@@ -185,3 +187,58 @@ def test_steps_are_chosen_up_to_all_of_them_and_drawn_with_the_claim():
 def test_what_has_no_such_steps_is_refused(train, options, error, shown):
     with pytest.raises(error, match=shown):
         level_by_step(train, GaussianDP(1.0), WORLDS, **({"trainings": 20} | options))
+
+
+def clipped_to(norm, steps=3):
+    """DP-SGD of a line through the origin, with noise for gradients of norm 1."""
+
+    def train(data, rng):
+        features, labels = data
+        weight = 0.0
+        for _ in range(steps):
+            gradients = (weight * features - labels) * features
+            weight -= 0.05 * (np.clip(gradients, -norm, norm).sum() + steps**0.5 * rng.normal())
+        return weight
+
+    return train
+
+
+PEOPLE = np.array([0.5, -0.3, 1.2, 0.1, -1.5, 0.4]), np.array([0.6, -0.2, 1.0, 0.1, -1.4, 0.5])
+WITHOUT_ONE = Pair(PEOPLE, (np.delete(PEOPLE[0], 3), np.delete(PEOPLE[1], 3)))
+
+
+def test_the_worst_neighbours_are_found_from_an_ordinary_pair_and_the_line_is_named():
+    result = audit_training(clipped_to(4.0), GaussianDP(1.0), WITHOUT_ONE)
+    assert result.verdict is Verdict.VIOLATED
+    (finding,) = result.evidence[0].details.trace.findings
+    assert (finding.kind, finding.read_off) == ("loss", True)
+    alone = audit_training(clipped_to(4.0), GaussianDP(1.0), WITHOUT_ONE, search=False, calls=1_000)
+    assert alone.verdict is Verdict.NOT_REFUTED
+
+
+def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_trainer():
+    result = audit_training(clipped_to(1.0), GaussianDP(1.0), WITHOUT_ONE, calls=400)
+    trace = result.evidence[0].details.trace
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert trace.share == pytest.approx(1.0)
+    assert "one record added or removed" in result.claim.adjacency
+
+
+@pytest.mark.parametrize("norm", [1.0, 40.0])
+def test_no_more_trainings_are_made_than_are_asked_for(norm):
+    made = 0
+
+    def train(data, rng):
+        nonlocal made
+        made += 1
+        return clipped_to(norm)(data, rng)
+
+    result = audit_training(train, GaussianDP(1.0), WITHOUT_ONE, calls=300)
+    assert made <= 330  # runs that look how outputs look are no calls
+    assert result.calls <= 300
+
+
+def test_a_search_that_does_not_run_says_why():
+    graphs = Pair({"a": ["b"]}, {"a": []})
+    result = audit_training(lambda data, rng: len(data["a"]) + rng.normal(), GaussianDP(1.0), graphs, calls=100)
+    assert any("expected records of numbers" in notice for notice in result.evidence[0].details.notices)

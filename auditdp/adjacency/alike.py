@@ -1,0 +1,223 @@
+"""Neighbours like a pair that is given: the same change, of other records among other data, within what its data shows.
+
+Whoever audits a trainer has one pair, such as the data with and without some record, and it shows little: another record,
+or another rest of the data, may move every step as far as clipping allows. What a user has said is how the inputs differ
+and, by the data, what records look like. Within that these pairs stay:
+
+- as many records as before, since an accountant's sampling rate may rest on their number;
+- every number within its range in the data, and every record (of features and labels, each) no longer than the longest;
+- whole numbers, such as labels, are some that the data has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain, product, zip_longest
+from typing import Any
+
+import numpy as np
+from hypothesis import reject
+from hypothesis import strategies as st
+
+from auditdp.adjacency.base import Pair, different
+from auditdp.adjacency.tabular import Tabular, tabular
+from auditdp.claims.dominating import Floats
+from auditdp.errors import AdjacencyError
+
+MOST_LONG, MOST_CORNERS = 3, 8
+"""Of the longest records, and of the corners of the ranges, so many are tried."""
+GRID = 64
+"""Parts of a range in which numbers are generated: none is so small that it shows how sums are rounded."""
+FEW_VALUES = 10
+"""Whole numbers of which a column has no more are taken for labels."""
+UP_TO = 1e-9
+"""Rounding of lengths, relative."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Pairs that differ as a given one does, in one record, within what its data shows; see the module.
+
+    Args:
+        given: The pairs to play; the first one says how neighbours differ, and what records look like. An input is a
+            sequence of records, which are numbers or sequences of numbers; an array or a tensor of them; or a tuple, a dict
+            or a ``TensorDataset`` of arrays of one length, such as features and labels.
+        wider: How many times as wide ranges and lengths may be, >= 1.
+
+    Raises:
+        AdjacencyError: If the first pair does not differ in one record, or its inputs are none of these.
+    """
+
+    given: Sequence[Pair]
+    wider: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.wider >= 1:
+            raise AdjacencyError(f"Alike: expected wider >= 1, got wider={self.wider!r}")
+        _ = self._change
+
+    @property
+    def name(self) -> str:
+        """How neighbours differ, and where others are looked for."""
+        wider = "" if self.wider == 1 else f" {self.wider:g} times"
+        return f"pairs as given (adjacency not checked), and others: {self._change[0]}, within{wider} the data's ranges"
+
+    def check(self, pair: Pair) -> None:
+        """Do nothing: pairs that are given are taken at the user's word, and others are made by the same change."""
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs that are given."""
+        return list(self.given)
+
+    def exhaustive(self) -> None:
+        """Return None: there are too many."""
+        return
+
+    @cached_property
+    def _sides(self) -> tuple[Tabular, Tabular]:
+        pair = self.given[0]
+        made = [tabular(data) if len(data) else None for data in (pair.data, pair.neighbour)]
+        like = made[0] or made[1]
+        if like is None:
+            raise AdjacencyError(f"Alike: both inputs are empty: {pair}")
+        none = replace(like, rows=like.rows[:0])
+        return made[0] or none, made[1] or none
+
+    @cached_property
+    def _change(self) -> tuple[str, int, Floats | None]:
+        """What differs in words, the place of the record, and what stands for one that is absent, if anything does."""
+        first, second = (side.rows for side in self._sides)
+        if first.shape[1:] == second.shape[1:]:
+            if abs(len(first) - len(second)) == 1:
+                longer, shorter = (first, second) if len(first) > len(second) else (second, first)
+                place = next((k for k in range(len(shorter)) if not _same(longer[k], shorter[k])), len(shorter))
+                if _same(np.delete(longer, place, axis=0), shorter):
+                    return "one record added or removed", place, None
+            elif len(first) == len(second):
+                places = [k for k in range(len(first)) if not _same(first[k], second[k])]
+                if len(places) == 1:
+                    absent = [row[places[0]] for row in (second, first) if not np.nan_to_num(row[places[0]]).any()]
+                    named = "one record replaced" if not absent else f"one record put to {absent[0].flat[0]:g}"
+                    return named, places[0], absent[0] if absent else None
+        raise AdjacencyError(f"Alike: the inputs do not differ in one record: {self.given[0]}")
+
+    @cached_property
+    def _rows(self) -> Floats:
+        """All records of the pair that are there."""
+        rows = np.concatenate([side.rows for side in self._sides])
+        return np.unique(rows[~np.isnan(rows).any(axis=1)], axis=0)
+
+    @cached_property
+    def _ranges(self) -> tuple[Floats, Floats]:
+        low, high = self._rows.min(axis=0), self._rows.max(axis=0)
+        more = (self.wider - 1) / 2 * (high - low) * ~self._labels
+        return low - more, high + more
+
+    @cached_property
+    def _labels(self) -> Any:
+        """Which columns hold whole numbers, of which the data has all that there are."""
+        few = np.array([len(np.unique(column)) <= FEW_VALUES for column in self._rows.T])
+        return self._sides[0].whole | (few & (self._rows == np.round(self._rows)).all(axis=0))
+
+    def _lengths(self, rows: Floats) -> Floats:
+        """Return the length of each part of each row, shape (rows, parts)."""
+        return np.stack([np.linalg.norm(rows[:, part], axis=1) for part in self._sides[0].parts], axis=1)
+
+    def _within(self, row: Floats) -> Floats | None:
+        """Return a row made no longer than the longest; None where it then leaves the ranges."""
+        row, longest = row.copy(), self.wider * self._lengths(self._rows).max(axis=0)
+        for part, length, most in zip(self._sides[0].parts, self._lengths(row[None])[0], longest, strict=True):
+            row[part] *= np.where(self._labels[part], 1.0, min(1.0, most / length if length else 1.0))
+        low, high = self._ranges
+        inside = (row >= low - UP_TO * np.abs(low)).all() and (row <= high + UP_TO * np.abs(high)).all()
+        return row if inside and (self._lengths(row[None])[0] <= longest * (1 + UP_TO)).all() else None
+
+    @cached_property
+    def _candidates(self) -> list[Floats]:
+        """Records to change: the longest, corners of the ranges, one turned round, and one with an unlikely last number."""
+        rows, (low, high) = self._rows, self._ranges
+        by_length = rows[np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")]
+        found = [*by_length[:MOST_LONG]]
+        if rows.shape[1] > 1:
+            known = np.column_stack([rows[:, :-1], np.ones(len(rows))])
+            odd = np.abs(known @ np.linalg.lstsq(known, rows[:, -1], rcond=None)[0] - rows[:, -1])
+            found.append(rows[int(np.argmax(odd))])
+            found += [np.append(row[:-1], end) for row in found[:1] for end in (low[-1], high[-1])]
+        signs = list(product((1, 0), repeat=rows.shape[1])) if 2 ** rows.shape[1] <= MOST_CORNERS else self._signs()
+        found += [np.where(sign, high, low) for sign in signs]
+        found += [np.where(self._labels, row, -row) for row in by_length[:1]]
+        if self.wider > 1:
+            found += [np.where(self._labels, row, self.wider * row) for row in by_length[:1]]
+        inside = [row for each in found if (row := self._within(each)) is not None]
+        return list({row.tobytes(): row for row in inside}.values())
+
+    def _signs(self) -> list[Any]:
+        """Return corners of many columns: all one way, the last against the others, by turns, and some at random."""
+        columns = self._rows.shape[1]
+        last, turns = np.arange(columns) < columns - 1, np.arange(columns) % 2 == 0
+        drawn = np.random.default_rng(0).random((MOST_CORNERS - 4, columns)) < 0.5
+        return [np.ones(columns, bool), np.zeros(columns, bool), last, ~last, turns, *drawn][:MOST_CORNERS]
+
+    def _rests(self, row: Floats) -> list[Floats]:
+        """Return what others may be beside a record: as given, all the quietest, the same, the opposite, or by turns."""
+        shown, place = max(self._sides, key=lambda side: len(side.rows)).rows, self._change[1]
+        rest, rows = np.delete(shown, place, axis=0), self._rows
+        quiet = rows[int(np.argmin(np.linalg.norm(rows, axis=1)))]
+        against = self._opposite(row)
+        turns = np.where((np.arange(len(rest)) % 2 == 0)[:, None], row, against)
+        return [rest, *(np.tile(other, (len(rest), 1)) for other in (quiet, row, against)), turns]
+
+    def _opposite(self, row: Floats) -> Floats:
+        """Return the record that is most unlike one: it turned round where that is within, else the farthest there is."""
+        turned = self._within(np.where(self._labels, row, -row))
+        if turned is not None and not _same(turned, row):
+            return turned
+        return self._rows[int(np.argmax(np.linalg.norm(self._rows - row, axis=1)))]
+
+    def _pair(self, row: Floats, rest: Floats, place: int, name: str = "") -> Pair:
+        """Return the pair of a record that is there or not, or is another one, among others."""
+        what, _, absent = self._change
+        like = self._sides[0]
+        full = np.insert(rest, place, row, axis=0)
+        if what == "one record added or removed":
+            return Pair(like.made(full), like.made(rest), name)
+        other = absent if absent is not None else self._opposite(row)
+        return Pair(like.made(full), like.made(np.insert(rest, place, other, axis=0)), name)
+
+    def corner_cases(self) -> list[Pair]:
+        """Return each record to change among the others as given first, then among other ones."""
+        place = self._change[1]
+        made = [
+            [self._pair(row, rest, min(place, len(rest)), "like the given") for rest in self._rests(row)]
+            for row in self._candidates
+        ]
+        return different(chain.from_iterable(filter(None, turn) for turn in zip_longest(*made)))
+
+    def strategy(self) -> st.SearchStrategy[Pair]:
+        """Return pairs with any record of the ranges, among others as given or like it."""
+        low, high = self._ranges
+        values = [np.unique(column).tolist() for column in self._rows.T]
+        columns = [
+            st.sampled_from(known) if label else st.integers(0, GRID).map(partial(_between, a, b))
+            for known, label, a, b in zip(values, self._labels, low, high, strict=True)
+        ]
+        size = max(len(side.rows) for side in self._sides)
+
+        @st.composite
+        def pairs(draw: st.DrawFn) -> Pair:
+            row = self._within(np.array(draw(st.tuples(*columns)), float))
+            row = row if row is not None else draw(st.sampled_from(self._candidates))
+            made = self._pair(row, draw(st.sampled_from(self._rests(row))), draw(st.integers(0, size - 1)))
+            return made if different([made]) else reject()
+
+        return pairs()
+
+
+def _between(low: float, high: float, part: int) -> float:
+    return float(low + part / GRID * (high - low))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return np.array_equal(one, other, equal_nan=True)

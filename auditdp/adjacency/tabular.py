@@ -1,0 +1,112 @@
+"""Data as a matrix of numbers, a line for each record, and the way back to what it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from auditdp.claims.dominating import Floats
+from auditdp.errors import AdjacencyError
+from auditdp.mechanism.calls.inputs import of_tensor
+from auditdp.mechanism.protocol import brief
+
+
+@dataclass(frozen=True)
+class Tabular:
+    """Records as lines of numbers.
+
+    Attributes:
+        rows: The numbers, shape (records, numbers).
+        parts: Which columns belong together, such as those of features and those of labels.
+        whole: Which columns hold whole numbers by their type.
+        made: Makes data of the same form of other such rows.
+    """
+
+    rows: Floats
+    parts: list[slice]
+    whole: Any
+    made: Callable[[Floats], Any]
+
+
+def tabular(data: Any) -> Tabular:
+    """Return data as rows.
+
+    Args:
+        data: A sequence of records, each a number or a sequence of numbers; an array or tensor of them; or a tuple, a dict
+            or a ``TensorDataset`` of such arrays, of one length.
+
+    Raises:
+        AdjacencyError: If it is none of these.
+    """
+    try:
+        if isinstance(data, Mapping) and data:
+            parts = [tabular(value) for value in data.values()]
+            return _joined(parts, lambda made: type(data)(zip(data, made, strict=True)))  # type: ignore[call-arg]
+        tensors = getattr(data, "tensors", None)
+        if isinstance(tensors, tuple) and tensors:
+            return _joined([tabular(each) for each in tensors], lambda made: type(data)(*made))
+        if (
+            isinstance(data, tuple)
+            and len(data) > 1
+            and all(np.ndim(of_tensor(each)) and _is_array(each) for each in data)
+        ):
+            return _joined([tabular(each) for each in data], tuple)
+        return _of_array(data) if _is_array(data) else _of_sequence(data)
+    except (TypeError, ValueError) as error:
+        raise AdjacencyError(
+            f"expected records of numbers: a sequence or array of them, or features and labels, got {brief(data)}: {error}"
+        ) from error
+
+
+def _is_array(data: Any) -> bool:
+    return isinstance(of_tensor(data), np.ndarray)
+
+
+def _joined(parts: list[Tabular], together: Callable[[Any], Any]) -> Tabular:
+    sizes = {len(part.rows) for part in parts}
+    if len(sizes) != 1:
+        raise ValueError(f"parts have {sorted(sizes)} records")
+    ends = np.cumsum([0, *(part.rows.shape[1] for part in parts)]).tolist()
+    slices = [slice(start, end) for start, end in pairwise(ends)]
+
+    def made(rows: Floats) -> Any:
+        return together([part.made(rows[:, columns]) for part, columns in zip(parts, slices, strict=True)])
+
+    whole = np.concatenate([part.whole for part in parts])
+    return Tabular(np.concatenate([part.rows for part in parts], axis=1), slices, whole, made)
+
+
+def _of_array(data: Any) -> Tabular:
+    array = of_tensor(data)
+    if array.ndim == 0 or array.dtype.kind not in "biuf":
+        raise ValueError(f"an array of shape {array.shape} and type {array.dtype}")
+    rows = array.reshape(len(array), int(np.prod(array.shape[1:]))).astype(float)
+
+    def made(rows: Floats) -> Any:
+        found = rows.reshape(-1, *array.shape[1:]).astype(array.dtype)
+        return found if array is data else data.new_tensor(found)
+
+    return Tabular(rows, [slice(0, rows.shape[1])], np.full(rows.shape[1], array.dtype.kind in "biu"), made)
+
+
+def _of_sequence(data: Any) -> Tabular:
+    if not isinstance(data, list | tuple):
+        raise TypeError(f"{type(data).__name__} is no sequence of records")
+    if not data:
+        raise ValueError("there are no records")
+    first = data[0]
+    kinds = [type(value) for value in (first if isinstance(first, list | tuple) else [first])]
+    if not all(issubclass(kind, bool | int | float | np.number) for kind in kinds):
+        raise TypeError(f"a record {brief(first)}")
+    rows = np.array(data, float).reshape(len(data), -1)
+    whole = np.array([issubclass(kind, bool | int | np.integer) for kind in kinds])
+
+    def record(row: Floats) -> Any:
+        values = [kind(value) for kind, value in zip(kinds, row.tolist(), strict=True)]
+        return type(first)(values) if isinstance(first, list | tuple) else values[0]
+
+    return Tabular(rows, [slice(0, rows.shape[1])], whole, lambda rows: type(data)(record(row) for row in rows))

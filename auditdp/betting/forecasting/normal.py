@@ -1,0 +1,101 @@
+"""The likelihood ratio of two normal laws with one covariance, which is learned: what noisy sums of gradients come to.
+
+A model that was trained with Gaussian noise is nearly normal, and so is the list of its steps. Then the log-odds are linear
+in the output, along the direction that tells most per standard deviation (Fisher 1936, "The use of multiple measurements in
+taxonomic problems"), and two moments of the scores are all that is to be learned beside it: an (ε, δ) with a small δ is
+decided far out, where counts are few. Noise that is used twice leaves a direction without any.
+
+How far the scores are apart is learned from calls that the direction was not learned from, so that it does not overfit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditdp.claims.dominating import Floats
+from auditdp.mechanism.protocol import Array
+
+LEAST, OF_EACH = 16, 3
+"""Calls before the first fit, and of each number of an output."""
+AGAIN = 1.25
+"""It is fitted anew when calls have grown so many times."""
+WIDEST = 256
+"""Outputs of more numbers are none of its business."""
+FINEST = 1e-6
+"""Standard deviations of a direction, relative to those of its numbers, that are not taken for noise: what is finer shows
+how numbers were rounded."""
+LARGEST = 1e30
+"""Numbers are clipped to it."""
+Labels = NDArray[np.int8]
+
+
+class NormalRatio:
+    """Forecasts by two normal laws of one covariance; it abstains until there are enough calls to know them."""
+
+    name = "normal ratio"
+
+    def __init__(self) -> None:
+        self._next = LEAST
+        self._line: tuple[Floats, float, float] | None = None
+
+    def fit(self, outputs: Array, labels: Labels) -> Self:
+        """Learn the direction and how far the scores along it are apart.
+
+        Args:
+            outputs: Shape (n, ...).
+            labels: The coins, shape (n,).
+        """
+        rows = _rows(outputs)
+        enough = max(self._next, OF_EACH * rows.shape[1])
+        if len(rows) < enough or rows.shape[1] > WIDEST or min(labels.sum(), (1 - labels).sum()) < LEAST // 4:
+            return self
+        self._next = math.ceil(AGAIN * len(rows))
+        order = np.argsort(labels, kind="stable")  # so that both halves have as many of each coin
+        halves = [(rows[part], labels[part]) for part in (order[::2], order[1::2])]
+        apart = [_apart(other[0] @ _direction(*half), other[1])[0] for half, other in (halves, halves[::-1])]
+        sure = max(float(np.mean(apart)) - 1 / math.sqrt(len(rows)), 0.0)
+        direction = _direction(rows, labels)
+        _, middle, deviation = _apart(rows @ direction, labels)
+        self._line = direction, middle, sure / max(deviation, np.finfo(float).tiny)
+        return self
+
+    def log_odds(self, outputs: Array) -> Floats:
+        """Return the log-odds of each output; 0 before the first fit."""
+        if self._line is None:
+            return np.zeros(len(outputs))
+        direction, middle, slope = self._line
+        # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
+        return np.asarray(slope * (np.multiply(_rows(outputs), direction, order="C").sum(axis=1) - middle))
+
+
+def _rows(outputs: Array) -> Floats:
+    rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
+    return np.asarray(np.clip(np.nan_to_num(rows, nan=0.0, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST))
+
+
+def _direction(rows: Floats, labels: Labels) -> Floats:
+    """Return the direction that tells the coins apart best, by standard deviations."""
+    ones, zeros = rows[labels == 1], rows[labels == 0]
+    if not len(ones) or not len(zeros):
+        return np.zeros(rows.shape[1])
+    scale = np.maximum(rows.std(axis=0), FINEST * np.abs(rows).max(axis=0)) + np.finfo(float).tiny
+    change = (ones.mean(axis=0) - zeros.mean(axis=0)) / scale
+    rest = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)]) / scale
+    _, lengths, axes = np.linalg.svd(rest / math.sqrt(max(len(rows) - 2, 1)), full_matrices=False)
+    spread = np.maximum(lengths, FINEST)
+    return np.asarray((axes @ change / spread**2) @ axes / scale)
+
+
+def _apart(scores: Floats, labels: Labels) -> tuple[float, float, float]:
+    """Return how many standard deviations scores are apart, their middle, and the standard deviation."""
+    ones, zeros = scores[labels == 1], scores[labels == 0]
+    if len(ones) < 2 or len(zeros) < 2:
+        return 0.0, 0.0, 1.0
+    deviation = math.sqrt((ones.var() * len(ones) + zeros.var() * len(zeros)) / max(len(scores) - 2, 1))
+    apart = float(ones.mean() - zeros.mean())
+    middle = float(ones.mean() + zeros.mean()) / 2
+    return apart / max(deviation, FINEST * abs(apart), np.finfo(float).tiny), middle, deviation

@@ -1,0 +1,53 @@
+"""How far apart the outputs of pairs are that lose as much by a trace: a final model may forget what its steps lost.
+
+Both inputs run a few times with the same draws each. The change of the output from one input to the other, in standard
+deviations of the outputs along it, is what a normal law would be told apart by; noise of another size counts as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import Pair
+from auditdp.claims.dominating import Floats
+from auditdp.mechanism.calls.leaves import leaves
+from auditdp.tracing import Trace
+
+RUNS = 6
+"""Runs on each input."""
+FINEST = 1e-6
+"""Standard deviations, relative to the largest number of their place, that are not taken for noise."""
+
+
+def telling(trace: Trace, pair: Pair, *, seed: int) -> float:
+    """Return how far apart the outputs of a pair are, in standard deviations; 0 where they are no rows of numbers."""
+    try:
+        ones, zeros = (_outputs(trace, data, seed) for data in (pair.data, pair.neighbour))
+    except Exception:  # of the code that runs, or of outputs that are no numbers
+        return 0.0
+    if ones.shape != zeros.shape or not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
+        return 0.0
+    tiny = np.maximum(FINEST * np.maximum(np.abs(ones), np.abs(zeros)).max(axis=0), np.finfo(float).tiny)
+    spreads = [np.maximum(side.std(axis=0, ddof=1), tiny) for side in (ones, zeros)]
+    change = (ones - zeros).mean(axis=0) / np.hypot(*spreads) * math.sqrt(2)
+    length = float(np.linalg.norm(change))
+    along = [(side / np.hypot(*spreads) * math.sqrt(2)) @ (change / (length or 1.0)) for side in (ones, zeros)]
+    deviation = math.hypot(*(side.std(ddof=1) for side in along)) / math.sqrt(2)
+    sizes = np.abs(np.log(spreads[0] / spreads[1]))
+    return max(length / max(deviation, FINEST), float(np.linalg.norm(sizes)))
+
+
+def by_outputs(trace: Trace, pairs: Sequence[Pair], *, seed: int) -> list[Pair]:
+    """Return pairs, those whose outputs are farthest apart first."""
+    told = [telling(trace, pair, seed=seed) for pair in pairs]
+    return [pairs[k] for k in np.argsort(-np.array(told), kind="stable").tolist()]
+
+
+def _outputs(trace: Trace, data: Any, seed: int) -> Floats:
+    return np.array(
+        [[float(x) for x in leaves(trace.record(data, np.random.default_rng([seed, k])).output)] for k in range(RUNS)]
+    )

@@ -1,0 +1,94 @@
+"""Neighbours like a pair that is given."""
+
+import numpy as np
+import pytest
+
+from auditdp.adjacency import Alike, Pair
+from auditdp.adjacency.drawing import first_values
+from auditdp.adjacency.tabular import tabular
+from auditdp.errors import AdjacencyError
+
+FEATURES = np.array([[1.0, 0.2], [0.3, -0.8], [-0.5, 0.5], [0.1, 0.1]])
+LABELS = np.array([1, 0, 1, 0])
+ROWS = [(0.5, 3), (-1.0, 1), (0.25, 2)]
+
+
+def made(adjacency):
+    return [*adjacency.corner_cases(), *first_values(adjacency.strategy(), 30)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ROWS,
+        (1.0, 2.0),
+        FEATURES,
+        (FEATURES, LABELS),
+        {"x": FEATURES, "y": LABELS},
+        [1, 2, 3],
+        FEATURES.reshape(2, 2, 2),
+    ],
+)
+def test_data_is_made_of_its_rows_again(data):
+    read = tabular(data)
+    again = read.made(read.rows)
+    assert type(again) is type(data)
+    assert repr(again) == repr(data)
+
+
+@pytest.mark.parametrize("data", ["text", 3.0, [], [object()], (FEATURES, LABELS[1:]), [[1.0], [1.0, 2.0]]])
+def test_what_has_no_records_of_numbers_is_refused(data):
+    with pytest.raises(AdjacencyError, match="records of numbers"):
+        tabular(data)
+
+
+def test_neighbours_stay_within_what_the_data_shows():
+    pair = Pair((FEATURES, LABELS), (FEATURES[1:], LABELS[1:]))
+    longest = np.linalg.norm(FEATURES, axis=1).max()
+    for each in made(Alike([pair])):
+        features, labels = each.data
+        assert (len(labels), len(each.neighbour[1]), labels.dtype) == (4, 3, LABELS.dtype)
+        assert set(labels) <= {0, 1}
+        assert (features >= FEATURES.min(0) - 1e-9).all()
+        assert (features <= FEATURES.max(0) + 1e-9).all()
+        assert np.linalg.norm(features, axis=1).max() <= longest * (1 + 1e-9)
+
+
+def test_a_user_may_have_them_wider():
+    pair = Pair((FEATURES, LABELS), (FEATURES[1:], LABELS[1:]))
+    lengths = [np.linalg.norm(each.data[0], axis=1).max() for each in made(Alike([pair], wider=10.0))]
+    assert max(lengths) > 2 * np.linalg.norm(FEATURES, axis=1).max()
+    with pytest.raises(AdjacencyError, match="wider=0"):
+        Alike([pair], wider=0.5)
+
+
+@pytest.mark.parametrize(
+    ("pair", "name"),
+    [
+        (Pair(ROWS, ROWS[1:]), "added or removed"),
+        (Pair([(1.0, 1)], []), "added or removed"),
+        (Pair(ROWS, [*ROWS[:2], (-0.5, 3)]), "one record replaced"),
+        (Pair([1.0, 2.0, 3.0], [1.0, 0.0, 3.0]), "put to 0"),
+        (Pair([1.0, 2.0, 3.0], [1.0, float("nan"), 3.0]), "put to nan"),
+    ],
+)
+def test_how_neighbours_differ_is_read_off_the_pair(pair, name):
+    adjacency = Alike([pair])
+    assert name in adjacency.name
+    for each in made(adjacency):
+        adjacency.check(each)
+        assert name in Alike([each]).name
+
+
+@pytest.mark.parametrize("pair", [Pair(ROWS, ROWS[2:]), Pair(ROWS, [(0.0, 0), (0.0, 1), ROWS[2]]), Pair([], [])])
+def test_inputs_that_do_not_differ_in_one_record_are_refused(pair):
+    with pytest.raises(AdjacencyError, match="Alike: "):
+        Alike([pair])
+
+
+def test_one_kind_of_neighbours_turns_majorities_round():
+    """Records by turns: one that is replaced decides each group of every fifth."""
+    rows = [float(k) for k in range(-12, 13)]
+    pairs = Alike([Pair(rows, [*rows[:7], 12.0, *rows[8:]])]).corner_cases()
+    votes = [[sum(np.median(data[k::5]) > 0 for k in range(5)) for data in (p.data, p.neighbour)] for p in pairs]
+    assert {2, 3} in map(set, votes)

@@ -1,0 +1,48 @@
+"""The likelihood ratio of two normal laws that are learned."""
+
+import numpy as np
+import pytest
+
+from auditdp.betting.forecasting.normal import NormalRatio
+
+
+def learned(rng, calls, change, noise):
+    labels = np.arange(calls) % 2
+    outputs = noise(calls) + labels[:, None] * change
+    return NormalRatio().fit(outputs, labels.astype(np.int8)), outputs, labels
+
+
+def test_log_odds_are_those_of_the_laws():
+    rng, mix = np.random.default_rng(0), np.array([[1.0, 0.0], [0.9, 0.2]])
+    change = np.array([0.4, 0.1])
+    forecaster, *_ = learned(rng, 4_000, change, lambda n: rng.normal(size=(n, 2)) @ mix.T)
+    outputs = rng.normal(size=(500, 2)) @ mix.T
+    inverse = np.linalg.inv(mix @ mix.T)
+    truth = (outputs - change / 2) @ inverse @ change
+    assert np.abs(forecaster.log_odds(outputs) - truth).max() < 0.25 * np.abs(truth).max()
+
+
+def test_noise_that_is_used_twice_leaves_a_direction_without_any():
+    rng = np.random.default_rng(1)
+
+    def noise(calls):
+        shared = rng.normal(size=(calls, 1))
+        return np.hstack([shared, shared, rng.normal(size=(calls, 1))])
+
+    forecaster, outputs, labels = learned(rng, 40, np.array([0.01, 0.0, 0.0]), noise)
+    assert (forecaster.log_odds(outputs) * (2 * labels - 1)).min() > 100
+
+
+@pytest.mark.parametrize("width", [1, 20, 300])
+def test_it_is_not_sure_of_what_is_the_same(width):
+    rng = np.random.default_rng(2)
+    forecaster, *_ = learned(rng, 80, 0.0, lambda n: rng.normal(size=(n, width)))
+    assert np.abs(forecaster.log_odds(rng.normal(size=(200, width)))).mean() < 0.6
+
+
+def test_it_abstains_before_it_knows_anything_and_takes_what_is_no_number():
+    forecaster = NormalRatio().fit(np.zeros((4, 2)), np.array([0, 1, 0, 1], np.int8))
+    assert forecaster.log_odds(np.array([[np.nan, np.inf]])).tolist() == [0.0]
+    labels = (np.arange(40) % 2).astype(np.int8)
+    outputs = np.where(labels[:, None] == 1, np.inf, np.nan) * np.ones((40, 2))
+    assert np.isfinite(NormalRatio().fit(outputs, labels).log_odds(outputs)).all()

@@ -1,0 +1,26 @@
+"""How far apart the outputs of pairs are."""
+
+from auditdp.adjacency import Pair
+from auditdp.betting.telling import by_outputs, telling
+from auditdp.tracing import Trace
+
+
+def forgetful(data, rng):
+    """Two steps, of which the last one forgets what the others in the data pull at."""
+    first = data[0] + rng.normal()
+    return first / len(data) ** 2 + rng.normal()
+
+
+def test_pairs_are_put_in_order_by_what_the_output_shows():
+    trace = Trace(forgetful)
+    alone, among = Pair([3.0], [0.0]), Pair([3.0] + [1.0] * 9, [0.0] + [1.0] * 9)
+    assert by_outputs(trace, [among, alone], seed=0) == [alone, among]
+    assert 1.0 < telling(trace, alone, seed=0) < 9.0
+    assert telling(trace, among, seed=0) < 0.1
+
+
+def test_noise_of_another_size_counts_and_what_is_no_number_does_not():
+    loud = Pair(10.0, 1.0)
+    assert telling(Trace(lambda scale, rng: scale * rng.normal()), loud, seed=0) > 1.5
+    assert telling(Trace(lambda scale, rng: "text"), loud, seed=0) == 0.0
+    assert telling(Trace(lambda scale, rng: [1.0] * int(scale)), loud, seed=0) == 0.0
