@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING
 
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss, allowed_delta
-from auditdp.tracing.draws import ALONE, COIN, Release
+from auditdp.tracing.draws import ALONE
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.sites import NOWHERE, CodeLine
+from auditdp.tracing.steps import differences, is_sample
 
 if TYPE_CHECKING:
     from auditdp.tracing.pair import PairTrace
-
-
-SAMPLES = ("permutation", "choice of items", "integer")
-"""Families of draws by which records are put in order or chosen."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Finding:
     Attributes:
         kind: 'loss' above the claim, noise that depends on the data ('scale'), is used twice ('reuse'), is whole on
             what is not ('whole') or on no number ('number'), 'seed' from the data, outputs that got 'round' the
-            noise, 'flow' that parted, or what is 'opaque'.
+            noise, 'flow' that parted, 'steps' that the accountant of the claim was told otherwise, or what is 'opaque'.
         site: The line; an unknown one where it is about the output.
         sentence: What it is.
         is_read_off: Whether the trace understood all that it rests on. Else it is where to look.
@@ -100,14 +97,8 @@ def of_loss(trace: PairTrace) -> list[Finding]:
     )
     understood = (other_names or not by_outcomes) and not trace.reordered and _understood(trace, rest)
     # Which records take part is drawn, and what is drawn makes the loss smaller by how seldom they do.
-    understood = understood and (complete or not any(map(_is_sample, trace.first.releases)))
+    understood = understood and (complete or not any(map(is_sample, trace.first.releases)))
     return [Finding("loss", order[0][0], said, understood)]
-
-
-def _is_sample(release: Release) -> bool:
-    """Return whether a release may say which records take part: events of several records, or an order or sample of them."""
-    drawn = release.kind == COIN or (release.kind == ALONE and release.law.family in SAMPLES)
-    return drawn and bool(release.shape)
 
 
 def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:
@@ -119,6 +110,11 @@ def _understood(trace: PairTrace, pairs: Sequence[Moved]) -> bool:
         return False
     opaque = {release.number for release in trace.first.releases if release.why or not release.is_known}
     return not any(pair.first.number in opaque or opaque.intersection(pair.first.earlier) for pair in pairs)
+
+
+def of_steps(trace: PairTrace) -> list[Finding]:
+    """Return where the run differs from what the accountant of the claim was told."""
+    return [Finding("steps", site, sentence, False) for site, sentence in differences(trace)]
 
 
 def of_outputs(trace: PairTrace) -> list[Finding]:

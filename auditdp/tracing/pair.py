@@ -18,7 +18,7 @@ from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
 from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
 from auditdp.tracing.families import Loss, same
-from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs
+from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs, of_steps
 from auditdp.tracing.losses import Moved, compared
 from auditdp.tracing.ordering import ordered
 from auditdp.tracing.outputs import occurs, where_differ
@@ -172,7 +172,7 @@ class PairTrace(Printed):
     @cached_property
     def findings(self) -> list[Finding]:
         """What is to be said of the pair, most telling first."""
-        found = [*of_fixed(self), *of_noise(self), *of_loss(self), *of_outputs(self)]
+        found = [*of_fixed(self), *of_noise(self), *of_loss(self), *of_outputs(self), *of_steps(self)]
         found += [
             Finding(
                 "seed" if "seeded" in sentence else "flow", site, f"line {site.line}: {sentence}", "seeded" in sentence

@@ -1,0 +1,66 @@
+"""What a run did beside what the accountant of its claim was told."""
+
+import numpy as np
+import pytest
+
+from auditdp import AccountedDP, GaussianDP
+from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.tracing import Trace, compare
+
+CLAIM = AccountedDP(PLDUpper(1.0, 0.5, 2))
+RECORDS = np.array([2.0, -0.5, 0.3, 0.1])
+
+
+def poisson(rng, records):
+    return [rng.random(len(records)) < 0.5 for _ in range(2)]
+
+
+def shuffled(rng, records):
+    order = rng.permutation(len(records))
+    return [order[:2], order[2:]]
+
+
+def at_another_rate(rng, records):
+    return [rng.random(len(records)) < 0.75 for _ in range(2)]
+
+
+def all_of_them(rng, records):
+    return [np.arange(len(records))] * 2
+
+
+def once_more(rng, records):
+    return [rng.random(len(records)) < 0.5 for _ in range(3)]
+
+
+def trainer(batches, norm=1.0):
+    def train(data, rng):
+        return [np.clip(data[batch], -norm, norm).sum() + rng.normal() for batch in batches(rng, data)]
+
+    return train
+
+
+def said(train, claim=CLAIM):
+    seen = [
+        compare(Trace(train), RECORDS, RECORDS * [0, 1, 1, 1], np.random.default_rng(k), claim=claim) for k in range(4)
+    ]
+    return {finding.sentence for trace in seen for finding in trace.findings if finding.kind == "steps"}
+
+
+@pytest.mark.parametrize(
+    ("train", "shown"),
+    [
+        (trainer(shuffled), "draws permutations of records; the accountant was told of Poisson batches at rate 0.5"),
+        (trainer(at_another_rate), "takes records with probability 0.75 to 0.75"),
+        (trainer(all_of_them), "no line draws which records are in a batch"),
+        (trainer(once_more), "adds noise 3 times; the accountant was told of 2 steps"),
+        (trainer(poisson, norm=2.0), "a value that moves by 2, a multiplier of 0.5; the accountant was told of 1"),
+    ],
+)
+def test_a_difference_is_named_and_is_no_loss_that_is_read_off(train, shown):
+    (sentence,) = said(train)
+    assert shown in sentence
+
+
+def test_nothing_is_said_of_what_was_run_as_it_was_told_or_of_a_claim_that_tells_nothing():
+    assert said(trainer(poisson)) == set()
+    assert said(trainer(shuffled), GaussianDP(1.0)) == set()
