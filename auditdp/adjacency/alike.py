@@ -22,8 +22,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from auditdp.adjacency.base import Pair, different
-from auditdp.adjacency.tabular import Tabular, tabular
-from auditdp.claims.dominating import Floats
+from auditdp.adjacency.tabular import Floats, Tabular, tabular
 from auditdp.errors import AdjacencyError
 
 MOST_LONG, MOST_CORNERS = 3, 8
@@ -78,7 +77,7 @@ class Alike:
     @cached_property
     def _sides(self) -> tuple[Tabular, Tabular]:
         pair = self.given[0]
-        made = [tabular(data) if len(data) else None for data in (pair.data, pair.neighbour)]
+        made = [None if _is_empty(data) else tabular(data) for data in (pair.data, pair.neighbour)]
         like = made[0] or made[1]
         if like is None:
             raise AdjacencyError(f"Alike: both inputs are empty: {pair}")
@@ -217,6 +216,13 @@ class Alike:
 
 def _between(low: float, high: float, part: int) -> float:
     return float(low + part / GRID * (high - low))
+
+
+def _is_empty(data: Any) -> bool:
+    try:
+        return len(data) == 0
+    except TypeError:  # of what has no records
+        return False
 
 
 def _same(one: Any, other: Any) -> bool:

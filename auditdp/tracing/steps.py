@@ -47,8 +47,8 @@ def differences(trace: PairTrace) -> Iterator[tuple[CodeLine, str]]:
         if most.distance and scale / most.distance < told.noise_multiplier * (1 - CLOSE):
             yield (
                 site,
-                f"line {site.line} adds noise of scale {scale:.6g} to a value that moves by {most.distance:.6g}, a multiplier "
-                f"of {scale / most.distance:.6g}; the accountant was told of {told.noise_multiplier:.6g}",
+                f"line {site.line} adds noise of scale {scale:.6g} to a value that moves by {most.distance:.6g}, a "
+                f"multiplier of {scale / most.distance:.6g}; the accountant was told of {told.noise_multiplier:.6g}",
             )
     yield from _batches([release for release in trace.first.releases if is_sample(release)], told)
 

@@ -51,7 +51,7 @@ ROOMS = {
     "evidence": {*CORE, "accountants", "betting", "bounds", "tracing"},
     "auditing": {*CORE, "config", "accountants", "betting", "evidence", "report"},
     "mutation": {*CORE, "auditing", "evidence"},
-    "training": {*CORE, "auditing", "bounds", "report"},
+    "training": {*CORE, "auditing", "betting", "bounds", "report"},
     "testing": {*CORE, "auditing"},
     "runner": {*CORE, "config", "auditing", "evidence", "mutation", "tracing"},
     "pytest_plugin": {*CORE, "config", "auditing", "report", "runner"},
