@@ -173,7 +173,8 @@ class Alike:
         turned = self._within(np.where(self._labels, row, -row))
         if turned is not None and not _same(turned, row):
             return turned
-        return self._rows[int(np.argmax(np.linalg.norm(self._rows - row, axis=1)))]
+        farthest: Floats = self._rows[int(np.argmax(np.linalg.norm(self._rows - row, axis=1)))]
+        return farthest
 
     def _pair(self, row: Floats, rest: Floats, place: int, name: str = "") -> Pair:
         """Return the pair of a record that is there or not, or is another one, among others."""

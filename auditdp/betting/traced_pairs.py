@@ -55,6 +55,8 @@ LAST = 1 / 3
 """Of the runs, so many are for these, at most."""
 CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
+FEWEST_CORNERS = 12
+"""Of the corner cases, so many are looked at, whatever others have shown."""
 DRAWN = 1 / 2
 """Of the others, so many are drawn independently; the rest are made of the best."""
 MOST_CHANGED = 8
@@ -196,8 +198,8 @@ class TraceSearch:
     def _search(self, adjacency: Adjacency) -> None:
         offered, share = offers(adjacency), 1 - LAST
         corners = offered.corner_cases or []
-        for pair in corners[: int(CORNERS * self._left(share))]:
-            if self._shows_enough():
+        for number, pair in enumerate(corners[: int(CORNERS * self._left(share))]):
+            if number >= FEWEST_CORNERS and self._shows_enough():
                 break
             attempted(partial(self._checked, adjacency, pair))
         if offered.generated is None or self._shows_enough():
