@@ -8,8 +8,8 @@ import pytest
 
 from auditdp.auditing.collection import collect
 from auditdp.record.results import Verdict
-from audits.ledger.statements import Kind, check
-from audits.papers import PAPERS
+from audits.ledger.statements import Fault, Kind, check
+from audits.papers import NEWER, PAPERS
 
 ROOT = Path(__file__).resolve().parents[3]
 STATEMENTS = [(paper, statement) for paper in PAPERS for statement in paper.statements]
@@ -94,3 +94,20 @@ def test_descriptions_of_listed_audits_hold_no_verdict():
         if d.row and d.description.partition("\n\n")[0].rstrip().endswith((" True.", " False."))
     ]
     assert not wrong
+
+
+def test_what_was_read_as_code_is_called_a_code_review():
+    assert all(paper.title.startswith("Code review of ") for paper in NEWER)
+    assert not any("Code review" in paper.title for paper in PAPERS if paper not in NEWER)
+
+
+def test_a_false_published_statement_has_inputs_that_show_it():
+    """Those of its audits that print a pair, or its own; what is called a slip or out of range is false."""
+    for paper, statement in STATEMENTS:
+        false = any(declared()[a].expect != "holds" for a in statement.audits)
+        settled = statement.settled is not None and statement.settled.verdict is Verdict.VIOLATED
+        accounted = all("accounting" in a for a in statement.audits if declared()[a].expect != "holds")
+        if paper.answers and statement.kind is Kind.PUBLISHED and (settled or (false and accounted)):
+            assert statement.inputs, statement.key
+        if statement.fault is not Fault.RESULT:
+            assert false or settled, statement.key
