@@ -20,15 +20,12 @@ def letter(record: RunRecord, paper: Paper) -> str:
     lines = [
         f"# To the authors of {markdown(paper.title)}",
         "",
-        f"We tried the statements of your paper on privacy, error and cost. {markdown(paper.read)}",
-        "",
-        f"`reports/claims/{paper.key}.md` has all statements, with those that hold. These do not, as far as we can tell. "
-        "Each has inputs that show it, and a command for a checkout of our repository. We would be glad to learn where we "
-        "are wrong, and will correct our page.",
-        "",
+        "We tried the statements of your paper on privacy, error and cost. These do not hold, as far as we can tell; "
+        f"`reports/claims/{paper.key}.md` has all of them. Each has inputs that show it, and a command for a checkout of "
+        "our repository. We would be glad to learn where we are wrong, and will correct our page. Of the text: "
+        f"{markdown(paper.read)}",
     ]
-    for place, entry in enumerate(bearing, 1):
-        lines += [f"{place}. {' '.join(_item(entry))}"]
+    lines += ["", *(f"{place}. {' '.join(_item(entry))}" for place, entry in enumerate(bearing, 1))] if bearing else []
     for heading, outcome in (
         ("True for the parameters that you use, and not beyond them:", Outcome.BEYOND),
         ("Slips, as we read them, on which no result of the paper rests:", Outcome.SLIP),
@@ -39,12 +36,15 @@ def letter(record: RunRecord, paper: Paper) -> str:
 
 
 def _item(entry: Entry) -> Iterator[str]:
-    """Yield the sentences on one statement: place, claim, what was found, the inputs, the command, and the repair."""
+    """Yield the sentences on one statement: place, claim (not of a slip), what was found, inputs, command and repair."""
     statement, line = entry.statement, shown(entry)
-    yield f"**{markdown(statement.title)}** ({markdown(statement.place)}). {markdown(statement.claim)}"
+    yield f"**{markdown(statement.title)}** ({markdown(statement.place)})."
+    if entry.outcome is not Outcome.SLIP:
+        yield markdown(statement.claim)
     if statement.settled is not None:
-        yield f"We find: {markdown(statement.settled.found)}."
-        yield f"Inputs: {markdown(statement.inputs)}. Repeated by {markdown_code('pytest ' + statement.settled.test)}."
+        test = statement.settled.test.rpartition(":")[2]
+        yield f"We find: {markdown(statement.settled.found)}. Inputs: {markdown(statement.inputs)}."
+        yield f"{markdown_code(f'pytest tests/unit/audits -k {test}')}."
     elif line is not None:
         yield f"We find: {markdown(found_of(line))}. Inputs: {_inputs(entry, line)}. {markdown_code(_command(line))}."
     yield f"Instead: {markdown(statement.instead)}"

@@ -36,10 +36,7 @@ STATEMENTS = (
             TESTS + "test_a_reversed_feature_changes_every_gradient_by_2c",
         ),
         fault=Fault.SLIP,
-        inputs=(
-            "two classes, W = 0, and a batch of rows that hold one node with features: x, or −x, large enough to be "
-            "clipped"
-        ),
+        inputs="a batch of rows that hold one node with features: x, or −x, so long that each gradient is clipped; W = 0",
         instead="2BC for a node that is replaced.",
         cost="none here: Equation 3 is a motive",
     ),
@@ -110,10 +107,7 @@ STATEMENTS = (
         audits=(FORMULAS + "em_composition_beyond",),
         scope=MODEL,
         fault=Fault.BEYOND,
-        inputs=(
-            "a bit, 1 or 0, of which 70 parts tell: each fails with probability δ and shows it, and else shows it rightly "
-            "with probability e^ε/(1 + e^ε)"
-        ),
+        inputs="a bit, 1 or 0, that each of 70 parts shows by randomised response at ε, failing openly with δ",
         setting=(
             "the formula, not Theorem 1: DP-APPR-EM's own selections have bounded range, and what they lose at ε_g = 55 is "
             "14.04 at most (dpar-thm1). True for ε_g up to 54 at δ = .002; of the budgets of the figures only .9 of ε = 8 "
@@ -203,13 +197,10 @@ STATEMENTS = (
         title="Theorem 3 for any ε",
         kind=Kind.PUBLISHED,
         claim="Theorem 3 holds for any ε > 0, with the classic formula for σ.",
-        place=(
-            "Theorem 3, 'let ε > 0'; 'the Gaussian mechanism' is read as the formula of the published code, σ = "
-            "C₁√(2 ln(1.25/δ))/ε, proved for ε < 1 (Dwork & Roth 2014, Theorem A.1)"
-        ),
+        place="Theorem 3, 'let ε > 0'; the formula is proved for ε < 1 (Dwork & Roth 2014, Theorem A.1)",
         adjacency="Any query of the given sensitivity, or a node of one public id that is there or not.",
         audits=(FORMULAS + "classic_sigma_beyond", FORMULAS + "gm_composition_beyond", GM + "dp_appr_gm_large_epsilon"),
-        scope=MODEL,
+        scope=MODEL + "; the text says 'Gaussian mechanism', read as the published code's σ = C₁√(2 ln(1.25/δ))/ε",
         fault=Fault.BEYOND,
         setting=(
             "true at every budget of the paper: each row has ε below .2 at ε_g = 8, and below 1.6 at 80; a single row fails "
@@ -263,10 +254,7 @@ STATEMENTS = (
             "Algorithm 2 clips each row's gradient to C after Π has weighted it. A node's own row and label are "
             "outside Π: 2C at least."
         ),
-        inputs=(
-            "10 rows that hold node k, and no other node has features: x_k, or −x_k, two classes, W = 0, x_k large enough "
-            "that each row's gradient is clipped"
-        ),
+        inputs="10 rows that hold node k, the one with features: x_k, or −x_k, so long that each gradient is clipped; W = 0",
         instead="2RC, with R the most rows that a node is in, its own among them: tight.",
         cost="2R/τ times the noise",
         reconsider="clipping of each node's contribution before it is weighted, and labels that are public",
@@ -292,9 +280,9 @@ STATEMENTS = (
     Statement(
         key="dpar-opacus",
         title="Opacus' DP-SGD on the decoupled model",
-        kind=Kind.LIBRARY,
+        kind=Kind.DERIVED,
         claim="A step of Opacus on rows that mix features, with noise 2λC, is 1/λ-Gaussian DP for a node of one row.",
-        place="Yousefpour et al. 2021, arXiv:2109.12298; the model of Section 3.2",
+        place="derived here, of Opacus (Yousefpour et al. 2021, arXiv:2109.12298) on the model of Section 3.2",
         adjacency="Two sets of nodes in which the feature of one node turns around; it is in one row.",
         audits=(DEPLOYED + "opacus_decoupled",),
         output="the weights of a linear model after one step",
@@ -464,7 +452,7 @@ STATEMENTS = (
         title="amplification q(ε_sgd + ε_pr)",
         kind=Kind.PUBLISHED,
         claim="(ε, δ)-node DP on a subgraph at rate q = 9 % is (qε, δ)-node DP for the whole graph.",
-        place="Theorem 2; last sentence of Appendix C; Section 4 (q = 9 %)",
+        place="Theorem 2, its first q read as the 9 % of Section 4 by the last sentence of Appendix C",
         adjacency=WHOLE,
         audits=(TRAINING + "subsample_naive", TRAINING + "subsample_naive_both", TRAINING + "subsample_naive_table"),
         scope="the worst of all mechanisms with these parameters, at ε and δ of Table 1, δ amplified or not",
@@ -472,10 +460,7 @@ STATEMENTS = (
             "(8, .002) on the subgraph is (5.57, .002) and not (.72, .002); if the table's 1 is that of the whole, "
             "11.1 is spent and 8.68 lost"
         ),
-        inputs=(
-            "a node's bit that a mechanism on the subgraph releases by randomised response at ε = 8, failing openly with δ "
-            "= .002; the node is there, or it is not"
-        ),
+        inputs="a node that is there, or is not, which a subgraph with it shows by randomised response at ε = 8",
         instead="ln(1 + q(e^ε − 1)) with qδ, tight; qε is its value for ε → 0 only.",
         cost="ε = 5.595 instead of .72 at 8; .144 instead of .09 at 1",
         reconsider="a proof that uses more of the two parts than their (ε, δ)",
@@ -506,6 +491,7 @@ STATEMENTS = (
             "of the 9 % subsample; for Cora-ML it is below and for Physics below that too.",
             TESTS + "test_delta_against_the_number_of_training_nodes",
         ),
+        fault=Fault.SLIP,
         inputs="δ of Table 1, nodes of Table 2, and 80 % of them: .002 · 2,396 = 4.7 for Cora-ML",
         instead="4.1e-4, 6.8e-5, 6.8e-5, 1.0e-5 and 3.6e-5; Theorem 1 then has 2Mδ = 140δ.",
         reconsider="another split, or δ meant for the subsample",

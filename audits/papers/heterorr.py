@@ -181,8 +181,9 @@ STATEMENTS = (
             "all pairs of 3 nodes with public edges 0-1 and 0-2, after one step from a random dendrogram and at the "
             "stationary law; of 4 nodes without public edges at the latter"
         ),
+        inputs="3 nodes with public edges 01 and 02, and a private edge 12, or none; at the dendrogram ((1, 2), 0)",
         setting=(
-            "the figures have ε_e from .1 to 1: at ε_e1 = .1 the loss is 3.22ε_e1 with ten public moves for a "
+            "Section V has ε_e from .1 to 1: at ε_e1 = .1 the loss is 3.22ε_e1 with ten public moves for a "
             "private one, and without public edges 1.37ε_e1 on 5 nodes"
         ),
         instead=(
@@ -218,6 +219,7 @@ STATEMENTS = (
         audits=(TREE + "edge_rr_alternating",),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",
         scope=STATIONARY + ", with the 2 and Equation 19; all pairs of 3 nodes with public edges 0-1 and 0-2",
+        inputs="3 nodes with public edges 01 and 02, and a private edge 12, or none; at the dendrogram ((1, 2), 0)",
         setting="1.04ε_e1 with one public move for each private one, 1.78ε_e1 with ten or more, at ε_e1 = .1",
         instead="one joint acceptance for both likelihoods.",
         cost="none",

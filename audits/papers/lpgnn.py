@@ -73,7 +73,7 @@ STATEMENTS = (
         title="best number of sampled features",
         kind=Kind.PUBLISHED,
         claim="The number of sampled features that makes the variance least is m = max(1, min(d, ⌊ε/2.18⌋)).",
-        place="arXiv:2006.05535, the optimal sampling parameter (not on the slides)",
+        place="arXiv:2006.05535, the optimal sampling parameter (not on the slides; 2.18 is in the published code)",
         settled=Settled(
             Verdict.VIOLATED,
             "least variance at ε = 4 → 1.24 times that of m = 2",
@@ -227,7 +227,10 @@ STATEMENTS = (
         title="early published code: estimates in the data's range",
         kind=Kind.CODE,
         claim="Estimates that are scaled back to the population's range keep ε-LDP for a user's record.",
-        place="early published code of LPGNN, function one_bit",
+        place=(
+            "early published code of LPGNN: fit, PrivGraphConv and MultiOneBit of privacy.py at 0069ce52, which take "
+            "x.min and x.max of the data"
+        ),
         adjacency=ONE_OF_ALL,
         audits=(FEATURES + "min_max_estimates",),
         scope="all pairs of one user with a feature of −1, 0 or 1",

@@ -1,6 +1,7 @@
 """The statements of the papers: complete, consistent with the audits, and with tests that exist."""
 
 import ast
+import json
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 from auditdp.auditing.collection import collect
 from auditdp.record.results import Verdict
+from auditdp.report.text import markdown
+from audits.ledger.entries import FALSE
 from audits.ledger.statements import Fault, Kind, check
 from audits.papers import NEWER, PAPERS
 
@@ -111,3 +114,20 @@ def test_a_false_published_statement_has_inputs_that_show_it():
             assert statement.inputs, statement.key
         if statement.fault is not Fault.RESULT:
             assert false or settled, statement.key
+
+
+def test_the_letters_state_what_the_ledger_found():
+    """As committed: what is refuted, out of range or a slip, in the ledger's words, and nothing else; a page each."""
+    ledger = {
+        paper["key"]: paper["statements"] for paper in json.loads((ROOT / "reports/claims.json").read_text())["papers"]
+    }
+    letters = sorted((ROOT / "reports/letters").glob("*.md"))
+    assert [path.stem for path in letters] == sorted(p.key for p in PAPERS if p.answers and p not in NEWER)
+    for path in letters:
+        text = path.read_text(encoding="utf-8")
+        assert len(text.split()) < 1000
+        for statement in ledger[path.stem]:
+            false = statement["kind"] == Kind.PUBLISHED and statement["verdict"] in FALSE
+            assert (f"**{markdown(statement['title'])}**" in text) == false, statement["key"]
+            if false:
+                assert f"We find: {markdown(statement['headline'])}." in text, statement["key"]

@@ -255,5 +255,5 @@ def test_a_letter_has_the_refuted_statement_first_with_inputs_and_command_and_th
     assert order == sorted(order)
     assert markdown_code(violated.reproduce.partition(" --")[0]) in text
     assert markdown_code(" ".join(violated.counterexample.pair.split())) in text
-    assert "Inputs: the numbers. Repeated by `pytest tests/x.py::test`." in text
+    assert "Inputs: the numbers. `pytest tests/unit/audits -k test`." in text
     assert "**true**" not in text
