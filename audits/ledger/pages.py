@@ -13,7 +13,7 @@ from auditdp.report.markdown import graphs, table
 from auditdp.report.numbers import count
 from auditdp.report.standing import run_meaning, unseen
 from auditdp.report.text import markdown, markdown_code
-from audits.ledger.answers import answer
+from audits.ledger.answers import answer, shown
 from audits.ledger.entries import BEARING, FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
 from audits.ledger.statements import Kind, Paper
 
@@ -112,7 +112,8 @@ def headline(entry: Entry) -> str:
     """Return what is claimed and what was found, in one line."""
     if entry.statement.settled is not None:
         return entry.statement.settled.found
-    return found_of(entry.worst) if entry.worst is not None else ""
+    line = shown(entry) if entry.outcome in FALSE else entry.worst
+    return found_of(line) if line is not None else ""
 
 
 def found_of(line: Line) -> str:

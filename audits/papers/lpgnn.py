@@ -195,8 +195,8 @@ STATEMENTS = (
             "With [α, β] the population's range of each feature, everything released keeps ε-LDP for a user's record."
         ),
         place=(
-            "published code of LPGNN, which scales so for a feature range (class Normalize in transforms.py); the "
-            "slides do not say where α and β are from"
+            "published code of LPGNN, which scales so for a feature range (class Normalize in transforms.py at "
+            "01549bd0); the slides do not say where α and β are from"
         ),
         adjacency=ONE_OF_ALL,
         audits=(FEATURES + "min_max",),
@@ -215,7 +215,7 @@ STATEMENTS = (
         title="published code: features without a range dropped",
         kind=Kind.CODE,
         claim="Scaling that drops features that are the same for everybody keeps ε-LDP for a user's record.",
-        place="published code of LPGNN, class Normalize in transforms.py: columns with delta = 0 are removed",
+        place="published code of LPGNN, class Normalize in transforms.py at 01549bd0: columns with delta = 0 are removed",
         adjacency=ONE_OF_ALL,
         audits=(FEATURES + "min_max_dropped",),
         output="what each user sends, −1 or 1 for a feature; nan where the feature is not released",
