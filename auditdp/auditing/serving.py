@@ -200,7 +200,8 @@ class Served:
         """How outputs are represented."""
         calls.look(map(self._input, places), rng)
         assert calls.like is not None  # they were looked at
-        return calls.form.recorded() | {"labels": calls.labels, "drew": calls.drew}, [calls.like]
+        seen = {"labels": calls.labels, "drew": calls.drew, "shown": calls.shown}
+        return calls.form.recorded() | seen, [calls.like]
 
     def repeated(self, calls: Calls, rng: None, place: tuple[int, int], seed: int) -> Answered:
         """Whether a seed gives the same outputs again."""

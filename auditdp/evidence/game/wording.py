@@ -12,6 +12,7 @@ import re
 from auditdp.adjacency import Adjacency
 from auditdp.betting.forecasting.estimators import ESTIMATOR_NAMES
 from auditdp.betting.game import Game
+from auditdp.mechanism.calls.calls import Shown
 from auditdp.record.results import Counterexample
 
 MOST_WRITTEN = 10**9
@@ -48,6 +49,8 @@ LOOKED_AT = {
 """What a view or a forecaster looks at, by its name."""
 NO_PART = {"number of parts", "its type", "what does not fit"}
 """Numbers of a row that are no part of an output, from which a part differs by nothing that means anything."""
+SHOWN = {"stdout": ("prints", "line"), "logging": ("logs", "message"), "files": ("writes", "file")}
+"""What calls show beside their outputs: what a mechanism does, and what it is counted in."""
 BITS = "bits: "
 """The prefix of views of how many bits a number has."""
 
@@ -125,9 +128,9 @@ def odds(log_wealth: float) -> str:
     return f"{math.floor(value / step) * step:,}"
 
 
-def count(number: int) -> str:
+def count(number: int, what: str = "call") -> str:
     """Return '1 call' or '2,184 calls'."""
-    return f"{number:,} call" + "s" * (number != 1)
+    return f"{number:,} {what}" + "s" * (number != 1)
 
 
 def notices(game: Game) -> list[str]:
@@ -154,7 +157,17 @@ def notices(game: Game) -> list[str]:
     if made.raised:
         kinds = ", ".join(f"{name} in {count(many)}" for name, many in sorted(made.raised.items()))
         found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
-    return found
+    return found + [text for shown in made.shown for text in _not_audited(shown)]
+
+
+def _not_audited(shown: Shown) -> list[str]:
+    """Return what is to be known of what calls show beside their outputs; nothing where it is the same on all inputs."""
+    if shown.depends is False:
+        return []
+    verb, one = SHOWN[shown.stream]
+    depends = f", and what it {verb} depends on the input" if shown.depends else ""
+    many = f"{verb} {count(shown.many, one)} a call{depends}"
+    return [f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"]
 
 
 def shows_nothing(same: int | None) -> list[str]:

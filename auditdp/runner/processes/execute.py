@@ -113,7 +113,7 @@ def serve_task(task: Task, connection: Connection) -> None:
             with time_limit(left):
                 return served.answered(what, arguments)
 
-        answer(connection, task.path, answered)
+        answer(connection, task.path, answered, explained)
 
 
 def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutation:
