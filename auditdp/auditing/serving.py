@@ -172,6 +172,10 @@ class Served:
         """Whether pairs are generated."""
         return can_search(self.built.adjacency), ()
 
+    def python(self, pair: int) -> Answered:
+        """A pair as Python to paste."""
+        return self._pairs[pair].python, ()
+
     def numbers(self, place: tuple[int, int]) -> Answered:
         """The numbers of an input."""
         try:
@@ -355,6 +359,7 @@ ANSWERS: dict[str, Callable[..., Answered]] = {
     "pairs": Served.pairs,
     "exhaustive": Served.exhaustive,
     "can search": Served.can_search,
+    "python": Served.python,
     "numbers": Served.numbers,
     "calls": Served.calls,
     "anew": Served.anew,

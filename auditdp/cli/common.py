@@ -46,6 +46,7 @@ COMMANDS = {
     "run": "run.run",
     "list": "inspect",
     "show": "inspect",
+    "explain": "explain",
     "trace": "trace",
     "report": "replay",
     "replay": "replay",

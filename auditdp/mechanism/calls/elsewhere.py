@@ -160,6 +160,10 @@ class HeldInput:
         """What questions call it by."""
         return self.pair, self.side
 
+    def ask(self, what: str) -> Any:
+        """Return what is answered about its pair."""
+        return self._channel.ask(what, self.pair)[0]
+
     def __deepcopy__(self, memo: Any) -> HeldInput:
         return self  # nothing here can change it
 
