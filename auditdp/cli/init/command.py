@@ -64,7 +64,8 @@ def init(
         if name not in needed:
             needs = ", ".join(sorted(needed)) or "none"
             raise ConfigurationError(f"-P {name}: no function has such a parameter without a default; there is {needs}")
-    folder, written = Path(settings().paths[0]), {}
+    folder = Path(settings().paths[0])
+    written: dict[Path, list[tuple[Signature, str]]] = {}
     for signature in signatures:
         file = folder if folder.suffix == ".py" else folder / f"audit_{signature.module.rpartition('.')[2]}.py"
         before = file.read_text(encoding="utf-8") if file.is_file() else ""
