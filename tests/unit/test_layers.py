@@ -60,7 +60,7 @@ ROOMS = {
 }
 ROOMS["__main__"] = {"cli"}
 # The package itself is the vocabulary: it must not pull in the rooms that run and report.
-ROOMS[""] = {*CORE, "auditing", "bounds", "training"}
+ROOMS[""] = {*CORE, "auditing", "bounds", "mutation", "training"}
 
 
 def modules(package):
