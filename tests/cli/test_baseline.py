@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.test_exit_codes import PRELUDE
 
+pytestmark = pytest.mark.dear
+
 TWO = """
 @audit()
 def holds():
@@ -169,6 +171,7 @@ def test_a_finding_is_confirmed_with_a_seed_and_an_alpha_of_its_own(project):
     assert project("confirm", "leaks").code == 0
 
 
+@pytest.mark.full
 def test_what_nobody_has_to_look_at_is_cut_short(project):
     """Twelve audits that are new are ten and a number; all that is worse is listed."""
     audit = "@audit()\ndef {0}{1}():\n    return Audit(coin, PureDP(1.0), BITS, calls=50)\n"

@@ -55,6 +55,7 @@ def test_a_part_of_the_games_decides_no_bar():
     assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, None, None]
 
 
+@pytest.mark.full
 def test_a_unit_of_each_kind_runs():
     units = trainers.units(Options(seed=1, quick=True))
     found = units["no noise, step by step/0"]()
