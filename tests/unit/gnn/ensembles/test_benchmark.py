@@ -1,5 +1,7 @@
 """The benchmark of trainers: what its bars count, and that its units run."""
 
+import pytest
+
 from benchmarks import trainers
 from benchmarks import trainers_speed as speed
 from benchmarks.parts import Options, printed
