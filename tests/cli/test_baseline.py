@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -22,12 +23,19 @@ def leaks():
 REPAIRED = TWO.replace("Audit(tell", "Audit(coin")
 
 
-@pytest.fixture
-def repaired(project):
+@pytest.fixture(scope="module")
+def with_baseline(shared_project):
     """A project whose baseline has two audits that hold."""
-    project.audits(PRELUDE + REPAIRED)
-    assert project.run().code == 0
-    assert project("baseline", "update").code == 0
+    shared_project.audits(PRELUDE + REPAIRED)
+    assert shared_project.run().code == 0
+    assert shared_project("baseline", "update").code == 0
+    return shared_project
+
+
+@pytest.fixture
+def repaired(project, with_baseline):
+    """A copy of it."""
+    shutil.copytree(with_baseline.root, project.root, dirs_exist_ok=True)
     return project
 
 
