@@ -6,6 +6,8 @@ import tomllib
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 
 def test_what_it_writes_runs_and_leaves_what_is_there(project):
     project.write("pyproject.toml", "[project]\nname = 'mine'\n")

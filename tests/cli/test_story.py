@@ -15,6 +15,8 @@ import pytest
 
 from tests.cli.conftest import PATIENCE, SCRIPT, environment
 
+pytestmark = pytest.mark.dear
+
 DOCUMENT = Path(__file__).parents[2] / "CI.md"
 
 
