@@ -20,8 +20,9 @@ any s >= 0. Then, after T uses,
 
     δ_T(ε) >= Σ_{j₁…j_T} (∏ p_j − e^ε ∏ q_j)₊ >= E[(1 − e^{ε + Ts − Σ k_j w})₊] = δ of the loss {k_j w: p_j} at ε + Ts.
 
-Where cells end half-way between the points of the grid their losses differ from its points by O(w²), so a small s spares
-nearly all of them the step down, and the bound is off by O(w²) a use; plain rounding down loses w/2 a use.
+Where cells end half-way between the points of the grid their losses differ from its points by O(w²). A share of a neighbour
+puts them onto the points (to give away shares of an output, left to chance, is post-processing as well), so that a tiny s
+spares nearly all of them the step down; what is lost is the spread of losses within a cell.
 """
 
 from __future__ import annotations
@@ -29,19 +30,35 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.accountants.base import Soundness, check_delta, check_epsilon, epsilon_below, epsilon_from
 from auditdp.accountants.description import Repeated
-from auditdp.accountants.dp_sgd.convolution import repeated
+from auditdp.accountants.dp_sgd.convolution import Sum, Tilt, repeated
 from auditdp.mechanism.protocol import Array
 
 SUMMING = 1e-12
 """What sums of terms >= 0 lose, relatively: numpy adds in pairs above blocks of 128, so less than 200u for 2^60 terms; and
 4 units in the last place for the terms' own elementary function."""
+
+DECADES = 3
+LEVELS = 10
+"""One grid for δ down to 1e-3, 1e-6, ..., 1e-30."""
+NEGLIGIBLE = 1e-5
+"""The part of δ that may lie beyond a grid."""
+MOVED = 5e-5
+"""The part of ε that the distance of the points of a grid may make, about."""
+POINTS = 2**13
+"""How many points the grid has, up to the largest loss, on which is seen what a finer one has to be like."""
+ROUGH_USES = 2**15
+"""For more uses that grid is coarser in proportion, up to a quarter of a deviation, since sums reach farther."""
+REFINED = 4
+"""How many rough grids are tried."""
+MOST_POINTS = 2**19
+"""How many points that may have at most, for all uses."""
 
 
 class OnGrid(NamedTuple):
@@ -61,38 +78,78 @@ class OnGrid(NamedTuple):
     unbounded: float
     shift: float
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the loss, in nats."""
+        numbers, total = np.arange(len(self.masses)), float(self.masses.sum())
+        mean = float(np.dot(numbers, self.masses)) / total
+        return self.interval * math.sqrt(float(np.dot((numbers - mean) ** 2, self.masses)) / total)
 
-class Composed(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class Composed:
     """A composed loss.
 
     Attributes:
-        losses: Ascending, in nats.
-        masses: How likely P makes them, each off by ``each`` at most.
-        rest: How likely the loss is none of these, all of which counts as unbounded.
-        each: See ``masses``.
-        outside: How much of the masses may have come from elsewhere.
+        sums: Numbers of the points of the grid, and what is known of their masses.
+        lowest: Number of the point, in all uses, that the sum 0 is.
+        interval: w, in nats.
+        rest: How likely the loss has no bound.
         shift: What to add to ε.
-        rounding: By how much losses and ε may be off, in nats.
+        sign: 1 for an upper bound, −1 for a lower one.
     """
 
-    losses: NDArray[np.float64]
-    masses: NDArray[np.float64]
+    sums: Sum
+    lowest: int
+    interval: float
     rest: float
-    each: float
-    outside: float
     shift: float
-    rounding: float
+    sign: int
 
-    def delta_at(self, epsilon: float, sign: int) -> float:
-        """Return at least (``sign`` 1) or at most (−1) the δ(ε) of the loss."""
+    def delta_at(self, epsilon: float) -> float:
+        """Return a bound on the δ(ε) of the loss; a lower one may be that of a larger ε, where that is larger."""
         if math.isinf(epsilon):
-            return self.rest + self.outside if sign > 0 else 0.0
-        at = epsilon + self.shift - sign * (self.rounding + 2.0**-50 * epsilon)
-        first = int(np.searchsorted(self.losses, at))
-        beyond = self.losses[first:] - at
-        found = float((self.masses[first:] * -np.expm1(-beyond)).sum())
-        error = self.each * len(beyond) + self.outside
-        return self.rest + found * (1 + SUMMING) + error if sign > 0 else found * (1 - SUMMING) - error
+            return self.rest if self.sign > 0 else 0.0
+        at = epsilon + self.shift - self.sign * (self._rounding + 2.0**-50 * epsilon)
+        at = at if self.sign > 0 else max(at, self._best)
+        first = int(np.searchsorted(self._losses, at))
+        found = float((self._masses[first:] * -np.expm1(at - self._losses[first:])).sum())
+        found *= 1 + self.sign * (self.sums.relative + SUMMING)
+        return found + self.sign * float(self._outside(at)) + (self.rest + 1e-300 if self.sign > 0 else 0.0)
+
+    @cached_property
+    def _losses(self) -> NDArray[np.float64]:
+        return np.asarray((self.lowest + self.sums.first + np.arange(len(self.sums.masses))) * self.interval)
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Losses and ε are off by a unit or two in the last place."""
+        return 2.0**-51 * (max(abs(float(self._losses[0])), abs(float(self._losses[-1]))) + abs(self.shift))
+
+    @cached_property
+    def _masses(self) -> NDArray[np.float64]:
+        """Masses without the tilt, off to the side that the bound may be off to."""
+        numbers = self.sums.first + np.arange(len(self.sums.masses))
+        tilted = np.maximum(self.sums.masses + self.sign * self.sums.each, 0.0)
+        return np.asarray(tilted * np.exp(self.sums.exponent(numbers)))
+
+    def _outside(self, at: Any) -> Any:
+        """What lies outside, or has wrapped around and lies inside: no likelier than the first sum beyond would be."""
+        return 1.01 * self.sums.outside * np.exp(self.sums.exponent(np.floor(at / self.interval) - self.lowest))
+
+    @cached_property
+    def _best(self) -> float:
+        """The loss at which a lower bound is the largest, about: what lies outside costs more before it."""
+        masses, lowered = self._masses, np.exp(np.maximum(self._losses[0] - self._losses, -700.0))
+        above, weighted = (np.cumsum(each[::-1])[::-1] for each in (masses, masses * lowered))
+        outside, slope = self._outside(self._losses), self.sums.tilt / self.interval
+        best = int(np.argmax(above - weighted / lowered - outside))
+        if best > 0:
+            return float(self._losses[best])
+        # Before the first mass the bound is S − R e^x − O e^(−slope x), x being the distance from it.
+        if slope * outside[0] == 0 or weighted[0] == 0:
+            return -math.inf
+        return float(self._losses[0]) + min(0.0, math.log(slope * outside[0] / weighted[0]) / (1 + slope))
 
 
 def from_above(first: Array, second: Array, lowest: int, interval: float, *, rounding: float = 0.0) -> OnGrid:
@@ -118,22 +175,26 @@ def from_above(first: Array, second: Array, lowest: int, interval: float, *, rou
     return OnGrid(np.asarray(masses, np.float64), lowest, interval, float(first[-1]), -rounding)
 
 
-def from_below(first: Array, second: Array, interval: float) -> OnGrid:
+def from_below(first: Array, second: Array, interval: float, offset: float = 0.0) -> OnGrid:
     """Return a loss on the grid whose curve, shifted, lies below that of two laws.
 
     Args:
         first: Lower bounds on the probabilities of cells under P, shape (cells,); cells may be left out.
         second: Upper bounds on them under Q.
         interval: Distance w of the points of the grid, in nats.
+        offset: The points that cells are meant for are multiples of w minus this, >= 0.
     """
     kept = (first > 1e-300) & (second > 1e-300)
-    nearest = np.rint(np.log(first[kept] / second[kept]) / interval).astype(np.int64)
+    nearest = np.rint((np.log(first[kept] / second[kept]) + offset) / interval).astype(np.int64)
     # Cells that are nearest to the same point are joined, so that their mean loss is nearer still. N terms lose Nu.
     index = nearest - nearest.min()
     lost = 2.0**-52 * float(np.bincount(index).max())
-    joined = [np.bincount(index, weights=masses[kept]) * (1 + way * lost) for masses, way in ((first, -1), (second, 1))]
+    one, two = (
+        np.bincount(index, weights=masses[kept]) * (1 + way * lost) for masses, way in ((first, -1), (second, 1))
+    )
+    joined = _centred(one, two, (nearest.min() + np.arange(len(one))) * interval - offset)
     mass, other = (masses[joined[0] > 0] for masses in joined)
-    loss = np.log(mass / other)
+    loss = np.log(mass / other) + offset
     above_it = np.rint(loss / interval) * interval - loss
     order = np.argsort(above_it)
     stepping_down = mass.sum() - np.cumsum(mass[order])
@@ -146,7 +207,29 @@ def from_below(first: Array, second: Array, interval: float) -> OnGrid:
     index = points - lowest
     masses = np.bincount(index, weights=mass) * (1 - 2.0**-52 * float(np.bincount(index).max()))
     rounding = 2.0**-48 * (1 + float(np.abs(loss).max()) + shift)
-    return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, shift + rounding)
+    return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, offset + shift + rounding)
+
+
+def _centred(first: Array, second: Array, points: Array) -> list[NDArray[np.float64]]:
+    """Move shares of cells to neighbours, so that the loss of nearly every cell becomes that of its point.
+
+    A cell whose loss lies above its point needs a share of the cell below, and the other way round. With t the share that a
+    whole cell needs, the part r that a cell keeps is 1 minus the sum of t·r of those that it gives to; as t is far below 1
+    that converges when it is repeated. Where it is not, the cell takes nothing.
+    """
+    size, cells = len(points), np.arange(len(points))
+    excess = first - np.exp(np.log(np.maximum(second, 1e-300)) + points)
+    giver = np.clip(np.where(excess > 0, cells - 1, cells + 1), 0, size - 1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        share = -excess / (first[giver] - np.exp(np.log(second[giver]) + points))
+    share = np.where((share > 0) & (share < 0.4) & (first > 0), share, 0.0)
+    taken = share
+    for _ in range(30):
+        taken = share * (1 - np.bincount(giver, weights=taken, minlength=size))
+    left = (1 - np.bincount(giver, weights=taken, minlength=size)) * (1 - 2.0**-50)
+    return [
+        (left * masses + taken * masses[giver]) * (1 + way * 2.0**-51) for masses, way in ((first, -1), (second, 1))
+    ]
 
 
 @dataclass(frozen=True)
@@ -154,38 +237,125 @@ class GridCurve(Repeated):
     """The curve of T equal uses whose loss is bounded on a grid: what the accountants of batches share.
 
     ``delta_at`` adds what the arithmetic may have lost where the curve is an upper bound, and takes it away where it is a
-    lower bound: of the order of 1e-14 T, as ``convolution`` derives. An upper bound has no finite ε for smaller δ.
+    lower bound, as ``convolution`` derives. How far the grid reaches, how fine it is and how its masses are tilted depends
+    on the size of δ: there is one grid for each three decades. From ε on at which δ on one grid is below its decades,
+    the next one is asked, so that the curve falls. Below 1e-30 there is no finer one, and no ε for much smaller δ.
     """
 
     soundness: ClassVar[Soundness]
 
-    def losses(self) -> list[OnGrid]:
-        """Return the loss of one use for each of the pairs of data that are looked at."""
+    def largest_loss(self, negligible: float) -> float:
+        """Return a loss, in nats, beyond which one use has only about the probability ``negligible``."""
+        raise NotImplementedError
+
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
+        """Return the loss of one use for each of the pairs of data that are looked at.
+
+        Args:
+            negligible: What probability of one use does not matter.
+            interval: Distance of the points of the grid, in nats.
+        """
         raise NotImplementedError
 
     @cached_property
-    def _composed(self) -> list[Composed]:
-        return [_composed(loss, self.uses) for loss in self.losses()]
+    def _levels(self) -> list[_Level]:
+        return [_Level(self, 10.0 ** (-DECADES * (k + 1))) for k in range(LEVELS)]
 
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), the largest over the pairs."""
         check_epsilon(type(self).__name__, epsilon)
-        sign = 1 if self.soundness is Soundness.UPPER else -1
-        return min(1.0, max(0.0, *(loss.delta_at(epsilon, sign) for loss in self._composed)))
+        start = next((k for k, level in enumerate(self._levels) if level.rough(epsilon) >= level.least), LEVELS - 1)
+        most, found = 1.0, 0.0
+        for level in self._levels[max(start - 1, 0) :]:
+            found = min(most, level.fine(epsilon))
+            if found >= level.least:
+                break
+            most = level.least
+        return found
 
     def epsilon_at(self, delta: float) -> float:
         """Return ε(δ), the largest over the pairs."""
         check_delta(type(self).__name__, delta)
+        level = next((level for level in self._levels if level.least <= delta), self._levels[-1])
         if self.soundness is Soundness.LOWER:
-            return epsilon_below(self.delta_at, max(delta, 1e-300))  # all that the curve has beyond is zero
-        return math.inf if self.delta_at(math.inf) > delta else epsilon_from(self.delta_at, delta)
+            return epsilon_below(level.fine, max(delta, 1e-300))  # all that the curve has beyond is zero
+        return math.inf if level.fine(math.inf) > delta else epsilon_from(level.fine, delta)
 
 
-def _composed(loss: OnGrid, uses: int) -> Composed:
-    found = repeated(loss.masses, uses)
-    losses = (loss.lowest * uses + found.first + np.arange(len(found.masses))) * loss.interval
-    rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING) if loss.unbounded < 1 else 1.0
-    rounding = 2.0**-51 * (float(np.abs(losses).max()) + uses * abs(loss.shift))
-    return Composed(
-        np.asarray(losses, np.float64), found.masses, rest, found.each, found.outside, uses * loss.shift, rounding
-    )
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """A curve where δ is of one size.
+
+    Attributes:
+        curve: Whose losses are composed.
+        least: The smallest δ of that size.
+    """
+
+    curve: GridCurve
+    least: float
+
+    def rough(self, epsilon: float) -> float:
+        """Return a bound on δ(ε) that takes little time."""
+        return self._largest(self._seen[1], epsilon)
+
+    def fine(self, epsilon: float) -> float:
+        """Return a bound on δ(ε)."""
+        return self._largest(self._fine, epsilon)
+
+    def _largest(self, composed: list[Composed], epsilon: float) -> float:
+        return min(1.0, max(0.0, *(loss.delta_at(epsilon) for loss in composed)))
+
+    @property
+    def _typical(self) -> float:
+        return self.least * 10 ** (DECADES / 2)
+
+    @property
+    def _negligible(self) -> float:
+        return NEGLIGIBLE * self.least / self.curve.uses
+
+    @cached_property
+    def _seen(self) -> tuple[list[OnGrid], list[Composed]]:
+        """The losses on a rough grid, which is refined as long as it shows nothing of such a size, and composed."""
+        uses, finest = self.curve.uses, self.curve.largest_loss(self._negligible) / POINTS
+        losses = self.curve.losses(self._negligible, finest)
+        interval = max(finest, min(finest * uses / ROUGH_USES, losses[0].deviation / 4))
+        for _ in range(REFINED):
+            losses = losses if interval == finest else self.curve.losses(self._negligible, interval)
+            tilts = [Tilt.of(loss.masses, uses, math.log(self._typical)) for loss in losses]
+            composed = [self._composed(*each) for each in zip(losses, tilts, strict=True)]
+            if self._largest(composed, 0.0) >= self.least:
+                break
+            interval /= 8
+        return losses, composed
+
+    @cached_property
+    def _fine(self) -> list[Composed]:
+        """On a grid of which the points move ε by a small part of it.
+
+        Points w apart add at most w²/4 to the variance of a use, or take as much away. Where ln δ falls by λ per nat that
+        moves ln δ by λ²Tw²/8, and ε by λTw²/8; and λ is about twice the mean slope ln(1/δ)/ε at most.
+        """
+        uses, log_tail, (rough, composed) = self.curve.uses, math.log(self._typical), self._seen
+        epsilon = max(epsilon_from(self.rough, self._typical), epsilon_from(self.rough, self.least) / 2)
+        widest = rough[0].interval
+        if not 0 < epsilon < math.inf:
+            return composed
+        tilts = [
+            Tilt.towards(loss.masses, uses, log_tail, (epsilon + uses * loss.shift) / widest - loss.lowest * uses)
+            for loss in rough
+        ]
+        longest = max(*(len(loss.masses) for loss in rough), *(tilt.length for tilt in tilts))
+        interval = max(epsilon * math.sqrt(4 * MOVED / (uses * -log_tail)), widest * longest / MOST_POINTS)
+        if interval >= widest:
+            return composed
+        return [
+            self._composed(loss, tilt._replace(slope=tilt.slope * loss.interval / widest))
+            for loss, tilt in zip(self.curve.losses(self._negligible, interval), tilts, strict=True)
+        ]
+
+    def _composed(self, loss: OnGrid, tilt: Tilt) -> Composed:
+        uses = self.curve.uses
+        rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING) if loss.unbounded < 1 else 1.0
+        sign = 1 if self.curve.soundness is Soundness.UPPER else -1
+        sums = repeated(loss.masses, uses, tilt)
+        return Composed(sums, loss.lowest * uses, loss.interval, rest, uses * loss.shift, sign)

@@ -80,13 +80,16 @@ class ShuffledLower(Shuffled, GridCurve):
     soundness: ClassVar[Soundness] = Soundness.LOWER
     source: ClassVar[str] = "the largest output of an attained pair (Chua et al. 2024, arXiv:2403.17673v2)"
 
-    def losses(self) -> list[OnGrid]:
+    def largest_loss(self, negligible: float) -> float:
+        """Return the loss of one release with the record in its batch."""
+        return 0.5 / self.noise_multiplier**2 + sampled_gaussian.deviations(negligible) / self.noise_multiplier
+
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of an epoch in both orders."""
         sigma = self.noise_multiplier
-        reach = sampled_gaussian.DEVIATIONS * sigma
+        reach = sampled_gaussian.deviations(negligible) * sigma
         edges = np.linspace(-reach, 2 + reach, 50_001)
         (low, high), (low_other, high_other) = (self._cells(edges, mean, sigma) for mean in (2.0, 1.0))
-        interval = (1 / sigma**2 + 1 / sigma) / 2_000
         return [from_below(low, high_other, interval), from_below(low_other, high, interval)]
 
     def _cells(self, edges: Array, mean: float, sigma: float) -> Enclosed:

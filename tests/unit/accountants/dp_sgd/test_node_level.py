@@ -144,3 +144,10 @@ def test_parameters_are_checked():
     accountants = node_level_accountants(*WORKED)
     assert all(isinstance(accountant, Accountant) for accountant in accountants)
     assert accountants[0].name == "NodeLevelUpper(noise=8, nodes=10000, reached=21, batch=100, steps=100)"
+
+
+def test_a_node_that_hardly_any_batch_has():
+    """Its batches are less likely than what a grid for a δ of 1e-3 leaves out, and more likely than the smaller δ."""
+    lower, upper = NodeLevelLower(1.0, 10**12, 1, 1, 1), NodeLevelUpper(1.0, 10**12, 1, 1, 1)
+    assert lower.epsilon_at(1e-5) == upper.epsilon_at(1e-5) == 0.0
+    assert lower.epsilon_at(1e-13) <= upper.epsilon_at(1e-13) == pytest.approx(3.808, abs=0.01)
