@@ -61,6 +61,7 @@ def _split(text: str) -> list[str]:
 
 
 TEXT = SettingKind("a text", lambda value: isinstance(value, str), str)
+SWITCH = SettingKind("true or false", lambda value: isinstance(value, bool), {"true": True, "false": False}.get)
 COUNT = SettingKind("a number >= 1, or 'auto'", lambda v: v == "auto" or (_is_whole(v) and int(v) >= 1), str)
 KINDS: dict[str, SettingKind] = {
     "paths": SettingKind("a list of folders and files", _is_texts, lambda text: text.split(os.pathsep)),
@@ -77,7 +78,8 @@ KINDS: dict[str, SettingKind] = {
         f"a list of {', '.join(FAILURES)}", lambda v: _is_texts(v) and all(item in FAILURES for item in v), _split
     ),
     "sandbox": SettingKind(f"one of {', '.join(SANDBOXES)}", lambda value: value in SANDBOXES, str),
-    "network": SettingKind("true or false", lambda value: isinstance(value, bool), {"true": True, "false": False}.get),
+    "network": SWITCH,
+    "trace": SWITCH,
     "baseline": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
     "stream": SettingKind("the path of a file", lambda value: isinstance(value, str) and bool(value), str),
 }
@@ -109,6 +111,7 @@ class Configuration:
         fail_on: What else makes a run fail.
         sandbox: Whether audits are shut off from what is not theirs: 'auto' as far as the kernel can, 'required' or 'off'.
         network: Whether the sandbox leaves the network open.
+        trace: Whether the code is traced before its game, unless an audit says no.
         baseline: File of the accepted results.
         stream: File with the state of nightly runs.
         profile: The profile that was chosen; empty for none.
@@ -127,6 +130,7 @@ class Configuration:
     fail_on: tuple[str, ...] = ()
     sandbox: str = "auto"
     network: bool = False
+    trace: bool = True
     baseline: str = "auditdp-baseline.toml"
     stream: str = "auditdp-stream.json"
     profile: str = ""

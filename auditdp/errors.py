@@ -136,6 +136,13 @@ def raised_at(error: BaseException) -> str:
     return f"{Path(own.filename).name}, line {own.lineno}" if own is not None else ""
 
 
+def raised_in(error: BaseException, path: str) -> str:
+    """Return the innermost line of a file that an exception passed, or where it was raised, as ``audit_it.py, line 7``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = next((f for f in reversed(frames) if f.filename == path), frames[-1] if frames else None)
+    return f"{Path(where.filename).name}, line {where.lineno}" if where else ""
+
+
 RENAMED = {
     "AuditedTraining": "AuditResult",
     "Checked": "AuditResult",

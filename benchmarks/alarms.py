@@ -18,11 +18,13 @@ from sklearn.linear_model import LogisticRegression
 from auditdp import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Classifier, LikelihoodRatio, Scored
+from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.forecasting.schedule import Schedule
 from auditdp.betting.game import Game
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.randomness import stream
 from auditdp.report.numbers import number
+from auditdp.tracing import Trace
 from benchmarks import (
     false_alarms_accounting,
     false_alarms_bounds,
@@ -34,7 +36,7 @@ from benchmarks import (
     false_alarms_verdicts,
 )
 from benchmarks.parts import ALPHA, Bar, BlackBox, Check, Options, Part, Result, Results, Rng, Table, View, grouped
-from benchmarks.tight_nulls import MIXED, NULLS
+from benchmarks.tight_nulls import MIXED, NULLS, Null
 
 REPEATS = 10_000
 WHOLE_AUDITS = ("order and dependence", "whole audits", "verdict", "one run")
@@ -80,7 +82,8 @@ class WithScore(BlackBox):
         return np.round(np.asarray(outputs, float).reshape(len(outputs), -1)[:, 0])
 
 
-def _forecasters(kind: str, believed: Any) -> list[Any]:
+def _forecasters(kind: str, spec: Null) -> list[Any]:
+    believed = spec.believed
     known: dict[str, Callable[[], list[Any]]] = {
         "likelihood ratio": lambda: [LikelihoodRatio()],
         "overconfident": lambda: [Overconfident(believed)],
@@ -93,6 +96,8 @@ def _forecasters(kind: str, believed: Any) -> list[Any]:
             Overconfident(believed),
             ViewExperts(schedule=partial(Schedule, whole=1, thinning=3)),
         ],
+        "replayed ratio": lambda: [ReplayedRatio(Trace(spec.mechanism), spec.claim, seed=1)],
+        "replayed ratio of leakier code": lambda: [ReplayedRatio(Trace(believed), spec.claim, seed=1)],
     }
     return known[kind]()
 
@@ -102,7 +107,7 @@ def games(null: str, kind: str, repeats: int, rng: Rng) -> Iterator[Game]:
     spec = NULLS[null]
     mechanism = WithScore(spec.mechanism) if kind == "score" else spec.mechanism
     for _ in range(repeats):
-        game = Game(mechanism, spec.claim, spec.pairs, _forecasters(kind, spec.believed), lambda *_: rng)
+        game = Game(mechanism, spec.claim, spec.pairs, _forecasters(kind, spec), lambda *_: rng)
         if kind == "thinned views":  # ranked from the first calls on, as if there had been many
             for table in game.tables:
                 table.next_ranking = CALLS // 5
@@ -120,9 +125,7 @@ def games_for_a_bound(null: str, factor: float, repeats: int, rng: Rng) -> Itera
     levels = spec.claim.level * 2.0 ** (np.arange(-12, 13) / 8)
     claim = spec.claim.at(float(levels[np.argmin(np.abs(levels - factor * spec.claim.level))]))
     for _ in range(repeats):
-        game = Game(
-            spec.mechanism, claim, spec.pairs, _forecasters("mixture", spec.believed), lambda *_: rng, levels=levels
-        )
+        game = Game(spec.mechanism, claim, spec.pairs, _forecasters("mixture", spec), lambda *_: rng, levels=levels)
         game.play(CALLS, alpha=ALPHA)
         yield game
 
@@ -132,6 +135,7 @@ def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
     return sum(game.wealth.lower_bound(ALPHA) >= truth for game in games_for_a_bound(null, factor, repeats, rng))
 
 
+TRACED = ("Laplace", "(ε, δ)", "Gaussian")
 BOUNDED, FACTORS = ("randomised response", "(ε, δ)", "Gaussian"), (0.5, 2.0)
 PLAYED = (
     (
@@ -162,6 +166,7 @@ PLAYED = (
     ("(0, δ)", ("likelihood ratio", "overconfident", "watcher", "mixture", "threefold")),
     ("mostly new", ("overconfident", "watcher")),
     *((f"mixture of {name}", ("likelihood ratio", "overconfident", "watcher", "threefold")) for name in MIXED),
+    *((name, ("replayed ratio", "replayed ratio of leakier code")) for name in TRACED),
     *((name, ("mixture", "likelihood ratio")) for name in NULLS if name.startswith("tight channels")),
 )
 

@@ -9,11 +9,13 @@ from pkgutil import resolve_name
 from typing import Any
 
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.elsewhere import AuditElsewhere, evidence_elsewhere
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise
 from auditdp.errors import CollectionError, Timeout
 from auditdp.evidence.request import EvidenceRequest, GameOptions
+from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.mechanism.calls.untouched import starting_untouched
 from auditdp.record.details import KINDS, Subject
 from auditdp.record.results import Evidence, Verdict
@@ -45,20 +47,36 @@ def gather(
         control: Whether the mechanism is to be refuted: evidence then stops when it is.
         bounded: Whether the game is to give a lower bound.
     """
+    if isinstance(mechanism, MechanismElsewhere):
+        mechanism.begin(settings, purpose, control, bounded)
+    request = request_for(built, mechanism, settings, purpose, control=control, bounded=bounded)
+    with nullcontext() if built.is_formula else starting_untouched(request.adapted):
+        found = _gathered(request, settings.alpha)
+    if not found:
+        raise CollectionError(
+            f"no evidence can be gathered: {request.able.name} states no law or query for "
+            f"evidence={list(request.kinds)}; add 'game'"
+        )
+    return without_fallen_certificates(found)
+
+
+def request_for(
+    built: Audit, mechanism: Any, settings: Settings, purpose: str, *, control: bool, bounded: bool
+) -> EvidenceRequest:
+    """Return what evidence about one mechanism is asked for with; see ``gather``."""
     claim = built.claim
     assert isinstance(claim, Claim | Promise)  # settled when the audit was made
-    kinds = _kinds(built, claim)
     calls = max(built.calls if built.calls is not None else settings.calls, settings.least)
     calls -= 0 if built.is_promise else settings.lacking(built.calls)
     find = settings.find or built.fault
-    request = EvidenceRequest(
+    return EvidenceRequest(
         mechanism=mechanism,
         claim=claim,
         neighbours=None if built.pairs is None else built.adjacency,
         inputs=built.inputs or {},
         accountants=built.accountants,
         about=built.about,
-        kinds=kinds,
+        kinds=kinds_of(built),
         streams=settings.streams(purpose),
         calls=calls,
         named=built.calls,
@@ -71,7 +89,7 @@ def gather(
             recorded=None if control else settings.recorded,
             forecasters=built.forecasters,
             play=built.play,
-            trace=built.trace,
+            trace=built.trace and settings.trace,
             stop_when_refuted=control or settings.brief,
             bounded=bounded,
         ),
@@ -79,35 +97,43 @@ def gather(
         brief=settings.brief,
         control=control,
     )
-    with nullcontext() if built.is_formula else starting_untouched(request.adapted):
-        found = _gathered(request, settings.alpha)
-    if not found:
-        raise CollectionError(
-            f"no evidence can be gathered: {request.able.name} states no law or query for evidence={list(kinds)}; "
-            "add 'game'"
-        )
-    return without_fallen_certificates(found)
 
 
-def _kinds(built: Audit, claim: Claim | Promise) -> Sequence[str]:
+def kinds_of(built: Audit) -> Sequence[str]:
     """Return the kinds of evidence that can be about the claim: of a curve, only what is played."""
+    if isinstance(built, AuditElsewhere):
+        return [kind for kind in dict.fromkeys(built.held.kinds) if kind in KINDS]
+    claim = built.claim
     if isinstance(claim, Claim) and not built.is_formula:
         return [kind for kind in built.asked if KINDS[kind].any_claim or not claim.of_curve]
     subject = Subject.MODEL if built.is_formula else Subject.ESTIMATES
     return [name for name, kind in KINDS.items() if kind.subject is subject]
 
 
+def gathered_here(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | None:
+    """Return evidence of one kind, if there is any."""
+    return _gatherer(kind)(request, alpha)
+
+
+def _evidence(kind: str, request: EvidenceRequest, alpha: float) -> Evidence | None:
+    """Return evidence of one kind, from the process of its mechanism if more than calls is needed there."""
+    mechanism = request.mechanism
+    if isinstance(mechanism, MechanismElsewhere) and kind not in mechanism.plays:
+        return evidence_elsewhere(mechanism, kind, alpha)
+    return gathered_here(kind, request, alpha)
+
+
 def _gathered(request: EvidenceRequest, alpha: float) -> list[Evidence]:
     """Gather it all. What may give none has its share of alpha; of the rest, each kind that may err has an equal one."""
     bets = [kind for kind in request.kinds if KINDS[kind].sampled]
     share = COUNTING_ALPHA if bets else 1.0
-    first = {kind: _gatherer(kind)(request, alpha * share) for kind in request.kinds if KINDS[kind].by_data}
+    first = {kind: _evidence(kind, request, alpha * share) for kind in request.kinds if KINDS[kind].by_data}
     left = alpha if all(evidence is None for evidence in first.values()) else alpha * (1 - share)
     each = left / max(len(bets), 1)
     found: list[Evidence] = []
     for kind in (name for name in KINDS if name in request.kinds):
         with kept_if_refuted(found):
-            evidence = first[kind] if kind in first else _gatherer(kind)(request, each)
+            evidence = first[kind] if kind in first else _evidence(kind, request, each)
             found += [] if evidence is None else [evidence]
     return found
 

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from auditdp.accountants.description import Description, narrowest
 from auditdp.auditing.declaration import Audit
+from auditdp.auditing.elsewhere import AuditElsewhere
 from auditdp.auditing.gathering import gather, kept_if_refuted
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
@@ -44,7 +45,7 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
 
 
 def _run_audit(built: Audit, settings: Settings) -> AuditResult:
-    started, cpu = time.perf_counter(), time.process_time()
+    started, cpu = time.perf_counter(), _cpu(built)
     evidence = gather(built, built.mechanism, settings, "mechanism")
     controls: list[ControlResult] = []
     with kept_if_refuted(evidence):
@@ -64,8 +65,8 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         id=settings.key,
         verdict=verdict,
         summary=summary,
-        mechanism=_described(built).text if built.is_formula else name_of(built.mechanism),
-        claim=_claim_record(built),
+        mechanism=described(built).text if built.mechanism is None else name_of(built.mechanism),
+        claim=claim_record(built),
         evidence=evidence,
         epsilon_lower=lower,
         epsilon_upper=upper,
@@ -75,10 +76,15 @@ def _run_audit(built: Audit, settings: Settings) -> AuditResult:
         controls=controls,
         counterexample=lead.counterexample if verdict in REFUTATIONS else None,
         asked=list(built.asked),
-        cpu_seconds=time.process_time() - cpu,
+        cpu_seconds=_cpu(built) - cpu,
         seconds=time.perf_counter() - started,
         lacking=_lacking(built, settings, evidence),
     )
+
+
+def _cpu(built: Audit) -> float:
+    """Return the seconds that this process has computed, and that of the mechanism, where that is another."""
+    return time.process_time() + (built.channel.cpu if isinstance(built, AuditElsewhere) else 0.0)
 
 
 def _lacking(built: Audit, settings: Settings, evidence: list[Evidence]) -> int:
@@ -109,15 +115,18 @@ def _control(built: Audit, twin: Any, settings: Settings, number: int) -> Contro
     )
 
 
-def _described(built: Audit) -> Description:
-    """What a formula is about: what is said, or the narrowest class that is described."""
+def described(built: Audit) -> Description:
+    """Return what a formula is about: what is said, or the narrowest class that is described."""
     described = (
         built.about.describes if built.about is not None else narrowest([a.describes for a in built.accountants])
     )
     return described or built.accountants[0].describes
 
 
-def _claim_record(built: Audit) -> ClaimRecord:
+def claim_record(built: Audit) -> ClaimRecord:
+    """Return the claim of an audit as records have it."""
+    if isinstance(built, AuditElsewhere) and built.held.record is not None:
+        return built.held.record
     claim = built.claim
     assert not callable(claim)  # settled when the audit was made
     if isinstance(claim, Unbiased | VarianceAtMost):
@@ -135,8 +144,8 @@ def _claim_record(built: Audit) -> ClaimRecord:
             parameter="sensitivity",
             level=able.sensitivity,
         )
-    described = _described(built).adjacency if built.is_formula else built.adjacency.name
-    return claim_of_privacy(claim, described)
+    among = described(built).adjacency if built.is_formula else built.adjacency.name
+    return claim_of_privacy(claim, among)
 
 
 def claim_of_privacy(claim: Claim, adjacency: str) -> ClaimRecord:

@@ -29,6 +29,7 @@ class Settings:
         further: How many calls the game has altogether when it has gone on, once for each time that it does. All other
             evidence, but for that of controls, stays as it is.
         recorded: The log wealth of the game before it goes on for the last time, if that is known.
+        trace: Whether the code is traced before its game, where the audit does not say no.
 
     Raises:
         ConfigurationError: If alpha is not strictly between 0 and 1.
@@ -43,6 +44,7 @@ class Settings:
     find: Fault | None = None
     further: tuple[Goal, ...] = ()
     recorded: float | None = None
+    trace: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:

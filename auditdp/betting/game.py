@@ -132,9 +132,9 @@ class Game:
         table.promise = promise
         self.tables.append(table)
 
-    def seat(self, pair: Pair) -> PairTable:
-        """Return a pair with players of this game, which have seen nothing of it yet."""
-        players = [player(f, self.calls.offering, pair) for f in self.forecasters]
+    def seat(self, pair: Pair, forecasters: Sequence[Any] | None = None) -> PairTable:
+        """Return a pair with players of this game, all or some, which have seen nothing of it yet."""
+        players = [player(f, self.calls.offering, pair) for f in forecasters or self.forecasters]
         assert self.calls.like is not None  # they were looked at
         for each in players:
             each.open(self.calls.like, self.configuration.pairs, self.calls.labels)
@@ -207,8 +207,7 @@ class Game:
     def draw(self, pair: Pair, size: int, rng: np.random.Generator) -> Batch:
         """Flip ``size`` fair coins and run the mechanism on the inputs that they choose."""
         heads = int(rng.binomial(size, 0.5))
-        ones = self.calls(pair.data, heads, rng)
-        return Batch(ones, self.calls(pair.neighbour, size - heads, rng), rng)
+        return Batch(*self.calls.sides(pair.data, heads, pair.neighbour, size - heads, rng), rng)
 
     def _rank(self, table: PairTable) -> None:
         """Tell the players who of them gains, against the claim and against the levels that the bound may reach next."""
@@ -240,7 +239,16 @@ class Game:
     @property
     def unlisted(self) -> int:
         """Outputs on which the likelihood ratio abstained, since the law that is stated does not list them."""
-        return sum(getattr(getattr(t.players[0], "forecaster", None), "unlisted", 0) for t in self.tables)
+        return self._outputs("unlisted")
+
+    @property
+    def abstained(self) -> int:
+        """Outputs on which the replayed ratio abstained, since they do not look like those that were traced."""
+        return self._outputs("abstained")
+
+    def _outputs(self, name: str) -> int:
+        """Return how many outputs forecasters with a law count under a name."""
+        return sum(getattr(getattr(p, "forecaster", None), name, 0) for t in self.tables for p in t.players)
 
     def confirmation(self, streams: Streams) -> Game:
         """Return a fresh game on the best pair alone: new randomness, no wealth, calls one by one, and what was learned."""

@@ -29,6 +29,7 @@ from hypothesis.strategies import SearchStrategy
 
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
+from auditdp.adjacency.elsewhere import AdjacencyElsewhere
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key, smallest
 from auditdp.betting.distance import Usual, distance, spread_of
@@ -91,6 +92,8 @@ MOST_CALLS_TO_SHRINK = 200_000
 
 def can_search(adjacency: Adjacency) -> bool:
     """Return whether the adjacency generates pairs that it does not list."""
+    if isinstance(adjacency, AdjacencyElsewhere):
+        return adjacency.can_search()
     if offers(adjacency).generated is None or (isinstance(adjacency, Neighbours) and adjacency.search is None):
         return False
     every = adjacency.exhaustive()
@@ -127,6 +130,14 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """
     if calls < FEWEST_CALLS:
         return 0
+    if isinstance(adjacency, AdjacencyElsewhere):
+        proposed = adjacency.proposed(
+            game.calls, [table.pair for table in game.tables], calls, first=len(game.configuration.pairs)
+        )
+        for pair, promise in proposed.pairs:
+            game.add(pair, promise=promise)
+        game.looked_at = proposed.looked_at
+        return proposed.spent
     few = 2 if calls < FEW_CALLS else 1
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=FIRST // few)
@@ -276,7 +287,11 @@ class _Search:
 
     def _loss(self, pair: Pair, ones: Array, zeros: Array) -> float:
         """Return how far apart outputs look to a forecaster that has learned from half of them, in nats of log-odds."""
-        first, memory, half = self.game.seat(pair).players[0], Memory(), 0 if self.knows_law else len(ones) // 2
+        first, memory, half = (
+            self.game.seat(pair, self.game.forecasters[:1]).players[0],
+            Memory(),
+            0 if self.knows_law else len(ones) // 2,
+        )
         if half:
             memory.add(ones[:half], zeros[:half])
             first.learn(memory, stalled=True)
@@ -315,6 +330,8 @@ def generated(adjacency: Adjacency) -> SearchStrategy[Pair]:
 def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None, int]:
     """Look for the smallest pair that refutes the claim as the best pair did.
 
+    Where neighbours are made in another process, the look is there, and the game on what it found is played again here.
+
     Returns:
         A game on that pair that refuted the claim, to be confirmed, or None if there was no other; and the calls spent.
     """
@@ -324,13 +341,20 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     if examples < FEWEST_EXAMPLES:
         return None, 0
     best = game.best.pair
+    if isinstance(adjacency, AdjacencyElsewhere):
+        pair, spent = adjacency.smaller(game.calls, best, game.refuted_at or game.wealth.calls, alpha)
+        if pair is None:
+            return None, spent
+        again = _attempt(game, pair, seed)
+        again.play(budget, alpha=alpha, stop_when_refuted=True)
+        return (again if again.refuted_at is not None else None), spent
     played: list[Game] = []
     spent = 0
 
     def refutes(pair: Pair) -> bool:
         nonlocal spent
         adjacency.check(pair)
-        attempt = Game(game.calls.anew(), game.claim, [pair], game.forecasters, _frozen(seed))
+        attempt = _attempt(game, pair, seed)
         try:
             attempt.play(budget, alpha=alpha, stop_when_refuted=True)
         finally:
@@ -346,6 +370,11 @@ def smaller(game: Game, adjacency: Adjacency, alpha: float) -> tuple[Game | None
     if not played or key(played[-1].best.pair) == key(best):
         return None, spent
     return played[-1], spent
+
+
+def _attempt(game: Game, pair: Pair, seed: int) -> Game:
+    """Return a game on one pair alone, whose randomness is the same for all pairs."""
+    return Game(game.calls.anew(), game.claim, [pair], game.forecasters, _frozen(seed))
 
 
 def _frozen(seed: int) -> Streams:

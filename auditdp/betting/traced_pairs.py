@@ -23,11 +23,13 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
+from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.pairs import attempted, generated
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
 from auditdp.mechanism.calls.leaves import Raised
+from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
@@ -136,10 +138,11 @@ class TraceLook:
         """Whether the trace understands all of the code on some pair; else it says too little to choose pairs by."""
         return any(each.trace.extent == "full" for each in self.looked)
 
-    @property
-    def is_broken(self) -> bool:
-        """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
-        return any(each.is_broken for each in self.looked)
+    def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
+        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
+        best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
+        made = ReplayedRatio(self.trace, claim, seed=self.seed)
+        return made if made.reads(best, form) else None
 
 
 class TraceSearch:
@@ -236,10 +239,13 @@ class TraceSearch:
     def _finish(self, listed: Sequence[Pair]) -> None:
         """Look at the pairs that show most in full, and propose some."""
         known = {key(pair) for pair in listed}
-        others = sorted((each for name, each in self._seen.items() if name not in known), key=_rank, reverse=True)
-        again = [*_by_reason(others), *others][: max(self._left() // (2 * AGAIN), 1)]
-        usual = self._usual = {key(each.pair): self._over_runs(each) for each in dict.fromkeys(again)}
-        found = sorted(dict.fromkeys(again), key=lambda each: usual[key(each.pair)], reverse=True)
+        others = sorted(
+            (each for name, each in self._seen.items() if name not in known), key=lambda e: e.rank, reverse=True
+        )
+        most = max(self._left() // (2 * AGAIN), 1)
+        again = dict.fromkeys([*_by_reason(others), *others][:most])
+        usual = self._usual = {key(each.pair): self._over_runs(each) for each in again}
+        found = sorted(again, key=lambda each: usual[key(each.pair)], reverse=True)
         largest = sorted(found, key=lambda each: usual[key(each.pair)][1:], reverse=True)
         for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
             if number and not self._left():
@@ -287,10 +293,6 @@ class TraceSearch:
         plain = [each for each in rest if not each.trace.is_notable and each.trace.share > BETTER * most]
         if plain and not broken:
             yield max(plain, key=lambda each: each.trace.share).pair, 1.0
-
-
-def _rank(each: TracedPair) -> tuple[int, float]:
-    return each.rank
 
 
 def _by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:

@@ -37,6 +37,7 @@ def options_of(record: RunRecord, chosen: AuditResult, data: str = "") -> PlanOp
         timeout=timeout if recorded.get("timeout_for_all") else None,
         default_timeout=timeout,
         data=data_of(record, data),
+        trace=recorded.get("trace", True),
     )
 
 

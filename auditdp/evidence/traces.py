@@ -7,9 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from auditdp.adjacency import Pair
+from auditdp.adjacency.elsewhere import TraceElsewhere
 from auditdp.betting.traced_pairs import TraceLook
 from auditdp.claims.base import Claim
+from auditdp.mechanism.calls.channel import shaped
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.tracing import Finding, PairTrace
 from auditdp.tracing.composing import ComposedLoss
@@ -21,21 +25,32 @@ from auditdp.tracing.sentences import moved_by, needed_scale, scale_of, size
 from auditdp.tracing.sites import CodeLine
 
 Traced = Sequence[tuple[Pair, PairTrace]]
+GAME_TRACE: TypeAdapter[GameTrace | None] = TypeAdapter(GameTrace | None)
+OTHERWISE = (
+    "outputs of the game that do not look like those that were traced: {:,}; no bet was made on them by the noise that was "
+    "read off"
+)
+"""What is said of outputs on which the replayed ratio abstained."""
 
 
-def game_trace(look: TraceLook, claim: Claim, *, played: bool) -> GameTrace | None:
+def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, abstained: int) -> GameTrace | None:
     """Return the record of what a trace saw before a game; None where it looked at nothing.
 
     Args:
         look: What it saw.
         claim: The claim of the game.
         played: Whether the replayed ratio was a forecaster.
+        abstained: Outputs on which it abstained.
     """
+    if isinstance(look, TraceElsewhere):
+        return shaped(GAME_TRACE, look.recorded(played=played, abstained=abstained))
     if not look.looked:
         return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]) if look.failed else None
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
     pair, worst = max(found, key=lambda each: each[1].share)
     findings, opaque = findings_of(found, claim, root)
+    opaque += [look.failed] if look.failed else []
+    opaque += [OTHERWISE.format(abstained)] if abstained else []
     extents = {trace.extent for _, trace in found}
     return GameTrace(
         pairs=look.pairs,
@@ -47,7 +62,7 @@ def game_trace(look: TraceLook, claim: Claim, *, played: bool) -> GameTrace | No
         played=played,
         lines=lines_of(found, claim, root),
         findings=findings,
-        opaque=[*opaque, *([look.failed] if look.failed else [])],
+        opaque=opaque,
     )
 
 

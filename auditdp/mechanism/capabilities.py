@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.errors import AuditError, MechanismError
+from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.mechanism.calls.representation import Representation, SeenAs
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
 from auditdp.mechanism.protocol import Array, brief, is_seeded, name_of
@@ -89,6 +90,13 @@ class Capabilities:
     def log_prob(self) -> Callable[[Array, Any], Array] | None:
         """The log density, or probability, of outputs on an input, shape (outputs,)."""
         return self._number_each("log_prob")
+
+    @property
+    def knows_odds(self) -> bool:
+        """Whether the mechanism states how likely outputs are."""
+        if isinstance(self.mechanism, MechanismElsewhere):
+            return self.mechanism.held.knows_odds
+        return self.log_prob is not None or self.law_of_output is not None
 
     @cached_property
     def score(self) -> Callable[[Array, Any], Array] | None:

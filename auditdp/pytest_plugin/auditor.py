@@ -106,6 +106,7 @@ class Auditor:
             calls=self._budget.calls,
             root_seed=int(stream(self._session.seed, "pytest", name).integers(2**32)),
             key=name_of(mechanism),
+            trace=self._session.trace,
         )
         try:
             result = asserted(built, settings)

@@ -56,7 +56,7 @@ class AuditSession:
         self.seed = next((s for s in (seed, self._settings.seed) if s is not None), 0)
         alpha = option("auditdp_alpha")
         self._alpha = alpha if alpha is not None else self._settings.alpha
-        self.fail_on = self._settings.fail_on
+        self.fail_on, self.trace = self._settings.fail_on, self._settings.trace
         self.sources: set[str] = set()
         self._selected: list[str] = []
         self._tasks: dict[str, Task] = {}
@@ -101,6 +101,7 @@ class AuditSession:
                     budget=self.budget,
                     default_timeout=self._settings.timeout or None,
                     data=str(Path(self._settings.data).resolve()) if self._settings.data else "",
+                    trace=self.trace,
                 )
                 plan = make_plan(self._selected, options, collect=self._processes().collect)
             except AuditError as error:
@@ -125,6 +126,7 @@ class AuditSession:
         ordered = sorted(results, key=lambda result: result.id)
         ids = [result.id for result in ordered]
         arguments: dict[str, Any] = {"paths": ids, "budget": self.budget, "parameters": {}, "by": "pytest"}
+        arguments |= {} if self.trace else {"trace": False}
         start = header(Plan([]), arguments, self.seed, sources=map(Path, self.sources), sandbox=str(self._sandbox))
         ledger = [LedgerEntry(r.id, "verdict and lower bound", r.alpha or 0.0) for r in ordered]
         seconds = sum(result.seconds for result in ordered)

@@ -97,6 +97,8 @@ class Evidence:
         counterexample: Set where the verdict is VIOLATED or MISCALIBRATED.
         details: Numbers for plots and tables, in the record of that kind (``auditdp.record.details``); a mapping is
             read as such.
+        self_reported: Whether it was computed in the process of the audit, by code that the audit's file can change, and
+            handed to who judges; what one process did alone, as ``check`` does, is not marked.
     """
 
     kind: str
@@ -109,6 +111,7 @@ class Evidence:
     calls: Count = 0
     counterexample: Counterexample | None = None
     details: AnyDetails = Field(default_factory=dict, validate_default=True)
+    self_reported: bool = False
 
     @field_validator("details", mode="before")
     @classmethod
@@ -336,6 +339,11 @@ class AuditResult:
         return math.inf if game.same_outputs else float(game.detectable_epsilon) / float(claimed)
 
     @property
+    def has_same_outputs(self) -> bool:
+        """Whether both inputs of every pair gave the same outputs, so that no loss can be seen on them."""
+        return any(game.same_outputs for game in details(self.evidence, GameDetails))
+
+    @property
     def notices(self) -> list[str]:
         """What a person should know of the mechanism's calls, whatever the verdict."""
         return list(dict.fromkeys(text for game in details(self.evidence, GameDetails) for text in game.notices))
@@ -471,6 +479,7 @@ class _Asked(TypedDict, total=False):
     data: str
     mutants: bool
     max_memory: str
+    trace: bool
     changed_since: str
     left_out: list[str]
     among: list[str]

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from auditdp.history.baseline.differences import SEEN
-from auditdp.record.details import GameDetails
-from auditdp.record.results import AuditResult, RunRecord, Verdict, details
+from auditdp.record.results import AuditResult, RunRecord, Verdict
 from auditdp.report.numbers import count
 
 NAMED = 4
@@ -43,7 +42,7 @@ def _not(blind: Sequence[AuditResult]) -> list[str]:
     said = [f"{_name(result)} ({_sees(result)})" for result in blind[:NAMED]]
     more = [f"{len(blind) - NAMED} more"] if len(blind) > NAMED else []
     remedy = f"--budget level:{SEEN:g} has the calls that it takes"
-    same = [_name(result) for result in blind if _same(result)]
+    same = [_name(result) for result in blind if result.has_same_outputs]
     pairs = [f"{', '.join(same)}: give pairs of which the outputs differ"] if same else []
     calls = [remedy] if len(same) < len(blind) else []
     return [f"a loss of {SEEN:g} times the claim would have been missed in {', '.join([*said, *more])}", *pairs, *calls]
@@ -54,11 +53,7 @@ def _name(result: AuditResult) -> str:
 
 
 def _sees(result: AuditResult) -> str:
-    if _same(result):
+    if result.has_same_outputs:
         return "both inputs of every pair have the same outputs"
     power = result.power or math.inf
     return "no size is known that it sees" if power == math.inf else f"seen from {power:.2g} times on"
-
-
-def _same(result: AuditResult) -> bool:
-    return any(game.same_outputs for game in details(result.evidence, GameDetails))

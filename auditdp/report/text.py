@@ -29,6 +29,7 @@ _OPTIONS = {
     "--budget": 1,
     "-P": 1,
     "--mutants": 0,
+    "--no-trace": 0,
     "--auditdp-seed": 1,
     "--auditdp-budget": 1,
 }

@@ -102,6 +102,7 @@ class Task:
     mutants: bool = False
     recorded: float | None = None
     against: Against | None = None
+    trace: bool = True
 
     @property
     def reproduce(self) -> str:
@@ -111,6 +112,7 @@ class Task:
         words += ["--budget", self.budget]
         words += [word for name, value in self.overrides.items() for word in ("-P", f"{name}={value}")]
         words += ["--mutants"] * self.mutants
+        words += ["--no-trace"] * (not self.trace)
         words += ["--compare", self.against.commit] if self.against is not None else []
         return shlex.join(words)
 
@@ -129,6 +131,7 @@ class PlanOptions:
         data: Folder of data files.
         mutants: Whether the mutants of each mechanism are audited as well.
         against: The revision with which mechanisms are compared, if one is.
+        trace: Whether the code is traced before its game, where the audit does not say no.
     """
 
     root_seed: int
@@ -140,6 +143,7 @@ class PlanOptions:
     data: str = ""
     mutants: bool = False
     against: Against | None = None
+    trace: bool = True
 
     def check(self) -> None:
         """Raise if an option cannot be used.
@@ -172,6 +176,7 @@ class PlanOptions:
             data=self.data,
             mutants=self.mutants,
             against=self.against,
+            trace=self.trace,
         )
 
 

@@ -14,9 +14,6 @@ from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.plain import PLAIN, ndim, shape_of
 from auditdp.tracing.sites import CodeLine, label
 
-PREFIX = 64
-"""Entries of a longer or shorter draw that are looked at one by one, at most."""
-
 
 @dataclass(slots=True, eq=False)
 class TracedRun:

@@ -28,21 +28,25 @@ def scale_of(release: Release) -> str:
 
 def what_it_does(release: Release) -> str:
     """Return what a line does, such as 'line 31 adds Laplace noise of scale 1 to a value'."""
-    line = f"line {release.site.line}"
+    return f"line {release.site.line} {what_is_done(release)}"
+
+
+def what_is_done(release: Release) -> str:
+    """Return what a release does, at whatever line."""
     if release.kind == COIN:
-        return f"{line} decides by a draw of known probability"
+        return "decides by a draw of known probability"
     if release.kind == CHOICE:
-        return f"{line} chooses by a table of probabilities"
+        return "chooses by a table of probabilities"
     if release.kind == MAXIMUM:
-        return f"{line} takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
+        return f"takes the largest of scores with Gumbel noise of scale {scale_of(release)}"
     if release.law.declared is not None:
-        return f"{line} calls {release.law.family}, which is trusted, on a value"
+        return f"calls {release.law.family}, which is trusted, on a value"
     if release.law.known is None and release.kind == ALONE:
-        return f"{line} uses {release.law.family}, whose law the trace does not know, by itself"
+        return f"uses {release.law.family}, whose law the trace does not know, by itself"
     if release.law.known is None:
-        return f"{line} adds {release.law.family}, whose law the trace does not know, to a value"
+        return f"adds {release.law.family}, whose law the trace does not know, to a value"
     noise = f"{release.law.family} noise of scale {scale_of(release)}"
-    return f"{line} uses {noise} by itself" if release.kind == ALONE else f"{line} adds {noise} to a value"
+    return f"uses {noise} by itself" if release.kind == ALONE else f"adds {noise} to a value"
 
 
 def moved_by(pairs: Sequence[Moved]) -> float:

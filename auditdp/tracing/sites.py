@@ -12,6 +12,8 @@ from typing import NamedTuple
 from auditdp.errors import ELSEWHERE
 
 HERE = str(Path(__file__).parent)
+OUTERMOST = str(Path(__file__).with_name("trace.py"))
+"""What calls the code that is watched: further out are the caller's files no more, but what started the process."""
 
 
 class CodeLine(NamedTuple):
@@ -51,7 +53,7 @@ def here() -> CodeLine:
     """Return the caller's line; where libraries alone are on the stack, the innermost line outside this room."""
     frame: FrameType | None = sys._getframe(1)
     fallback = None
-    while frame is not None:
+    while frame is not None and frame.f_code.co_filename != OUTERMOST:
         code = frame.f_code
         if _is_callers(code):
             return CodeLine(code.co_filename, frame.f_lineno, code.co_name)
@@ -64,10 +66,10 @@ def here() -> CodeLine:
 def label() -> str:
     """Return the texts among the local variables of the caller's code: in a loop over keys they tell its passes apart."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_callers(frame.f_code):
+    while frame is not None and frame.f_code.co_filename != OUTERMOST and not _is_callers(frame.f_code):
         frame = frame.f_back
     return (
         ""
-        if frame is None
+        if frame is None or not _is_callers(frame.f_code)
         else "\n".join(f"{name}={value}" for name, value in frame.f_locals.items() if type(value) is str)
     )

@@ -121,7 +121,7 @@ ATTACKS = [
     ),
     Attack("reports", "it writes where reports are", 'open("reports/other.html", "w").write("clean")'),
     Attack("moved", "it moves the log away", 'os.rename(LOG, "moved.jsonl"); os.rename("moved.jsonl", LOG)'),
-    Attack("linked", "it links the log into its scratch", 'os.link(LOG, Path(tempfile.gettempdir(), "log"))'),
+    Attack("linked", "it links the log into its scratch", 'os.link(LOG, Path(tempfile.mkdtemp(), "log"))'),
     Attack("installed", "it opens auditdp's own files to write", 'open(auditdp.__file__, "ab")'),
     Attack(
         "scratch",

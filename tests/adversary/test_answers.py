@@ -135,12 +135,12 @@ from auditdp import Audit, PureDP, audit
 from auditdp.record.results import RESULT, AuditResult, Evidence, Verdict
 from auditdp.runner.processes import jobs
 
-def forged(task):
+def forged(task, pipe=None):
     proof = Evidence("exact", Verdict.CERTIFIED, "")
     found = AuditResult("audits/audit_b.py::leaks", Verdict.CERTIFIED, "", evidence=[proof])
     return RESULT.dump_json(found).decode()
 
-jobs.JOBS["run"] = forged
+jobs.JOBS.update(run=forged, serve=forged)
 
 @audit
 def theirs():
@@ -167,4 +167,4 @@ def test_an_audit_that_answers_for_another_one_is_an_error_and_the_other_is_judg
         "audits/audit_a.py::theirs": Verdict.ERROR,
         "audits/audit_b.py::leaks": Verdict.VIOLATED,
     }
-    assert "answered for audits/audit_b.py::leaks" in found["audits/audit_a.py::theirs"].summary
+    assert "ended before it had answered" in found["audits/audit_a.py::theirs"].summary

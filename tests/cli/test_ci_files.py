@@ -135,7 +135,7 @@ def test_the_action_passes_a_repository_and_fails_a_broken_mechanism(repository)
     repository.write("mine.py", FINE.format(0.4))
     broken = run(changed_since="HEAD")
     assert broken.returncode == 1
-    assert "::error file=mine.py,line=1,title=finding%3A noisy_is_private::" in broken.stdout
+    assert "::error file=mine.py,line=3,title=finding%3A noisy_is_private::" in broken.stdout
     assert "✕ 1 new finding" in repository.root.with_name("GITHUB_STEP_SUMMARY").read_text()
     for name in ("auditdp.sarif", "junit.xml", "comment.md"):
         assert (repository.root / "auditdp-reports" / name).is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 
 import pytest
@@ -176,6 +177,50 @@ def test_config_show_says_where_every_value_comes_from(project):
     assert message['workers = "1"'] == "default"
     values = tomllib.loads(outcome.out)
     assert set(values) == set(KINDS)
+
+
+TRACED = """
+def noisy(x, rng):
+    return x + rng.laplace()
+
+@audit()
+def traced():
+    return Audit(noisy, PureDP(1.0), [Pair(0.0, 1.0)], calls=100)
+
+@audit()
+def declines():
+    return Audit(noisy, PureDP(1.0), [Pair(0.0, 1.0)], calls=100, trace=False)
+"""
+
+
+def test_settings_and_options_say_whether_the_code_is_traced(project):
+    project.audits(TRACED)
+    project.write("pyproject.toml", "[tool.auditdp]\nseed = 5\n[tool.auditdp.profiles.plain]\ntrace = false\n")
+
+    def traces(*arguments, **variables):
+        outcome = project("run", "--format", "json", *arguments, **variables)
+        found = {name: outcome.audit(name) for name in ("traced", "declines")}
+        assert all(("--no-trace" in result["reproduce"]) != whole(outcome) for result in found.values())
+        return {name for name, result in found.items() if result["evidence"][0]["details"].get("trace")}
+
+    def whole(outcome):
+        return outcome.record["arguments"].get("trace", True)
+
+    assert traces() == traces("--trace", "--profile", "plain") == {"traced"}
+    assert traces("--no-trace") == traces("--profile", "plain") == traces(AUDITDP_TRACE="false") == set()
+
+
+def test_an_audit_that_was_not_traced_is_not_when_it_is_played_again(project):
+    project.audits(TRACED)
+    plain = project("run", "--no-trace", "--seed", "5", "--format", "json")
+    assert "same outcome" in project("replay", "::traced").err
+    assert project("run", "--resume", "--format", "json").untimed == plain.untimed
+    assert "arguments differs" in project("run", "--resume", "--trace").err
+    words = shlex.split(plain.audit("traced")["reproduce"])[1:]
+    assert project(*words, "--format", "json").audit("traced")["evidence"] == plain.audit("traced")["evidence"]
+    assert "without --trace or --no-trace" in project("run", "--continue", "traced", "--calls", "200", "--trace").err
+    goes_on = project("run", "--continue", "traced", "--calls", "200", "--format", "json").audit("traced")
+    assert goes_on["evidence"][0]["details"].get("trace") is None
 
 
 @pytest.mark.parametrize(

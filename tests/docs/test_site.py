@@ -82,7 +82,7 @@ def test_what_help_says_of_a_command_fits_its_line(group):
 
 
 def test_choices_in_a_table_keep_their_bars():
-    assert "`--fail-on <list[none|error|inconclusive|skipped]>`" in commands.pages()["commands/run.md"]
+    assert "`--fail-on <list[none|error|inconclusive|skipped|changed]>`" in commands.pages()["commands/run.md"]
 
 
 def test_a_page_takes_in_what_a_document_says_under_a_heading():

@@ -28,6 +28,7 @@ from auditdp.betting.wealth.caps import growth, log_cap
 from auditdp.betting.wealth.forecasts import Forecasts, Law
 from auditdp.claims.dominating import Floats
 from auditdp.errors import AuditError
+from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import FiniteLaw
@@ -96,7 +97,7 @@ def default_forecasters(mechanism: Any) -> list[Any]:
     """
     chosen: list[Any] = []
     able = capabilities(mechanism)
-    if able.log_prob is not None or able.law_of_output is not None:
+    if able.knows_odds:
         chosen.append(LikelihoodRatio())
     elif able.score is not None:
         chosen.append(Scored())
@@ -119,7 +120,12 @@ class LikelihoodRatio:
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair."""
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
-        if (log_prob := able.log_prob) is not None:
+        if isinstance(able.mechanism, MechanismElsewhere):
+            assert able.form is not None  # outputs were looked at
+            law = able.mechanism.law(able.form, pair)
+            bound._log_probs, bound._unlisted = law.log_probs, law.unlisted
+            bound.stated = Law(*law.stated) if law.stated else None
+        elif (log_prob := able.log_prob) is not None:
 
             def log_probs(outputs: Array) -> list[Any]:
                 with inputs.lent(f"{able.name}.log_prob", pair.data, pair.neighbour) as lent:

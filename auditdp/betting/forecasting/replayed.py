@@ -134,6 +134,19 @@ class ReplayedRatio:
     _ratio: Ratio | None = None
 
 
+class ReplayedElsewhere(ReplayedRatio):
+    """The same, where the code is traced in the process of the mechanism: that is asked for the log-odds of outputs."""
+
+    def __init__(self) -> None:
+        self.abstained = 0
+
+    def bind(self, mechanism: Any, pair: Pair) -> Self:
+        """Return the forecaster of one pair, after the pair was traced there."""
+        bound = copy.copy(self)
+        bound._ratio = mechanism.mechanism.replayed(mechanism.form, pair)
+        return bound
+
+
 Value = tuple[int, float]
 """A number of an output and its place, which is 1 for all numbers of outputs that have more or fewer of them."""
 

@@ -87,6 +87,7 @@ def continuation(asked: RunOptions) -> Continuation:
             alpha=float(chosen.alpha or 0.05),
             budget=[before, str(goal)],
             data=data_of(record, asked.data),
+            trace=record.arguments.get("trace", True),
         ),
         keep=keep,
         won=float(game.log_e_value),
@@ -137,6 +138,7 @@ def _refuse_others(asked: RunOptions) -> None:
         "--last-failed": asked.last_failed,
         "--changed-since": asked.since,
         "--mutants": asked.mutants,
+        "--trace or --no-trace": asked.trace is not None,
     }
     if others := [name for name, value in given.items() if value]:
         raise ConfigurationError(

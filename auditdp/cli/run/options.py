@@ -88,6 +88,10 @@ class RunOptions:
     max_memory: Annotated[str, typer.Option(help="Memory that an audit may take, such as 2G.")] = ""
     sandbox: Sandboxed = ""
     network: Annotated[bool, typer.Option("--network", help="Leave the network open to audits.")] = False
+    trace: Annotated[
+        bool | None,
+        typer.Option("--trace/--no-trace", help="Trace the code before its game.", show_default="trace"),
+    ] = None
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0
     profile: Profile = ""
     continued: Annotated[
@@ -163,6 +167,7 @@ class RunOptions:
             mutants=self.mutants or recorded.get("mutants", False),
             compare=self.compare or recorded.get("compare", ""),
             max_memory=self.max_memory or recorded.get("max_memory", ""),
+            trace=recorded.get("trace", True) if self.trace is None else self.trace,
         )
 
     @property
@@ -297,6 +302,7 @@ class RunOptions:
             data=data_folder(self.data or configuration.data),
             mutants=self.mutants,
             against=against,
+            trace=configuration.trace if self.trace is None else self.trace,
         )
 
     def recorded(self, plan: Plan, targets: Sequence[str], configuration: Configuration) -> dict[str, Any]:
@@ -314,7 +320,8 @@ class RunOptions:
             "mutants": bool(task and task.mutants),
         }
         texts = {"max_memory": self.max_memory, "compare": self.compare}
-        return arguments | {name: text for name, text in texts.items() if text}
+        untraced = {"trace": False} if task and not task.trace else {}
+        return arguments | {name: text for name, text in texts.items() if text} | untraced
 
 
 def data_folder(text: str) -> str:

@@ -289,5 +289,5 @@ def _details(opened: PreparedGame, alpha: float, parts: list[Part]) -> GameDetai
         went_on="; ".join(stops) or None,
         trace=None
         if opened.look is None
-        else game_trace(opened.look, game.claim, played=ReplayedRatio.name in game.names),
+        else game_trace(opened.look, game.claim, played=ReplayedRatio.name in game.names, abstained=game.abstained),
     )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency.elsewhere import AdjacencyElsewhere, TraceElsewhere
 from auditdp.betting.forecasting.forecasters import default_forecasters
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasting.replayed import ReplayedElsewhere, ReplayedRatio
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
 from auditdp.betting.traced_pairs import PROMISED, TraceLook, looked_by_trace
@@ -18,6 +19,7 @@ from auditdp.errors import ConfigurationError
 from auditdp.evidence.game.power_line import calls_of_pair
 from auditdp.evidence.request import GameOptions
 from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.calls.elsewhere import calls_of
 from auditdp.mechanism.calls.independence import check_calls, outputs_to_look
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism
@@ -49,7 +51,7 @@ class PreparedGame:
     calls: int
     checked: int
     searched: int
-    look: TraceLook | None = None
+    look: TraceLook | TraceElsewhere | None = None
     to_find: str | None = None
     lacking: int = 0
 
@@ -76,7 +78,7 @@ def open_game(
     streams: Streams,
 ) -> PreparedGame:
     """Look at how calls draw, decide how many calls there are, and search for further pairs."""
-    made, find, calls, chosen = Calls(mechanism), options.find, options.calls, options.play or ()
+    made, find, calls, chosen = calls_of(mechanism), options.find, options.calls, options.play or ()
     check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
     look = _traced(made, claim, adjacency, options, streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
@@ -100,32 +102,35 @@ def open_game(
 
 def _traced(
     calls: Calls, claim: Claim, adjacency: Adjacency, options: GameOptions, streams: Streams
-) -> TraceLook | None:
+) -> TraceLook | TraceElsewhere | None:
     """Return what a trace saw of the pairs and, where pairs are searched, of others."""
     if not options.trace:
         return None
-    seed, among = int(streams("trace", 0).integers(2**32)), adjacency if options.search else None
-    return looked_by_trace(calls.mechanism, claim, options.play or (), among, calls=options.calls, seed=seed)
+    seed, listed = int(streams("trace", 0).integers(2**32)), options.play or ()
+    if isinstance(adjacency, AdjacencyElsewhere):
+        return adjacency.traced(calls, listed, options.calls, seed, search=options.search)
+    among = adjacency if options.search else None
+    return looked_by_trace(calls.mechanism, claim, listed, among, calls=options.calls, seed=seed)
 
 
 def _replayed(
-    calls: Calls, claim: Claim, look: TraceLook, listed: Sequence[Pair], streams: Streams
+    calls: Calls, claim: Claim, look: TraceLook | TraceElsewhere, listed: Sequence[Pair], streams: Streams
 ) -> list[ReplayedRatio]:
     """Return the forecaster by the replayed ratio, where laws can be read off the pair that promises most.
 
     A mechanism that states its law has a better one. A finding of one that draws from elsewhere has to be played again
     without running it, which a trace cannot be.
     """
-    able = capabilities(calls.mechanism)
-    if not calls.seeded or not look.is_traced or able.log_prob is not None or able.law_of_output is not None:
+    if not calls.seeded or not look.is_traced or capabilities(calls.mechanism).knows_odds:
         return []
-    best = look.proposed[0][0] if look.proposed else max(look.looked, key=lambda each: each.trace.share).pair
     calls.look((data for pair in listed for data in (pair.data, pair.neighbour)), streams("shape", 0))
-    made = ReplayedRatio(look.trace, claim, seed=look.seed)
-    return [made] if made.reads(best, calls.form) else []
+    if isinstance(look, TraceElsewhere):
+        return [ReplayedElsewhere()] if look.reads() else []
+    made = look.replayed(calls.form, claim)
+    return [] if made is None else [made]
 
 
-def _is_won(game: Game, look: TraceLook, calls: int, options: GameOptions) -> bool:
+def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions) -> bool:
     """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
 
     What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
@@ -133,8 +138,7 @@ def _is_won(game: Game, look: TraceLook, calls: int, options: GameOptions) -> bo
     """
     for pair, promise in look.proposed:
         game.add(replace(pair, name=pair.name or "traced"), promise=promise)
-    broken = sum(promise == PROMISED for _, promise in look.proposed)
-    if not broken:
+    if all(promise != PROMISED for _, promise in look.proposed):
         return False
     first = len(game.tables) - len(look.proposed)
     for most in (calls // FIRST, calls):

@@ -13,8 +13,8 @@ from auditdp.betting.power import calls_to_find, detectable_level, detectable_ra
 from auditdp.errors import ConfigurationError
 from auditdp.record.budgets import Fault
 
-FIRST_SAME, MOST_SAME = 8, 512
-"""Calls on each input that are looked at first, and at most, where outputs are the same."""
+SAME = (8, 32, 128, 512)
+"""Calls on each input that are looked at, one after the other, while outputs are the same."""
 MOST_CALLS = 10**9
 """Calls that are spent to find a fault, at most."""
 
@@ -63,16 +63,14 @@ def same_outputs(game: Game) -> int | None:
     """
     if not game.calls.seeded:
         return None
-    size = FIRST_SAME
-    while size <= MOST_SAME:
+    for size in SAME:
         seed = [int(game.streams("same outputs", size).integers(2**32)), size]
         for table in game.tables:
             sides = (table.pair.data, table.pair.neighbour)
             one, other = (game.calls(data, size, np.random.default_rng(seed)) for data in sides)
             if one.shape != other.shape or one.tobytes() != other.tobytes():
                 return None
-        size *= 4
-    return size // 4
+    return SAME[-1]
 
 
 def _most_played(game: Game) -> int:

@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from auditdp.history.baseline.entries import STRENGTH, Entry, entry_of
 from auditdp.history.claimed import same_text
-from auditdp.record.details import GameDetails, kind_of
-from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict, details
+from auditdp.record.details import kind_of
+from auditdp.record.results import REFUTATIONS, AuditResult, Fate, RunRecord, Verdict
 from auditdp.record.versions import LawChange
 
 SEEN, BLIND, FELL = 1.5, 2.0, 1.25
@@ -190,7 +190,7 @@ def _times(power: float) -> str:
 
 def _remedy(result: AuditResult) -> str:
     """Return what makes an audit see more, in words."""
-    if any(game.same_outputs for game in details(result.evidence, GameDetails)):
+    if result.has_same_outputs:
         return "both inputs of every pair have the same outputs; give pairs on which they differ"
     return f"give it more calls, as --budget level:{SEEN:g} counts them, or Audit(find='level:{SEEN:g}')"
 

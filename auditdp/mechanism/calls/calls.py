@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
-from auditdp.mechanism.calls.inputs import Inputs, of_tensor
+from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
 from auditdp.mechanism.calls.representation import Array, Outputs, Representation, SeenAs, stacked
 from auditdp.mechanism.protocol import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
@@ -88,6 +88,13 @@ class Calls:
             self.raising = True
             return make()
 
+    def repeated(self, data: Any, seed: int) -> tuple[bool, bool]:
+        """Return whether calls with two generators of one state gave the same outputs, and drew equally much."""
+        generators = [np.random.default_rng(seed) for _ in range(2)]
+        once, again = (self.outputs(data, PROBES, rng) for rng in generators)
+        equally = generators[0].bit_generator.state == generators[1].bit_generator.state
+        return difference(once, again) is None, equally
+
     @property
     def form(self) -> Representation:
         """How outputs are represented, once that is decided."""
@@ -111,6 +118,11 @@ class Calls:
         if self._representation is None:
             self._represent([outputs])
         return self._rows(outputs)
+
+    def sides(self, data: Any, ones: int, neighbour: Any, zeros: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return rows of ``ones`` outputs on an input, and then of ``zeros`` on its neighbour."""
+        first = self(data, ones, rng)
+        return first, self(neighbour, zeros, rng)
 
     def _represent(self, samples: list[Outputs]) -> None:
         first = next((output for sample in samples for output in sample), None)
@@ -189,7 +201,7 @@ class Calls:
         fresh.labels = []
         return fresh
 
-    def singly(self) -> SingleCalls:
+    def singly(self) -> Calls:
         """Return the same calls made one by one."""
         return SingleCalls(self)
 

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism.calls.calls import PROBES, Calls, Run
-from auditdp.mechanism.calls.inputs import difference
+from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.calls.untouched import Untouched, untouched
 from auditdp.numerics.randomness import Streams
@@ -212,15 +211,14 @@ def check_seeded(calls: Calls, data: Any, seed: int) -> None:
     """
     if not calls.seeded:
         return
-    generators = [np.random.default_rng(seed) for _ in range(2)]
-    once, again = (calls.outputs(data, PROBES, rng) for rng in generators)
-    if difference(once, again) is not None:
+    same, equally = calls.repeated(data, seed)
+    if not same:
         raise MechanismError(
             f"{calls.name}: gave different outputs with two generators of one state, so it draws from elsewhere than the "
             "rng that it is given, or keeps state between calls; draw everything from rng, or declare with "
             "auditdp.unseeded(f) that it cannot"
         )
-    if generators[0].bit_generator.state != generators[1].bit_generator.state:
+    if not equally:
         raise MechanismError(
             f"{calls.name}: gave the same outputs twice but drew randomness only once, so it remembers its answers; every "
             "call must be a fresh run: remove the cache"

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from auditdp.mechanism.calls.calls import Calls, Run
+from auditdp.mechanism.calls.elsewhere import CallsElsewhere, MechanismElsewhere, sent
 from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.ending import die_with_parent
 from auditdp.mechanism.protocol import Mechanism
@@ -92,6 +93,28 @@ class Untouched:
             os.waitpid(self._process, 0)
 
 
+class UntouchedElsewhere(Untouched):
+    """The untouched process of a mechanism in another process, which forks it.
+
+    Args:
+        mechanism: The mechanism.
+    """
+
+    mechanism: MechanismElsewhere
+
+    def start(self) -> None:
+        """Have it forked there."""
+        self.mechanism.channel.ask("untouched", self.mechanism.number)
+
+    def rows(self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float) -> list[Array] | None:
+        """Return the rows of some calls; None where that was not possible."""
+        assert isinstance(calls, CallsElsewhere)
+        number, asked = self.mechanism.number, [sent(part) for part in parts]
+        _, found = self.mechanism.channel.ask("in untouched", number, calls.number, calls.raising, asked, seconds)
+        sizes = [sum(run.size for run in part) for part in parts]
+        return calls.checked(found, sizes) if found else None
+
+
 def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
     """Make the calls that are asked for, each part in a fork of this process, until whoever asks has ended."""
     with suppress(BaseException):
@@ -151,13 +174,17 @@ _known: ContextVar[Untouched | None] = ContextVar("untouched", default=None)
 def untouched(mechanism: Mechanism) -> Untouched:
     """Return the process of a mechanism that is being audited; one that makes no calls where there is none."""
     known = _known.get()
-    return known if known is not None and known.mechanism is mechanism else Untouched(mechanism)
+    return known if known is not None and known.mechanism is mechanism else _of(mechanism)
+
+
+def _of(mechanism: Any) -> Untouched:
+    return (UntouchedElsewhere if isinstance(mechanism, MechanismElsewhere) else Untouched)(mechanism)
 
 
 @contextmanager
 def starting_untouched(mechanism: Mechanism) -> Iterator[None]:
     """Let all evidence of the block have one untouched process, which the first of it starts."""
-    process = Untouched(mechanism)
+    process = _of(mechanism)
     token = _known.set(process)
     try:
         yield

@@ -41,6 +41,10 @@ MOST_PRINTED = 1 << 26
 """Bytes of output after which the file starts anew."""
 
 
+TALKING = ("run", "serve")
+"""Kinds of work of which two belong together, to judge and to answer who does; each is given an end of their pipe."""
+
+
 @dataclass(frozen=True)
 class Work:
     """What a child is asked to do.

@@ -24,6 +24,13 @@ def open_host(
     host(connection, path, overrides, folder, limit)
 
 
+def open_judges(connection: Connection, folder: Path) -> None:
+    """Be the process that those who judge are forked from; see ``host.judges``."""
+    from auditdp.runner.processes.host import judges
+
+    judges(connection, folder)
+
+
 def work_alone(sender: Connection, work: Work, output: Path) -> None:
     """Do one piece of work; see ``host.alone``."""
     work.sandbox.enter(output.parent)

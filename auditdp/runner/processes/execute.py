@@ -8,21 +8,27 @@ import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from threadpoolctl import threadpool_limits
+
 from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.elsewhere import AuditElsewhere, DeclaredElsewhere
 from auditdp.auditing.judging import judge_recorded, run_audit
+from auditdp.auditing.serving import Served
 from auditdp.auditing.settings import Settings
 from auditdp.config import DATA_VARIABLE
-from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout
+from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout, raised_in
+from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
-from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Published, Verdict
+from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Place, Published, Verdict
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
@@ -30,16 +36,21 @@ from auditdp.runner.processes.sandbox import explained
 
 if TYPE_CHECKING:
     from auditdp.runner.versions.comparing import ComparedAudit
-    from auditdp.runner.versions.process import OtherVersion
 
+LATER = 0.5
+"""Seconds after its time limit in which an audit's mechanism may still answer a question."""
 MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
 
 
-def run_task(task: Task) -> AuditResult:
+def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResult:
     """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
 
     The outcome depends on the task alone, since randomness is keyed by it. What the audit prints goes to standard error.
+
+    Args:
+        task: The audit.
+        found: Returns its declaration.
     """
     started, cpu = time.perf_counter(), time.process_time()
     declared = built = None
@@ -50,20 +61,13 @@ def run_task(task: Task) -> AuditResult:
         return AuditResult(id=task.id, verdict=verdict, summary=printable(summary), alpha=task.alpha, **spent)
 
     try:
-        with (
-            contextlib.redirect_stdout(sys.stderr),
-            _environment(task),
-            _other(task) as other,
-            time_limit(task.timeout),
-        ):
-            declared = find(task)
-            built, parameters, settings, result = _audit(task, declared, other)
+        with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
+            declared = found(task)
+            built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
-                from auditdp.mutation.score import mutation
-
                 exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
-                result = replace(result, mutation=mutation(built, settings, exact=exact))
+                result = replace(result, mutation=_mutation(built, settings, exact))
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
@@ -79,26 +83,73 @@ def run_task(task: Task) -> AuditResult:
         parameters={name: _plain(value) for name, value in parameters.items()},
         reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
         published=_published(declared, built),
-        mechanism_at=place_of(built.mechanism, Path(task.root)) if built is not None and not built.is_formula else None,
-        audit_at=place_of(declared.factory, Path(task.root)) if declared is not None else None,
+        mechanism_at=_mechanism_at(built, Path(task.root)),
+        audit_at=_audit_at(declared, Path(task.root)),
     )
 
 
+def judge(task: Task, connection: Connection) -> AuditResult:
+    """Return the result of an audit whose mechanism is in another process; see ``run_task``."""
+    channel = Channel(connection)
+    return run_task(task, lambda task: DeclaredElsewhere.of(channel, task.id, task.expect, task.overrides))
+
+
+def serve_task(task: Task, connection: Connection) -> None:
+    """Answer who judges an audit about its mechanism, until nobody asks any more."""
+    place, started = partial(place_of, root=Path(task.root)), time.monotonic()
+    limits = threadpool_limits(limits=1)
+    with (
+        contextlib.redirect_stdout(sys.stderr),
+        _environment(task),
+        _other(task) as compared,
+        limits,
+        contextlib.ExitStack() as stack,
+    ):
+        served = Served(partial(find, task), stack, place=place, mutation=_mutation, compared=compared, plain=_plain)
+
+        def answered(what: str, arguments: tuple[Any, ...]) -> Any:
+            # Who judges stops at the limit; what was asked until then ends soon after, so that more may be asked.
+            left = None if task.timeout is None else max(started + task.timeout - time.monotonic(), 0.0) + LATER
+            with time_limit(left):
+                return served.answered(what, arguments)
+
+        answer(connection, task.path, answered)
+
+
+def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutation:
+    if isinstance(built, AuditElsewhere):
+        return built.mutation(settings, exact)
+    from auditdp.mutation.score import mutation
+
+    return mutation(built, settings, exact=exact)
+
+
+def _mechanism_at(built: Audit | None, root: Path) -> Place | None:
+    if isinstance(built, AuditElsewhere):
+        return built.held.at
+    return place_of(built.mechanism, root) if built is not None and not built.is_formula else None
+
+
+def _audit_at(declared: Declared | None, root: Path) -> Place | None:
+    if isinstance(declared, DeclaredElsewhere):
+        return declared.held.at
+    return place_of(declared.factory, root) if declared is not None else None
+
+
 @contextlib.contextmanager
-def _other(task: Task) -> Iterator[OtherVersion | None]:
-    """Start the process of the other revision, where there is one; before the audit is built in this one."""
+def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | None]:
+    """Start the process of the other revision, where there is one, before the audit is built in this one."""
     if task.against is None:
         yield None
         return
+    from auditdp.runner.versions.comparing import compared
     from auditdp.runner.versions.process import OtherVersion
 
     with OtherVersion(task) as other:
-        yield other
+        yield lambda built, settings: compared(built, task, other, settings)
 
 
-def _audit(
-    task: Task, declared: Declared, other: OtherVersion | None
-) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
+def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
     """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
 
     Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
@@ -114,7 +165,6 @@ def _audit(
             f"with -P {next(iter(declared.smallest))}=..."
         )
     without: list[str] = []
-    seen: ComparedAudit | None = None
     for overrides in sizes:
         built, parameters = declared.build(overrides)
         size = ", ".join(f"{name} = {parameters[name]}" for name in declared.smallest)
@@ -129,15 +179,15 @@ def _audit(
             find=budget.find,
             further=budget.further,
             recorded=task.recorded,
+            trace=task.trace,
         )
-        played = built
-        if other is not None:
-            from auditdp.runner.versions.comparing import compared
+        played, versions = built, None
+        if task.against is not None and isinstance(built, AuditElsewhere):
+            from auditdp.runner.versions.comparing import ComparedAudit
 
-            seen = seen or compared(built, task, other, settings)
-            played, settings = seen.audit(built), seen.settings(settings)
-        result = replace(run_audit(played, settings), id=task.id, alpha=task.alpha)
-        result = replace(result, versions=seen.result) if seen is not None else result
+            played, versions = built.compared(settings)
+            settings = ComparedAudit(versions).settings(settings)
+        result = replace(run_audit(played, settings), id=task.id, alpha=task.alpha, versions=versions)
         if result.verdict in refuted:
             break
         without.append(size)
@@ -185,10 +235,8 @@ def _explain(task: Task, error: BaseException) -> str:
     error = MissingExtraError.of(error) or error
     if isinstance(error, AuditError | Timeout):
         return f"{task.id}: {error}"
-    frames = traceback.extract_tb(error.__traceback__)
-    where = next((f for f in reversed(frames) if f.filename == task.path), frames[-1] if frames else None)
-    place = f" ({Path(where.filename).name}, line {where.lineno})" if where else ""
-    return f"{task.id}: {type(error).__name__}: {error}{place}"
+    place = error.place if isinstance(error, ForeignError) else raised_in(error, task.path)
+    return f"{task.id}: {type(error).__name__}: {error}" + (f" ({place})" if place else "")
 
 
 @contextlib.contextmanager

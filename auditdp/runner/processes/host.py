@@ -19,11 +19,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import recv_handle
 from pathlib import Path
 
 from auditdp.mechanism.ending import die_with_parent
 from auditdp.runner.plan import COLLECTED
-from auditdp.runner.processes.children import ANSWER, GRACE, TICK, Child, Work, divert, perform, printed_to
+from auditdp.runner.processes.children import ANSWER, GRACE, TALKING, TICK, Child, Work, divert, perform, printed_to
 from auditdp.runner.processes.collecting import collected_from
 
 FORK = multiprocessing.get_context("fork")
@@ -60,6 +61,22 @@ def host(connection: Connection, path: Path, overrides: dict[str, str], folder: 
         os._exit(0)
 
 
+def judges(connection: Connection, folder: Path) -> None:
+    """Fork a child for every audit that is to be judged, in a process that imports no file of a user.
+
+    Args:
+        connection: To the run.
+        folder: Where outputs go.
+    """
+    divert(folder / f"{os.getpid()}.judges")
+    gc.collect()
+    gc.freeze()
+    try:
+        _serve(connection, folder)
+    finally:
+        os._exit(0)
+
+
 def _serve(connection: Connection, folder: Path) -> None:
     running: list[Child] = []
     missing: set[str] = set()  # imported before the next audit is forked, if there is one
@@ -68,6 +85,8 @@ def _serve(connection: Connection, folder: Path) -> None:
             wait([connection, *(child.receiver for child in running)], TICK if running else None)
             if connection.poll():
                 work = pickle.loads(connection.recv_bytes())
+                if work.kind in TALKING:  # whoever asks sends the end of a pipe after the work
+                    work = replace(work, arguments=(Connection(recv_handle(connection)), *work.arguments))
                 _import(sorted(missing))
                 missing.clear()
                 running.append(_start(work, connection, folder))
@@ -87,6 +106,8 @@ def _start(work: Work, connection: Connection, folder: Path) -> Child:
     process = FORK.Process(target=_forked, args=(connection, sender, work, output))
     process.start()
     sender.close()
+    if work.kind in TALKING:
+        work.arguments[0].close()
     return Child(work, process, receiver, output, work.task.timeout)
 
 

@@ -1,9 +1,10 @@
-"""What children are asked to do: run an audit, play its record again, show or trace it. Values are plain data."""
+"""What children are asked to do: judge an audit, answer who judges, play a record again, show, trace. Values are data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,19 @@ from auditdp.mechanism.protocol import name_of
 from auditdp.record.results import RESULT, AuditResult
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find
-from auditdp.runner.processes.execute import play_recorded, run_task, time_limit
+from auditdp.runner.processes.execute import judge, play_recorded, serve_task, time_limit
 from auditdp.runner.traced import TRACED
 
 
-def _run(task: Task) -> str:
-    """Return the result as JSON, which stays text until it has left the processes of users."""
-    return RESULT.dump_json(run_task(task)).decode()
+def _run(task: Task, connection: Connection) -> str:
+    """Return the result as JSON."""
+    return RESULT.dump_json(judge(task, connection)).decode()
+
+
+def _serve(task: Task, connection: Connection) -> str:
+    """Answer who judges, and return nothing else."""
+    serve_task(task, connection)
+    return SERVED
 
 
 def _again(task: Task, result: AuditResult) -> list[str]:
@@ -86,5 +93,7 @@ def _trace(task: Task, pairs: int) -> dict[str, Any]:
     return {"trace": TRACED.dump_python(found, mode="json")}
 
 
-JOBS: dict[str, Callable[..., Any]] = {"run": _run, "again": _again, "show": _show, "trace": _trace}
+SERVED = "served"
+"""What the process of a mechanism says at its end, which decides nothing."""
+JOBS: dict[str, Callable[..., Any]] = {"run": _run, "serve": _serve, "again": _again, "show": _show, "trace": _trace}
 """Kinds of work by name; the first argument is the task."""

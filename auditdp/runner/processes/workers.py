@@ -1,9 +1,9 @@
-"""The processes of a run: one for every audit file, which forks one for every audit.
+"""The processes of a run: one for every audit file, which forks one for every audit, and one that forks those who judge.
 
-Nothing of a user is imported or called in this process. That alone keeps nobody from ending it, or from writing to its log:
-the sandbox does, where the kernel has one. What an audit answers is checked to be a result of that audit, and believed. A
-process that dies costs the audit that it ran: where audits were forked from it, each is run again, in a process of its own
-with nothing beside it.
+Nothing of a user is imported or called in this process, nor in those that judge. That alone keeps nobody from ending them,
+or from writing to the log: the sandbox does, where the kernel has one. An audit has two processes, which share a pipe: one
+judges, and the other, forked from that of the file, answers about the mechanism. A process that dies costs the audit that it
+ran: where audits were forked from it, each is run again, in a process of its own with nothing beside it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import multiprocessing.forkserver as forkserver
 import os
 import pickle
 import signal
+import socket
 import tempfile
 import time
 from collections import Counter, deque
@@ -21,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import send_handle
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -42,7 +44,7 @@ from auditdp.runner.processes.children import (
     how_it_ended,
     remove,
 )
-from auditdp.runner.processes.entry import open_host, work_alone
+from auditdp.runner.processes.entry import open_host, open_judges, work_alone
 from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
 from auditdp.runner.traced import TracedAudit
@@ -98,6 +100,44 @@ class _Host:
             self.process.join(GRACE)
 
 
+@dataclass
+class _TwoProcesses:
+    """An audit with its two processes.
+
+    Attributes:
+        work: To judge it.
+        pipe: The end of the pipe between them that who judges has.
+        alone: Whether nothing runs beside it.
+        answers: What became of each, by kind of work; None where the process that it was forked from is no more.
+    """
+
+    work: Work
+    pipe: Connection
+    alone: bool
+    answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
+
+    def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
+        """Take what became of one process, which ends the other's conversation; return whether both have ended."""
+        self.answers[part.kind] = answer
+        if len(self.answers) == 1:
+            with suppress(OSError), socket.socket(fileno=os.dup(self.pipe.fileno())) as pipe:
+                pipe.shutdown(socket.SHUT_RDWR)
+            return False
+        self.pipe.close()
+        return True
+
+    @property
+    def answer(self) -> WorkAnswer | None:
+        """What became of the audit; None where it is to be run again."""
+        judged, served = self.answers["run"], self.answers["serve"]
+        if judged is None:
+            return WorkAnswer(self.work.number, failed="the process that judged it died") if self.alone else None
+        if served is None:
+            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != Verdict.ERROR
+            return judged if found else None
+        return replace(judged, failed=judged.failed or served.failed, printed=served.printed + judged.printed)
+
+
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
@@ -130,6 +170,8 @@ class Workers:
         self._hosts: dict[Path, _Host] = {}
         self._collected: dict[Path, Collected] = {}
         self._alone: list[Child] = []
+        self._judges: _Host | None = None
+        self._judged: dict[int, _TwoProcesses] = {}
         self._numbers = 0
 
     def __enter__(self) -> Self:
@@ -139,8 +181,10 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         for child in self._alone:
             child.end()
-        for host in list(self._hosts.values()):
+        for host in self._all_hosts():
             self._close(host)
+        for trial in self._judged.values():
+            trial.pipe.close()
         remove(self._folder)
         temporary_folder()  # multiprocessing removes it at the end, and says so where it is gone
 
@@ -206,7 +250,7 @@ class Workers:
                 work, alone = waiting.popleft()
                 running[work.number] = alone
                 self._begin(work, alone=alone)
-            for work, answer in self._answers():
+            for work, answer in self._ended():
                 del running[work.number]
                 if answer is None:
                     waiting.appendleft((work, True))
@@ -222,19 +266,24 @@ class Workers:
         return Work(self._numbers, kind, task, arguments, self._memory, self._sandbox)
 
     def _begin(self, work: Work, *, alone: bool) -> None:
+        theirs = None
+        if work.kind == "run":
+            ours, theirs = CONTEXT.Pipe()
+            self._judged[work.number] = _TwoProcesses(work, ours, alone)
+            self._judges = self._judges or self._open_judges()
+            _hand(self._judges, replace(work, sandbox=UNCONFINED), ours)  # nothing of a user runs there
+            work = replace(work, kind="serve")
         path = Path(work.task.path)
         if path in self._hosts and not self._hosts[path].process.is_alive():
             self._close(self._hosts[path])
         if not alone and path not in self._hosts and self._collected.get(path, Collected()).forkable:
             self._reopen(path)
         if alone or path not in self._hosts:
-            self._alone.append(self._spawn_alone(work))
-            return
-        host = self._hosts[path]
-        host.busy[work.number] = work
-        host.since = time.monotonic()
-        with suppress(OSError):  # it may have died, which is seen when its answer is looked for
-            host.connection.send_bytes(pickle.dumps(work))
+            self._alone.append(self._spawn_alone(work, theirs))
+        else:
+            _hand(self._hosts[path], work, theirs)
+        if theirs is not None:
+            theirs.close()
 
     def _reopen(self, path: Path) -> None:
         """Import a file again for its audits; where that fails now, an audit that runs alone says so."""
@@ -245,9 +294,18 @@ class Workers:
         if host.collected.failure or not host.collected.forkable:
             self._close(host)
 
+    def _ended(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
+        """Yield what was answered, of an audit when both of its processes have ended."""
+        for part, answer in self._answers():
+            if (trial := self._judged.get(part.number)) is None:
+                yield part, answer
+            elif trial.ended(part, answer):
+                del self._judged[part.number]
+                yield trial.work, trial.answer
+
     def _answers(self) -> Iterator[tuple[Work, WorkAnswer | None]]:
         """Wait, and yield what was answered; None where the process that the work was forked from is no more."""
-        hosts = [host for host in self._hosts.values() if host.busy]
+        hosts = [host for host in self._all_hosts() if host.busy]
         wait([*(host.connection for host in hosts), *(child.receiver for child in self._alone)], TICK)
         for child in list(self._alone):
             if (answer := child.answer()) is not None:
@@ -299,19 +357,42 @@ class Workers:
         host = self._hosts[path] = _Host(path, process, here)
         return host
 
-    def _spawn_alone(self, work: Work) -> Child:
+    def _open_judges(self) -> _Host:
+        here, there = CONTEXT.Pipe()
+        process = _spawned(self._needed, open_judges, there, self._own_folder())
+        there.close()
+        return _Host(Path(), process, here, Collected())
+
+    def _spawn_alone(self, work: Work, pipe: Connection | None) -> Child:
         receiver, sender = CONTEXT.Pipe(duplex=False)
         output = self._own_folder() / str(work.number)
-        process = _spawned(self._needed, work_alone, sender, work, output)
+        given = work if pipe is None else replace(work, arguments=(pipe, *work.arguments))
+        process = _spawned(self._needed, work_alone, sender, given, output)
         sender.close()
         return Child(work, process, receiver, output, work.task.timeout)
+
+    def _all_hosts(self) -> list[_Host]:
+        return [*self._hosts.values(), *([] if self._judges is None else [self._judges])]
 
     def _own_folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._folder))
 
     def _close(self, host: _Host) -> None:
-        self._hosts.pop(host.path, None)
+        if host is self._judges:
+            self._judges = None
+        else:
+            self._hosts.pop(host.path, None)
         host.end()
+
+
+def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
+    """Give work to a process, with the end of a pipe if it needs one."""
+    host.busy[work.number] = work
+    host.since = time.monotonic()
+    with suppress(OSError):  # it may have died, which is seen when its answer is looked for
+        host.connection.send_bytes(pickle.dumps(work))
+        if pipe is not None:
+            send_handle(host.connection, pipe.fileno(), host.process.pid)
 
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
@@ -322,6 +403,8 @@ def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
         result = result_of(json_of(answer.value))
     except (TypeError, ValueError):
         return failed(task, replace(answer, failed=NO_ANSWER))
+    if answer.failed and result.verdict is Verdict.ERROR:  # it ended with the process of its mechanism
+        return failed(task, answer)
     if result.id != task.id:
         return failed(task, replace(answer, failed=f"the process that ran it answered for {result.id}, and not for it"))
     return replace(result, printed=answer.printed or result.printed, expected=task.expect, alpha=task.alpha)

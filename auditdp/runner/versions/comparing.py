@@ -185,9 +185,7 @@ def _of_code(each: _Seen) -> list[VersionChange]:
 
 
 def _kind(release: Release) -> tuple[str, str]:
-    return release.site.function, sentences.what_it_does(release).partition(" ")[2].partition(" ")[
-        2
-    ]  # without the line
+    return release.site.function, sentences.what_is_done(release)
 
 
 def _place(change: VersionChange) -> Any:

@@ -13,7 +13,7 @@ import pickle
 import random
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, Pipe
@@ -22,7 +22,6 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-import auditdp
 from auditdp.adjacency import Pair
 from auditdp.auditing.collection import collect
 from auditdp.auditing.declaration import Audit, Declared
@@ -32,9 +31,8 @@ from auditdp.mechanism.ending import die_with_parent
 from auditdp.mechanism.protocol import as_mechanism, brief, is_seeded
 from auditdp.numerics.randomness import stream
 from auditdp.runner.plan import Task
+from auditdp.runner.sources.audits import HARNESS
 from auditdp.tracing import PairTrace, Trace, compare
-
-HARNESS = Path(auditdp.__file__).resolve().parent
 
 
 class VersionError(AuditError):
@@ -211,6 +209,8 @@ def _forget(root: Path) -> None:
     """Forget what was imported of the working tree, and packages of it that have no file."""
     own = set(_own_files(root).values())
     for name, module in list(sys.modules.items()):
-        places = [Path(place).resolve() for place in getattr(module, "__path__", ())]
+        path = getattr(module, "__dict__", {}).get("__path__", ())
+        folders = path if isinstance(path, Iterable) else ()  # torch.classes makes an attribute of any name
+        places = [Path(folder).resolve() for folder in folders]
         if name in own or (places and all(_is_own(place, root) for place in places)):
             del sys.modules[name]

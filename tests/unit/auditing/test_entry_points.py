@@ -37,7 +37,9 @@ def audited(mechanism, claim, pairs=None, **options):
 
 def asserted_in_pytest(mechanism, claim, pairs=None, **options):
     test = SimpleNamespace(nodeid="test.py::test", stash=pytest.Stash())
-    return Auditor(test, SimpleNamespace(budget="1000", seed=0)).assert_private(mechanism, claim, pairs, **options)
+    return Auditor(test, SimpleNamespace(budget="1000", seed=0, trace=True)).assert_private(
+        mechanism, claim, pairs, **options
+    )
 
 
 ENTRIES = {

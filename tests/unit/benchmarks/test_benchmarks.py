@@ -108,7 +108,7 @@ def test_the_reference_of_a_violation_without_noise_is_the_floor():
 
 def test_measure_plays_every_way_that_applies():
     result = calls.measure("Randomised response 1.5", 1, repeats=3)
-    assert set(result["calls"]) == {calls.REFERENCE, *calls.GIVEN}
+    assert set(result["calls"]) == {calls.REFERENCE, calls.REPLAYED, *calls.GIVEN}
     assert all(len(found) == 3 for found in result["calls"].values())
     assert 20 <= result["reference"] <= 2000
 

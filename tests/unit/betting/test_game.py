@@ -517,8 +517,11 @@ def test_what_a_person_should_know_of_the_calls_is_noticed(function, message):
     found = play_game(
         as_mechanism(function), CLAIM, AnyValues((0, 1)), GameOptions(alpha=0.05, calls=306), streams=streams()
     )
-    (notice,) = found.details.notices
+    notice, *others = found.details.notices
     assert message in notice
+    assert [other[:33] for other in others] == ["both inputs of every pair gave th"] * (
+        found.details.same_outputs is not None
+    )
 
 
 def test_of_an_ordinary_mechanism_nothing_is_noticed():

@@ -131,6 +131,27 @@ def test_a_selection_shares_alpha_and_says_no_more(session, pytester):
     assert record["root_seed"] == 3
 
 
+TRACED = """
+from auditdp import PureDP
+
+def noisy(x, rng):
+    return x + rng.laplace()
+
+def test_noisy(auditor):
+    result = auditor.assert_private(noisy, PureDP(1.0), [(0.0, 1.0)], calls=100)
+    (game,) = [each.details for each in result.evidence if each.kind == "game"]
+    assert (game.trace is None) == WITHOUT
+"""
+
+
+@pytest.mark.parametrize("trace", ["true", "false"])
+def test_the_settings_of_the_project_say_whether_code_is_traced(session, pytester, monkeypatch, trace):
+    monkeypatch.setenv("AUDITDP_TRACE", trace)
+    pytester.makepyfile(test_traced=TRACED.replace("WITHOUT", str(trace == "false")))
+    session("test_traced.py", "--auditdp-report", "json=r.json").assert_outcomes(passed=1)
+    assert json.loads((pytester.path / "r.json").read_text())["arguments"].get("trace", True) is (trace == "true")
+
+
 @pytest.mark.parametrize(
     ("arguments", "ini", "collected"),
     [

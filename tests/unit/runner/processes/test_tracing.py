@@ -13,7 +13,7 @@ from auditdp.auditing.declaration import Audit
 from auditdp.claims.curves import ZeroConcentratedDP
 from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
-from auditdp.runner.processes.tracing import traced
+from auditdp.runner.processes.tracing import generated_pairs, traced
 from auditdp.runner.traced import TRACED
 
 HERE = Path(__file__).parent
@@ -92,18 +92,14 @@ def test_a_finding_is_on_the_pair_where_it_shows_most():
 
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_generated_pairs_are_neighbours_and_not_listed(count):
-    seen = []
-
-    def watched(rows, rng):
-        seen.append(tuple(rows))
-        return len(rows) + rng.laplace()
-
-    pairs = Rows(st.integers(0, 9), "add/remove", most=4)
-    found = of(watched, PureDP(1.0), pairs, count=count, play=[Pair([1], [])])
+    pairs, listed = Rows(st.integers(0, 9), "add/remove", most=4), [Pair([1], [])]
+    found = of(lambda rows, rng: len(rows) + rng.laplace(), PureDP(1.0), pairs, count=count, play=listed)
     assert (found.pairs, found.generated) == (1 + count, count)
     assert found.level == pytest.approx(1)
-    looked_at = {frozenset(each) for each in zip(seen[::2], seen[1::2], strict=True)}
-    assert len(looked_at) == 1 + count
+    made = generated_pairs(pairs, listed, count, 1)
+    for pair in made:
+        pairs.check(pair)
+    assert len({frozenset((tuple(pair.data), tuple(pair.neighbour))) for pair in [*listed, *made]}) == 1 + count
 
 
 def test_where_all_pairs_are_listed_none_is_generated():

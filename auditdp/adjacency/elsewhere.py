@@ -1,0 +1,166 @@
+"""Neighbours that are made in the process of a mechanism: whoever judges has numbers and texts for them, and asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass as record
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from auditdp.adjacency.base import Pair
+from auditdp.mechanism.calls.channel import Channel, LostError, shaped
+from auditdp.mechanism.calls.elsewhere import CallsElsewhere, Count, HeldInput, Text
+
+MOST_PROMISED = 16.0
+"""As in the search for pairs."""
+MOST_COUNTED = 1 << 20
+"""Pairs that are counted, where there are so many or more."""
+PairHeld = tuple[Count, Text]
+"""The number of a pair there, and how reports write it."""
+
+
+@record(frozen=True, eq=False)
+class PairElsewhere(Pair):
+    """A pair of inputs that lie in another process.
+
+    Attributes:
+        text: How reports write it.
+    """
+
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class ProposedHeld:
+    """Pairs that a search proposes, each with what it promises, and what the search took."""
+
+    pairs: Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
+    looked_at: Count
+    spent: Count
+
+
+@dataclass(frozen=True)
+class TraceHeld:
+    """What a trace of the code proposes, and whether it understands all of it on some pair."""
+
+    pairs: Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
+    is_traced: bool
+
+
+@record(frozen=True)
+class TraceElsewhere:
+    """What a trace saw of a mechanism in its process, for a game.
+
+    Attributes:
+        calls: Calls of the mechanism.
+        proposed: The pairs that are to be played beside the listed ones, each with what it promises, the best first.
+        is_traced: Whether it understands all of the code on some pair.
+    """
+
+    calls: CallsElsewhere
+    proposed: Sequence[tuple[Pair, float]]
+    is_traced: bool
+
+    def reads(self) -> bool:
+        """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""
+        return shaped(_TRUTH, self._ask("reads", self.calls.number))
+
+    def recorded(self, *, played: bool, abstained: int) -> Any:
+        """Return what is told of it; see ``auditdp.evidence.traces.game_trace``."""
+        return self._ask("traced", played, abstained)
+
+    def _ask(self, what: str, *arguments: Any) -> Any:
+        mechanism = self.calls.mechanism
+        return mechanism.channel.ask(what, mechanism.number, *arguments)[0]
+
+
+@record(frozen=True)
+class Proposed:
+    """The same, for a game."""
+
+    pairs: Sequence[tuple[Pair, float]]
+    looked_at: int
+    spent: int
+
+
+_PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(Annotated[list[PairHeld], Field(min_length=1)])
+_PROPOSED: TypeAdapter[ProposedHeld] = TypeAdapter(ProposedHeld)
+_SMALLER: TypeAdapter[tuple[PairHeld | None, int]] = TypeAdapter(tuple[PairHeld | None, Count])
+_EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
+_TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
+_TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
+
+
+class AdjacencyElsewhere:
+    """The adjacency of an audit in another process, which checks every pair before it is named here.
+
+    Args:
+        channel: To that process.
+        name: What reports call it.
+    """
+
+    def __init__(self, channel: Channel, name: str) -> None:
+        self.name = name
+        self._channel = channel
+
+    def check(self, pair: Pair) -> None:
+        """Do nothing: it was checked where it lies."""
+
+    def pairs(self) -> list[Pair]:
+        """Return the pairs that are played: those that the audit names, or that the adjacency lists.
+
+        Raises:
+            AdjacencyError: If one of them is none, or there are none.
+        """
+        return [self._pair(held) for held in shaped(_PAIRS, self._channel.ask("pairs")[0])]
+
+    def exhaustive(self) -> list[Pair] | None:
+        """Return as many pairs as there are, of which nothing is known; None where there are too many."""
+        count = shaped(_EXHAUSTIVE, self._channel.ask("exhaustive")[0])
+        return None if count is None else [Pair(None, None)] * count
+
+    def can_search(self) -> bool:
+        """Return whether it generates pairs that it does not list."""
+        return shaped(_TRUTH, self._channel.ask("can search")[0])
+
+    def traced(self, calls: Any, played: Sequence[Pair], most: int, seed: int, *, search: bool) -> TraceElsewhere:
+        """Have the code traced, on the pairs that are played and, in a search, on others."""
+        assert isinstance(calls, CallsElsewhere)
+        asked = calls.mechanism.number, [pair.data.pair for pair in played], most, seed, search
+        found = shaped(_TRACE, self._channel.ask("trace", *asked)[0])
+        return TraceElsewhere(calls, [(self._pair(held), promise) for held, promise in found.pairs], found.is_traced)
+
+    def proposed(self, calls: Any, played: Sequence[Pair], most: int, *, first: int) -> Proposed:
+        """Have pairs searched for beside those that are played, with about so many calls.
+
+        Args:
+            calls: Of the mechanism.
+            played: The pairs.
+            most: The calls.
+            first: With how many of the pairs the game began.
+
+        Raises:
+            LostError: If that took more than twice as many.
+        """
+        assert isinstance(calls, CallsElsewhere)
+        asked = calls.mechanism.number, calls.number, [pair.data.pair for pair in played], first, most
+        found = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
+        if found.spent > 2 * most:
+            raise LostError(f"a search for pairs by {most:,} calls took {found.spent:,}")
+        return Proposed([(self._pair(held), promise) for held, promise in found.pairs], found.looked_at, found.spent)
+
+    def smaller(self, calls: Any, pair: Pair, refuted_at: int, alpha: float) -> tuple[Pair | None, int]:
+        """Have the smallest pair looked for that refutes the claim as one did; return it, if any, and the calls."""
+        assert isinstance(calls, CallsElsewhere)
+        asked = calls.mechanism.number, calls.number, pair.data.pair, refuted_at, alpha
+        held, spent = shaped(_SMALLER, self._channel.ask("smaller", *asked)[0])
+        return None if held is None else self._pair(held), spent
+
+    def _pair(self, held: tuple[int, str]) -> Pair:
+        number, text = held
+        return PairElsewhere(HeldInput(self._channel, number, 0), HeldInput(self._channel, number, 1), text=text)

@@ -1,0 +1,385 @@
+"""The process of a mechanism: it answers whoever judges, and decides nothing (``elsewhere`` is the other end)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from auditdp.adjacency import Pair
+from auditdp.adjacency.elsewhere import MOST_COUNTED
+from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.elsewhere import (
+    DECLARED,
+    EVIDENCE,
+    HELD,
+    MUTATION,
+    VERSIONS,
+    AuditHeld,
+    DeclaredHeld,
+    MechanismNamed,
+    names_of,
+    parameters_of,
+)
+from auditdp.auditing.gathering import gathered_here, kinds_of, request_for
+from auditdp.auditing.judging import claim_record, described
+from auditdp.auditing.settings import Settings
+from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
+from auditdp.betting.forecasting.replayed import Ratio, ReplayedRatio
+from auditdp.betting.game import Game, checked_pairs
+from auditdp.betting.pairs import can_search, propose, smaller
+from auditdp.betting.traced_pairs import TraceLook, looked_by_trace
+from auditdp.evidence.request import EvidenceRequest
+from auditdp.evidence.traces import GAME_TRACE, game_trace
+from auditdp.mechanism.calls.calls import Calls, Run
+from auditdp.mechanism.calls.elsewhere import After, Seed
+from auditdp.mechanism.calls.inputs import Inputs
+from auditdp.mechanism.calls.representation import Array, Representation, SeenAs
+from auditdp.mechanism.calls.untouched import starting_untouched, untouched
+from auditdp.mechanism.capabilities import capabilities
+from auditdp.mechanism.protocol import is_seeded, is_vectorised, name_of
+from auditdp.record.results import Evidence, Place
+
+Answered = tuple[Any, Sequence[Array]]
+MOST_NUMBERS = 1 << 20
+"""Of an input, beyond which outputs are not compared with it."""
+
+
+@dataclass
+class Served:
+    """One audit in the process of its file.
+
+    Attributes:
+        find: Returns what is declared.
+        untouched_now: Has the untouched process of the mechanism that is gathered about.
+        place: Returns where something is defined.
+        mutation: Audits the mutants of its mechanism.
+        compared: Compares its mechanism with another revision, if there is one.
+        plain: Returns a parameter as records have it.
+    """
+
+    find: Callable[[], Declared]
+    untouched_now: ExitStack
+    place: Callable[[Any], Place | None]
+    mutation: Callable[..., Any]
+    compared: Callable[[Audit, Settings], Any] | None
+    plain: Callable[[Any], Any]
+    declared: Declared = field(init=False)
+    built: Audit = field(init=False)
+    as_declared: Audit = field(init=False)
+    requests: dict[int, EvidenceRequest] = field(init=False, default_factory=dict)
+    _pairs: list[Pair] = field(init=False, default_factory=list)
+    _calls: list[Calls] = field(init=False, default_factory=list)
+    _laws: list[LikelihoodRatio] = field(init=False, default_factory=list)
+    _inputs: Inputs = field(init=False, default_factory=Inputs)
+    _look: TraceLook = field(init=False)
+    _replayed: ReplayedRatio | None = field(init=False)
+    _ratios: list[Ratio] = field(init=False, default_factory=list)
+    _versions: Any = field(init=False, default=None)
+
+    def answered(self, what: str, arguments: tuple[Any, ...]) -> Answered:
+        """Return the answer to a question."""
+        return ANSWERS[what](self, *arguments)
+
+    def told(self, overrides: Mapping[str, str]) -> Answered:
+        """What the decorator says."""
+        self.declared = said = self.find()
+        held = DeclaredHeld(
+            said.description,
+            said.source,
+            said.row,
+            said.reading,
+            said.repairs,
+            list(said.smallest),
+            said.sizes(overrides),
+            self.place(said.factory),
+        )
+        return DECLARED.dump_python(held, mode="json"), ()
+
+    def build(self, overrides: Mapping[str, str]) -> Answered:
+        """Make the audit, and say what it consists of."""
+        self.built, parameters = self.declared.build(overrides)
+        self.as_declared = self.built
+        built, claim = self.built, parameters_of(self.built.claim)
+        own = built.forecasters is not None and names_of(built.forecasters) is None
+        mechanisms = [MechanismNamed(name_of(each), is_seeded(each)) for each in [built.mechanism, *built.controls]]
+        if built.is_formula:
+            mechanisms = [MechanismNamed(described(built).text, True)]
+        whole = claim is not None and not built.is_formula and not built.is_sensitivity
+        held = AuditHeld(
+            parameters={name: self.plain(value) for name, value in parameters.items()},
+            mechanisms=mechanisms,
+            kinds=list(kinds_of(built)),
+            claim=claim if not built.is_formula else None,
+            record=None if whole else claim_record(built),
+            adjacency=None if built.pairs is None else built.adjacency.name,
+            plays=built.play is not None,
+            forecasters=None if own or built.forecasters is None else names_of(built.forecasters),
+            own_forecasters=own,
+            asked=list(built.asked),
+            calls=built.calls,
+            find=built.find,
+            figure=built.figure is not None,
+            is_promise=built.is_promise,
+            is_formula=built.is_formula,
+            is_sensitivity=built.is_sensitivity,
+            trace=built.trace,
+            cost=built.cost,
+            decides=built.decides,
+            at=None if built.is_formula else self.place(built.mechanism),
+        )
+        return HELD.dump_python(held, mode="json"), ()
+
+    def gather(self, number: int, settings: Settings, purpose: str, control: bool, bounded: bool) -> Answered:
+        """Prepare evidence about a mechanism, and say what that offers."""
+        mechanism = [self.built.mechanism, *self.built.controls][number]
+        request = request_for(self.built, mechanism, settings, purpose, control=control, bounded=bounded)
+        self.requests = {number: request}
+        self._calls, self._laws, self._replayed, self._ratios = [], [], None, []
+        self.untouched_now.close()
+        self.untouched_now.enter_context(
+            nullcontext() if self.built.is_formula else starting_untouched(request.adapted)
+        )
+        held = {"per_call": False, "knows_odds": False, "scores": False, "tells_possible": False}
+        if not self.built.is_formula:
+            able = request.able
+            held["per_call"] = not is_vectorised(request.adapted)
+            if set(request.kinds) & {"game", "support"}:
+                held |= {"knows_odds": able.knows_odds, "scores": able.score is not None}
+                held["tells_possible"] = able.possible is not None
+        return held, ()
+
+    def evidence(self, number: int, kind: str, alpha: float) -> Answered:
+        """Gather evidence of one kind."""
+        found: Evidence | None = gathered_here(kind, self.requests[number], alpha)
+        return None if found is None else EVIDENCE.dump_python(found, mode="json"), ()
+
+    def pairs(self) -> Answered:
+        """The pairs that are played, checked."""
+        return [self._held(pair) for pair in checked_pairs(self.built.adjacency, self.built.play)], ()
+
+    def exhaustive(self) -> Answered:
+        """How many pairs there are."""
+        every = self.built.adjacency.exhaustive()
+        return None if every is None else min(len(every), MOST_COUNTED), ()
+
+    def can_search(self) -> Answered:
+        """Whether pairs are generated."""
+        return can_search(self.built.adjacency), ()
+
+    def numbers(self, place: tuple[int, int]) -> Answered:
+        """The numbers of an input."""
+        try:
+            found = np.asarray(self._input(place), dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            return None, ()
+        return None, [found] if found.size <= MOST_NUMBERS else []
+
+    def calls(self, number: int) -> Answered:
+        """New calls of a mechanism."""
+        return self._kept(Calls(self.requests[number].adapted)), ()
+
+    def anew(self, number: int) -> Answered:
+        """The same calls, nothing decided."""
+        return self._kept(self._calls[number].anew()), ()
+
+    def of_calls(self, number: int, what: str, raising: bool, seed: Seed | None, *arguments: Any) -> Answered:
+        """Outputs, and what the calls have left behind."""
+        calls, rng = self._calls[number], None if seed is None else seed.generator()
+        calls.raising = raising
+        before = Counter(calls.raised)
+        value, arrays = OF_CALLS[what](self, calls, rng, *arguments)
+        return (After.of(calls, rng, before), value), arrays
+
+    def look(self, calls: Calls, rng: np.random.Generator, places: Sequence[tuple[int, int]]) -> Answered:
+        """How outputs are represented."""
+        calls.look(map(self._input, places), rng)
+        assert calls.like is not None  # they were looked at
+        return calls.form.recorded() | {"labels": calls.labels, "drew": calls.drew}, [calls.like]
+
+    def repeated(self, calls: Calls, rng: None, place: tuple[int, int], seed: int) -> Answered:
+        """Whether a seed gives the same outputs again."""
+        return calls.repeated(self._input(place), seed), ()
+
+    def rows(
+        self, calls: Calls, rng: np.random.Generator, wanted: Sequence[tuple[tuple[int, int], int]], singly: bool
+    ) -> Answered:
+        """Rows of outputs on inputs, one after the other."""
+        made = calls.singly() if singly else calls
+        return None, [made(self._input(place), size, rng) for place, size in wanted]
+
+    def runs(self, calls: Calls, rng: None, wanted: Sequence[Any], singly: bool) -> Answered:
+        """Rows of outputs, each with a seed of its own."""
+        return None, [(calls.singly() if singly else calls).runs(self._runs(wanted))]
+
+    def untouched(self, number: int) -> Answered:
+        """Fork a process before the first call of a mechanism."""
+        untouched(self.requests[number].adapted).start()
+        return None, ()
+
+    def in_untouched(
+        self, number: int, calls: int, raising: bool, parts: Sequence[Sequence[Any]], seconds: float
+    ) -> Answered:
+        """Rows of outputs that are made there."""
+        made = self._calls[calls]
+        made.raising = raising
+        found = untouched(self.requests[number].adapted).rows(made, [self._runs(part) for part in parts], seconds)
+        return None, found or ()
+
+    def law(self, number: int, form: Representation, pair: int) -> Answered:
+        """What a mechanism states of how likely outputs are on a pair."""
+        bound = LikelihoodRatio().bind(SeenAs(self.requests[number].adapted, form), self._pairs[pair])
+        self._laws.append(bound)
+        stated = () if bound.stated is None else (bound.stated.log_odds, bound.stated.weights)
+        return (len(self._laws) - 1, float(bound._unlisted)), stated
+
+    def log_probs(self, number: int, outputs: Array) -> Answered:
+        """How likely outputs are."""
+        return None, [np.asarray(side, dtype=float) for side in self._laws[number]._log_probs(outputs)]
+
+    def score(self, number: int, outputs: Array, pair: int) -> Answered:
+        """The scores of outputs."""
+        able, given = capabilities(self.requests[number].adapted), self._pairs[pair]
+        assert able.score is not None  # else it is not asked
+        with self._inputs.lent(f"{able.name}.score", given.data, given.neighbour) as (data, neighbour):
+            return None, [able.score(outputs, Pair(data, neighbour, given.name))]
+
+    def possible(self, number: int, outputs: Array, place: tuple[int, int]) -> Answered:
+        """Whether an input can give exactly these outputs."""
+        able = capabilities(self.requests[number].adapted)
+        assert able.possible is not None  # else it is not asked
+        with self._inputs.lent(f"{able.name}.possible", self._input(place)) as (data,):
+            return None, [able.possible(outputs, data)]
+
+    def trace(self, number: int, played: Sequence[int], most: int, seed: int, search: bool) -> Answered:
+        """Pairs that a trace of the code proposes."""
+        request, listed = self.requests[number], [self._pairs[pair] for pair in played]
+        among = self.built.adjacency if search else None
+        self._look = looked_by_trace(request.adapted, request.privacy, listed, among, calls=most, seed=seed)
+        found = [(replace(pair, name=pair.name or "traced"), promise) for pair, promise in self._look.proposed]
+        return {
+            "pairs": [(self._held(pair), promise) for pair, promise in found],
+            "is_traced": self._look.is_traced,
+        }, ()
+
+    def reads(self, number: int, calls: int) -> Answered:
+        """Whether laws can be read off the code."""
+        self._replayed = self._look.replayed(self._calls[calls].form, self.requests[number].privacy)
+        return self._replayed is not None, ()
+
+    def traced(self, number: int, played: bool, abstained: int) -> Answered:
+        """What the trace saw."""
+        found = game_trace(self._look, self.requests[number].privacy, played=played, abstained=abstained)
+        return GAME_TRACE.dump_python(found, mode="json"), ()
+
+    def read(self, number: int, form: Representation, pair: int) -> Answered:
+        """The laws that are read off the code on a pair, which are fixed from then on."""
+        assert self._replayed is not None  # else it is not asked
+        bound = self._replayed.bind(SeenAs(self.requests[number].adapted, form), self._pairs[pair])
+        if bound._ratio is None:
+            return None, ()
+        self._ratios.append(bound._ratio)
+        return len(self._ratios) - 1, ()
+
+    def odds(self, number: int, outputs: Array) -> Answered:
+        """The log-odds of outputs by these laws."""
+        return None, [self._ratios[number](outputs)]
+
+    def compare(self, settings: Settings) -> Answered:
+        """What a comparison with another revision saw; the pairs that it adds are played from then on."""
+        assert self.compared is not None  # else it is not asked
+        self._versions = self._versions or self.compared(self.built, settings)
+        self.built = self._versions.audit(self.built)
+        return VERSIONS.dump_python(self._versions.result, mode="json"), ()
+
+    def propose(self, number: int, calls: int, played: Sequence[int], first: int, most: int) -> Answered:
+        """Pairs that a search comes to."""
+        pairs = [self._pairs[pair] for pair in played]
+        game = self._game(number, calls, pairs[:first])
+        for pair in pairs[first:]:
+            game.add(pair)
+        spent = propose(game, self.built.adjacency, most)
+        found = [(self._held(table.pair), table.promise) for table in game.tables[len(played) :]]
+        return {"pairs": found, "looked_at": game.looked_at, "spent": spent}, ()
+
+    def smaller(self, number: int, calls: int, pair: int, refuted_at: int, alpha: float) -> Answered:
+        """The smallest pair that refutes the claim as one did."""
+        game = self._game(number, calls, [self._pairs[pair]], *([] if self._replayed is None else [self._replayed]))
+        game.refuted_at = refuted_at
+        found, spent = smaller(game, self.built.adjacency, alpha)
+        return (None if found is None else self._held(found.best.pair), spent), ()
+
+    def figure(self, rng: np.random.Generator) -> Answered:
+        """What the figure of the audit returns, as records have it."""
+        assert self.built.figure is not None  # else it is not asked
+        return json.loads(json.dumps(self.built.figure(rng), default=lambda value: value.tolist())), ()
+
+    def mutants(self, settings: Settings, exact: Evidence | None) -> Answered:
+        """What became of the mutants."""
+        return MUTATION.dump_python(self.mutation(self.as_declared, settings, exact=exact), mode="json"), ()
+
+    def _game(self, number: int, calls: int, pairs: Sequence[Pair], *more: ReplayedRatio) -> Game:
+        """Return a game as whoever judges plays it, but for what has been seen."""
+        request = self.requests[number]
+        given = request.game.forecasters
+        forecasters = default_forecasters(request.adapted) if given is None else list(given)
+        return Game(self._calls[calls], request.privacy, pairs, [*forecasters, *more], request.streams)
+
+    def _held(self, pair: Pair) -> tuple[int, str]:
+        self._pairs.append(pair)
+        return len(self._pairs) - 1, str(pair)
+
+    def _kept(self, calls: Calls) -> int:
+        self._calls.append(calls)
+        return len(self._calls) - 1
+
+    def _input(self, place: tuple[int, int]) -> Any:
+        number, side = place
+        return (self._pairs[number].data, self._pairs[number].neighbour)[side]
+
+    def _runs(self, wanted: Sequence[tuple[tuple[int, int], int, int]]) -> list[Run]:
+        return [Run(self._input(place), size, seed) for place, size, seed in wanted]
+
+
+ANSWERS: dict[str, Callable[..., Answered]] = {
+    "declared": Served.told,
+    "build": Served.build,
+    "gather": Served.gather,
+    "evidence": Served.evidence,
+    "pairs": Served.pairs,
+    "exhaustive": Served.exhaustive,
+    "can search": Served.can_search,
+    "numbers": Served.numbers,
+    "calls": Served.calls,
+    "anew": Served.anew,
+    "of calls": Served.of_calls,
+    "untouched": Served.untouched,
+    "in untouched": Served.in_untouched,
+    "law": Served.law,
+    "log_probs": Served.log_probs,
+    "score": Served.score,
+    "possible": Served.possible,
+    "trace": Served.trace,
+    "reads": Served.reads,
+    "traced": Served.traced,
+    "read": Served.read,
+    "odds": Served.odds,
+    "compare": Served.compare,
+    "propose": Served.propose,
+    "smaller": Served.smaller,
+    "figure": Served.figure,
+    "mutation": Served.mutants,
+}
+"""What may be asked."""
+OF_CALLS: dict[str, Callable[..., Answered]] = {
+    "look": Served.look,
+    "repeated": Served.repeated,
+    "rows": Served.rows,
+    "runs": Served.runs,
+}
+"""What may be asked of calls."""
