@@ -11,8 +11,8 @@ relative to that. In doubles (v = 2^−53; a and L are doubles, so that nothing 
 v(|a(j−c)| + |a(j−c) − L| + 9) relatively: an exponent by its parts, an exponential function by 4 units in the last place.
 Masses whose exponent is below −690 are dropped, which is less than e^−690 each and far below what is charged next.
 
-Write X for the transform of y of length n, and u for the unit of the arithmetic: 2^−64 where the platform has extended
-precision, else 2^−53.
+Write X for the transform of y of length n, and u for the unit of its arithmetic: 2^−53, or 2^−64 where what doubles lose
+matters and the platform has extended precision.
 
 - *Transform.* A fast transform of length n = 2^t sends every y_j to every X_k along one path, which in each of t halvings
   meets one multiplication by a root of unity and one addition. A complex product is off by √5 u relatively (Brent, Percival
@@ -28,7 +28,7 @@ precision, else 2^−53.
   mean of |X_k|^T.
 
 For the grids of accountants most a_k^T vanish, are taken to be 0, and are charged in full. The whole is of the order of
-10^−17 T times the largest tilted mass.
+100 Tu times the largest tilted mass.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ from auditdp.mechanism.protocol import Array
 
 EXTENDED: type[np.floating] = np.longdouble if np.finfo(np.longdouble).nmant in (63, 112) else np.float64
 """The widest arithmetic that rounds to nearest: x87's or IEEE's, but no pair of doubles."""
-UNIT = float(np.finfo(EXTENDED).eps) / 2
 LOG_OUTSIDE = -42.0
 """Logarithm of how much tilted mass may lie below the window, and above it, where nothing else is asked for: 6e-19."""
 MOST_USES = 10**9
@@ -62,6 +61,12 @@ NEGLIGIBLE = 1e-40
 """Powers of a transform that are not computed."""
 PARTS = 1.0, 0.5, 0.25, 0.1, 0.03, 0.0
 """The parts of Chernoff's order that are tried."""
+FEW_DEVIATIONS = 40
+"""A window of no more standard deviations is as short as any: Gaussian noise has one of 20 to 30."""
+SLOWER = 5
+"""How many times longer a transform takes in extended precision."""
+LOST = 1e-4
+"""The part of the sought probability that a transform may lose, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +99,31 @@ class Sum:
 
 
 class Tilt(NamedTuple):
-    """How masses are tilted, and what may lie outside the window: only how near bounds are depends on it.
+    """How masses are tilted and transformed, and what may lie outside the window: only how near bounds are depends on it.
 
     Attributes:
         slope: a, >= 0, for a step of one.
         log_outside: Logarithm of how much tilted mass may lie below the window, and above it.
+        orders: At which Chernoff's bound is looked at below and above the window; without them the best ones are sought.
         length: About how many sums the window has.
+        extended: Whether the transform is in extended precision.
     """
 
     slope: float = 0.0
     log_outside: float = LOG_OUTSIDE
+    orders: tuple[float, float] | None = None
     length: int = 0
+    extended: bool = False
+
+    def on(self, finer: float) -> Tilt:
+        """Return the tilt for a grid whose steps are so many times as long."""
+        orders = None if self.orders is None else (self.orders[0] * finer, self.orders[1] * finer)
+        return self._replace(slope=self.slope * finer, orders=orders)
+
+    @property
+    def unit(self) -> float:
+        """The unit u of the transform."""
+        return float(np.finfo(EXTENDED if self.extended else np.float64).eps) / 2
 
     @classmethod
     def of(cls, masses: Array, times: int, log_tail: float) -> Tilt:
@@ -119,28 +138,34 @@ class Tilt(NamedTuple):
         reach, order = _least_reach(index - mean, mass, times, log_tail, deviation)
         return cls(min(order, -3 * log_tail / max(reach, 1e-9), EXPONENTS[1] / max(float(index[-1]) - mean, 1.0)))
 
-    @classmethod
-    def towards(cls, masses: Array, times: int, log_tail: float, threshold: float) -> Tilt:
+    def towards(self, masses: Array, times: int, log_tail: float, threshold: float) -> Tilt:
         """Return a tilt for the sums beyond a threshold, which have about a given probability.
 
-        The order of Chernoff's bound, or a part of it: where single uses may be as large as the sum, an index that is rare
-        and large has most of the mass when it is tilted, and the window would have to have many of them. The shortest window
-        is taken in which what the transform loses remains small.
+        This one, or a part of it: where single uses may be as large as the sum, an index that is rare and large has most of
+        the mass when it is tilted, and the window would have to have many of them. The cheapest transform is taken of which
+        the losses remain small.
         """
-        steepest = cls.of(masses, times, log_tail).slope
-        return min(
-            (cls._costs(masses, times, log_tail, threshold, steepest * part) for part in PARTS), key=itemgetter(0)
-        )[1]
+        few = FEW_DEVIATIONS * _moments(masses, times)[3]
+        best = math.inf, self
+        for part in PARTS:
+            best = min(best, self._cheapest(masses, times, log_tail, threshold, self.slope * part), key=itemgetter(0))
+            if best[0] <= few or self.slope == 0:
+                break
+        return best[1]
 
-    @classmethod
-    def _costs(cls, masses: Array, times: int, log_tail: float, threshold: float, slope: float) -> tuple[float, Tilt]:
+    def _cheapest(self, masses: Array, times: int, log_tail: float, threshold: float, slope: float) -> tuple[float, Tilt]:
+        """A transform in either precision, and about what it costs."""
         centre = _centre(masses)
         tilted, log_sum, _ = _tilted(masses, slope, centre)
         exponent = times * log_sum - slope * (threshold - times * centre)
         log_outside = min(max(log_tail - exponent - 20, -100.0), -20.0)
-        first, end, _ = _window(masses, tilted, times, log_outside)
-        lost = 1e4 * UNIT * times * math.exp(min(exponent - log_tail, 600.0))
-        return (end - first + 1) * max(1.0, lost / 1e-4), cls(slope, log_outside, end - first + 1)
+        first, end, _, orders = _window(masses, tilted, times, log_outside, None)
+        found = []
+        for extended in (False, True):
+            tilt = Tilt(slope, log_outside, orders, end - first + 1, extended)
+            lost = 1e3 * tilt.unit * times * math.exp(min(exponent - log_tail, 600.0))
+            found.append((tilt.length * (SLOWER if extended else 1) * max(1.0, lost / LOST), tilt))
+        return min(found, key=itemgetter(0))
 
 
 def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
@@ -160,9 +185,9 @@ def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
         raise AccountantError(f"expected at most {MOST_USES:,} uses, got {times:,}")
     centre = _centre(masses)
     tilted, log_sum, off = _tilted(masses, tilt.slope, centre)
-    first, end, cut = _window(masses, tilted, times, tilt.log_outside)
+    first, end, cut, _ = _window(masses, tilted, times, tilt.log_outside, tilt.orders)
     outside = cut * math.exp(tilt.log_outside) * (1 + 1e-15)
-    found, each = _sums(tilted, times, end - first + 1)
+    found, each = _sums(tilted, times, end - first + 1, tilt)
     found = np.maximum(np.roll(found, -first)[: end - first + 1], 0.0)
     # E is off by 2^−53 of its parts, below |TL| + 745 where masses are neither cut off nor vanish; sums become doubles.
     relative = 1.02 * times * off + 2.0**-53 * (6 * times * abs(log_sum) + 4000)
@@ -191,21 +216,22 @@ def _tilted(masses: Array, tilt: float, centre: int) -> tuple[NDArray[np.float64
     return tilted, log_sum, off
 
 
-def _sums(masses: Array, times: int, length: int) -> tuple[NDArray[np.float64], float]:
+def _sums(masses: Array, times: int, length: int, tilt: Tilt) -> tuple[NDArray[np.float64], float]:
     """The masses of all sums that are equal modulo a power of two >= ``length``, and by how much each may be off."""
     halvings = math.ceil(math.log2(max(length, 2)))
     n = 2**halvings
     folds = -(-len(masses) // n)
-    folded = np.zeros(folds * n, EXTENDED)
+    folded = np.zeros(folds * n, EXTENDED if tilt.extended else np.float64)
     folded[: len(masses)] = masses
-    off, total = math.expm1(24.2 * UNIT * (halvings + folds)), sum_above(masses)
+    unit, total = tilt.unit, sum_above(masses)
+    off = math.expm1(24.2 * unit * (halvings + folds))
     transform = fft.rfft(folded.reshape(folds, n).sum(axis=0))
     most = np.abs(transform).astype(np.float64) * (1 + 2.0**-50) + off * total
     # What is rounded here is no more than a relative 1e-3: (T − 1) ln a is off by less than T·8·2^−53 (1 + |ln a|).
     with np.errstate(divide="ignore"):
         powers = 1.001 * np.exp((times - 1) * np.log(most))
     kept = powers * most > NEGLIGIBLE
-    lost = np.where(kept, powers * (times * off * total + (3.1 * times * UNIT + off) * most), powers * most)
+    lost = np.where(kept, powers * (times * off * total + (3.1 * times * unit + off) * most), powers * most)
     mean = float(lost[0] + 2 * lost[1:-1].sum() + lost[-1]) / n
     transform[kept] = _power(transform[kept], times)
     transform[~kept] = 0
@@ -225,17 +251,25 @@ def _power(values: NDArray[np.complexfloating], times: int) -> NDArray[np.comple
     return found
 
 
-def _window(masses: Array, tilted: Array, times: int, log_outside: float) -> tuple[int, int, int]:
+def _window(
+    masses: Array, tilted: Array, times: int, log_outside: float, orders: tuple[float, float] | None
+) -> tuple[int, int, int, tuple[float, float]]:
     """The sums between which all but so much to either side lies when tilted, and at how many sides there is any such.
 
-    By Chernoff's bound at the best of some orders, and no sum is below the smallest or above the largest.
+    By Chernoff's bound at the given or at the best orders, which come along; no sum is below the smallest or above the
+    largest.
     """
     index, mass, mean, deviation = _moments(tilted, times)
-    below, above = (_least_reach(s * (index - mean), mass, times, log_outside, deviation)[0] for s in (-1.0, 1.0))
+    (below, under), (above, over) = (
+        _least_reach(
+            s * (index - mean), mass, times, log_outside, deviation, order=None if orders is None else orders[k]
+        )
+        for k, s in enumerate((-1.0, 1.0))
+    )
     middle, (smallest, largest) = times * mean, (times * int(k) for k in np.flatnonzero(masses)[[0, -1]])
     first = max(smallest, math.floor(middle - below - 1 - 1e-12 * middle))
     end = min(largest, math.ceil(middle + above + 1 + 1e-12 * middle))
-    return first, end, (first > smallest) + (end < largest)
+    return first, end, (first > smallest) + (end < largest), (under, over)
 
 
 def _moments(masses: Array, times: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
@@ -246,19 +280,24 @@ def _moments(masses: Array, times: int) -> tuple[NDArray[np.float64], NDArray[np
     return index, mass, mean, math.sqrt(max(float(np.dot((index - mean) ** 2, mass) / mass.sum()), 1e-12) * times)
 
 
-def _least_reach(beyond: Array, mass: Array, times: int, log_tail: float, deviation: float) -> tuple[float, float]:
+def _least_reach(
+    beyond: Array, mass: Array, times: int, log_tail: float, deviation: float, *, order: float | None = None
+) -> tuple[float, float]:
     """How far beyond its mean a sum lies with a probability of e^``log_tail`` at most, and the order that shows it.
 
     P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by less than 1e-9 + 8v·λj. As a
     function of λ the b that this needs falls and then rises, so steps of √2 from the best λ of Gaussian noise go on
     as long as it falls: far down, where a few sums of little probability are very large.
     """
-    farthest = float(beyond.max())
+    farthest, nearest = float(beyond.max()), float(beyond.min())
+    largest = max(farthest, -nearest)
 
     def reach(order: float) -> float:
-        log_moment = order * farthest + math.log(float((mass * np.exp(order * (beyond - farthest))).sum()))
-        return (times * (log_moment + 1e-9 + 1e-15 * order * float(np.abs(beyond).max())) - log_tail) / order
+        log_moment = order * farthest + math.log(float(np.dot(mass, np.exp(order * (beyond - farthest)))))
+        return (times * (log_moment + 1e-9 + 1e-15 * order * largest) - log_tail) / order
 
+    if order is not None:
+        return reach(order), order
     start = max(math.sqrt(-2 * log_tail), 1.0) / deviation
     best = start, reach(start)
     for step in (2**-0.5, 2**0.5):

@@ -49,16 +49,22 @@ LEVELS = 10
 """One grid for δ down to 1e-3, 1e-6, ..., 1e-30."""
 NEGLIGIBLE = 1e-5
 """The part of δ that may lie beyond a grid."""
-MOVED = 5e-5
+MOVED = 1e-4
 """The part of ε that the distance of the points of a grid may make, about."""
-POINTS = 2**13
-"""How many points the grid has, up to the largest loss, on which is seen what a finer one has to be like."""
-ROUGH_USES = 2**15
-"""For more uses that grid is coarser in proportion, up to a quarter of a deviation, since sums reach farther."""
+PROBED = 2**10
+"""How many points, up to the largest loss, the grid has on which the deviation of a use is seen."""
+ROUGH = 2**13
+"""How many points, up to the largest loss, the grid has at most on which is seen what a finer one has to be like."""
+ROUGH_PER_DEVIATION = 64
+"""How many of its points a standard deviation of the sum has, where that is fewer; and one of a use has four."""
 REFINED = 4
 """How many rough grids are tried."""
+FEWEST_POINTS = 2**13
+"""A grid of fewer takes no less time."""
 MOST_POINTS = 2**19
 """How many points that may have at most, for all uses."""
+NEAR = 0.02
+"""How far from its estimate ε is sought first."""
 
 
 class OnGrid(NamedTuple):
@@ -70,6 +76,7 @@ class OnGrid(NamedTuple):
         interval: w, in nats.
         unbounded: How likely the loss has no bound.
         shift: In nats; negative where the grid's losses are too small.
+        lost: By how much less the mean loss is than it was, about, with the shift.
     """
 
     masses: NDArray[np.float64]
@@ -77,6 +84,12 @@ class OnGrid(NamedTuple):
     interval: float
     unbounded: float
     shift: float
+    lost: float = 0.0
+
+    @property
+    def right(self) -> float:
+        """The shift with which the mean loss is right, about."""
+        return self.shift - self.lost
 
     @property
     def deviation(self) -> float:
@@ -96,7 +109,7 @@ class Composed:
         interval: w, in nats.
         rest: How likely the loss has no bound.
         shift: What to add to ε.
-        sign: 1 for an upper bound, −1 for a lower one.
+        sign: 1 for an upper bound, −1 for a lower one, 0 for neither.
     """
 
     sums: Sum
@@ -111,11 +124,24 @@ class Composed:
         if math.isinf(epsilon):
             return self.rest if self.sign > 0 else 0.0
         at = epsilon + self.shift - self.sign * (self._rounding + 2.0**-50 * epsilon)
-        at = at if self.sign > 0 else max(at, self._best)
+        at = max(at, self._best) if self.sign < 0 else at
         first = int(np.searchsorted(self._losses, at))
-        found = float((self._masses[first:] * -np.expm1(at - self._losses[first:])).sum())
+        mass, beyond, loss = self._from(first)
+        found = mass * -math.expm1(at - loss) + beyond * math.exp(at - loss)
         found *= 1 + self.sign * (self.sums.relative + SUMMING)
         return found + self.sign * float(self._outside(at)) + (self.rest + 1e-300 if self.sign > 0 else 0.0)
+
+    def _from(self, first: int) -> tuple[float, float, float]:
+        """The mass from a point on, δ at that point, and its loss l: δ at l − x is (1 − e^−x) mass + e^−x δ."""
+        if first not in self._known:
+            masses, losses = self._masses[first:], self._losses[first:]
+            known = (float(masses.sum()), float(np.dot(masses, -np.expm1(losses[0] - losses)))) if len(masses) else (0.0, 0.0)
+            self._known[first] = (*known, float(losses[0]) if len(masses) else math.inf)
+        return self._known[first]
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[float, float, float]]:
+        return {}
 
     @cached_property
     def _losses(self) -> NDArray[np.float64]:
@@ -193,6 +219,8 @@ def from_below(first: Array, second: Array, interval: float, offset: float = 0.0
         np.bincount(index, weights=masses[kept]) * (1 + way * lost) for masses, way in ((first, -1), (second, 1))
     )
     joined = _centred(one, two, (nearest.min() + np.arange(len(one))) * interval - offset)
+    positive = one > 0
+    mean = float(np.dot(one[positive], np.log(one[positive] / two[positive])))
     mass, other = (masses[joined[0] > 0] for masses in joined)
     loss = np.log(mass / other) + offset
     above_it = np.rint(loss / interval) * interval - loss
@@ -206,8 +234,9 @@ def from_below(first: Array, second: Array, interval: float, offset: float = 0.0
     # Joined again, off by as little; losses and points are off by a few units in the last place.
     index = points - lowest
     masses = np.bincount(index, weights=mass) * (1 - 2.0**-52 * float(np.bincount(index).max()))
-    rounding = 2.0**-48 * (1 + float(np.abs(loss).max()) + shift)
-    return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, offset + shift + rounding)
+    shift += offset + 2.0**-48 * (1 + float(np.abs(loss).max()) + shift)
+    kept = float(np.dot(lowest + np.arange(len(masses)), masses)) * interval - shift * float(masses.sum())
+    return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, shift, mean - kept)
 
 
 def _centred(first: Array, second: Array, points: Array) -> list[NDArray[np.float64]]:
@@ -224,7 +253,7 @@ def _centred(first: Array, second: Array, points: Array) -> list[NDArray[np.floa
         share = -excess / (first[giver] - np.exp(np.log(second[giver]) + points))
     share = np.where((share > 0) & (share < 0.4) & (first > 0), share, 0.0)
     taken = share
-    for _ in range(30):
+    for _ in range(10):
         taken = share * (1 - np.bincount(giver, weights=taken, minlength=size))
     left = (1 - np.bincount(giver, weights=taken, minlength=size)) * (1 - 2.0**-50)
     return [
@@ -277,9 +306,10 @@ class GridCurve(Repeated):
         """Return ε(δ), the largest over the pairs."""
         check_delta(type(self).__name__, delta)
         level = next((level for level in self._levels if level.least <= delta), self._levels[-1])
+        near = level.near(delta)
         if self.soundness is Soundness.LOWER:
-            return epsilon_below(level.fine, max(delta, 1e-300))  # all that the curve has beyond is zero
-        return math.inf if level.fine(math.inf) > delta else epsilon_from(level.fine, delta)
+            return epsilon_below(level.fine, max(delta, 1e-300), near=near)  # all that the curve has beyond is zero
+        return math.inf if level.fine(math.inf) > delta else epsilon_from(level.fine, delta, near=near)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,12 +325,17 @@ class _Level:
     least: float
 
     def rough(self, epsilon: float) -> float:
-        """Return a bound on δ(ε) that takes little time."""
+        """Return an estimate of δ(ε) that takes little time, and bounds nothing."""
         return self._largest(self._seen[1], epsilon)
 
     def fine(self, epsilon: float) -> float:
         """Return a bound on δ(ε)."""
         return self._largest(self._fine, epsilon)
+
+    def near(self, delta: float) -> tuple[float, float] | None:
+        """Return between which two ε(δ) lies most likely."""
+        estimate = epsilon_from(self.rough, delta) if delta > 0 else 0.0
+        return (estimate * (1 - NEAR), estimate * (1 + NEAR)) if 0 < estimate < math.inf else None
 
     def _largest(self, composed: list[Composed], epsilon: float) -> float:
         return min(1.0, max(0.0, *(loss.delta_at(epsilon) for loss in composed)))
@@ -314,19 +349,19 @@ class _Level:
         return NEGLIGIBLE * self.least / self.curve.uses
 
     @cached_property
-    def _seen(self) -> tuple[list[OnGrid], list[Composed]]:
+    def _seen(self) -> tuple[list[OnGrid], list[Composed], list[Tilt]]:
         """The losses on a rough grid, which is refined as long as it shows nothing of such a size, and composed."""
-        uses, finest = self.curve.uses, self.curve.largest_loss(self._negligible) / POINTS
-        losses = self.curve.losses(self._negligible, finest)
-        interval = max(finest, min(finest * uses / ROUGH_USES, losses[0].deviation / 4))
+        uses, largest = self.curve.uses, self.curve.largest_loss(self._negligible)
+        deviation = max(loss.deviation for loss in self.curve.losses(self._negligible, largest / PROBED))
+        interval = max(largest / ROUGH, deviation * min(0.25, math.sqrt(uses) / ROUGH_PER_DEVIATION))
         for _ in range(REFINED):
-            losses = losses if interval == finest else self.curve.losses(self._negligible, interval)
+            losses = self.curve.losses(self._negligible, interval)
             tilts = [Tilt.of(loss.masses, uses, math.log(self._typical)) for loss in losses]
-            composed = [self._composed(*each) for each in zip(losses, tilts, strict=True)]
+            composed = [self._composed(*each, sign=0) for each in zip(losses, tilts, strict=True)]
             if self._largest(composed, 0.0) >= self.least:
                 break
             interval /= 8
-        return losses, composed
+        return losses, composed, tilts
 
     @cached_property
     def _fine(self) -> list[Composed]:
@@ -335,27 +370,27 @@ class _Level:
         Points w apart add at most w²/4 to the variance of a use, or take as much away. Where ln δ falls by λ per nat that
         moves ln δ by λ²Tw²/8, and ε by λTw²/8; and λ is about twice the mean slope ln(1/δ)/ε at most.
         """
-        uses, log_tail, (rough, composed) = self.curve.uses, math.log(self._typical), self._seen
+        uses, log_tail, (rough, _, steepest) = self.curve.uses, math.log(self._typical), self._seen
         epsilon = max(epsilon_from(self.rough, self._typical), epsilon_from(self.rough, self.least) / 2)
-        widest = rough[0].interval
-        if not 0 < epsilon < math.inf:
-            return composed
+        interval, sign = rough[0].interval, 1 if self.curve.soundness is Soundness.UPPER else -1
         tilts = [
-            Tilt.towards(loss.masses, uses, log_tail, (epsilon + uses * loss.shift) / widest - loss.lowest * uses)
-            for loss in rough
+            tilt.towards(loss.masses, uses, log_tail, (epsilon + uses * loss.right) / interval - loss.lowest * uses)
+            for loss, tilt in zip(rough, steepest, strict=True)
         ]
         longest = max(*(len(loss.masses) for loss in rough), *(tilt.length for tilt in tilts))
-        interval = max(epsilon * math.sqrt(4 * MOVED / (uses * -log_tail)), widest * longest / MOST_POINTS)
-        if interval >= widest:
-            return composed
-        return [
-            self._composed(loss, tilt._replace(slope=tilt.slope * loss.interval / widest))
-            for loss, tilt in zip(self.curve.losses(self._negligible, interval), tilts, strict=True)
-        ]
+        finest, finer = min(longest / MOST_POINTS, 1.0), 1.0
+        if 0 < epsilon < math.inf:
+            finer = epsilon * math.sqrt(4 * MOVED / (uses * -log_tail)) / interval
+        finer = max(min(finer, longest / FEWEST_POINTS, 1.0), finest)
+        losses = self.curve.losses(self._negligible, interval * finer)
+        while finer > finest and uses * max(loss.lost for loss in losses) > 2 * MOVED * epsilon:
+            finer = max(finer / 2, finest)
+            losses = self.curve.losses(self._negligible, interval * finer)
+        return [self._composed(loss, tilt.on(finer), sign=sign) for loss, tilt in zip(losses, tilts, strict=True)]
 
-    def _composed(self, loss: OnGrid, tilt: Tilt) -> Composed:
+    def _composed(self, loss: OnGrid, tilt: Tilt, *, sign: int) -> Composed:
         uses = self.curve.uses
         rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING) if loss.unbounded < 1 else 1.0
-        sign = 1 if self.curve.soundness is Soundness.UPPER else -1
         sums = repeated(loss.masses, uses, tilt)
-        return Composed(sums, loss.lowest * uses, loss.interval, rest, uses * loss.shift, sign)
+        shift = loss.shift if sign else loss.right
+        return Composed(sums, loss.lowest * uses, loss.interval, rest, uses * shift, sign)
