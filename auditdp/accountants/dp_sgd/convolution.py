@@ -160,12 +160,18 @@ class Tilt(NamedTuple):
         exponent = times * log_sum - slope * (threshold - times * centre)
         log_outside = min(max(log_tail - exponent - 20, -100.0), -20.0)
         first, end, _, orders = _window(masses, tilted, times, log_outside, None)
-        found = []
-        for extended in (False, True):
-            tilt = Tilt(slope, log_outside, orders, end - first + 1, extended)
-            lost = 1e3 * tilt.unit * times * math.exp(min(exponent - log_tail, 600.0))
-            found.append((tilt.length * (SLOWER if extended else 1) * max(1.0, lost / LOST), tilt))
-        return min(found, key=itemgetter(0))
+        tilt = Tilt(slope, log_outside, orders, end - first + 1)
+        # What ``Sum.each`` is, about, for each of the sums that are as likely as the threshold or less by a factor e.
+        largest = np.abs(_transform(tilted, tilt)[0])
+        each = 500 * times * float(np.mean(np.exp(times * np.log(np.maximum(largest, 1e-300)))))
+        lost = each * min(tilt.length, 1 / max(slope, 1e-300)) * math.exp(min(exponent - log_tail, 600.0))
+        return min(
+            (
+                (tilt.length * time * max(1.0, lost * precise.unit / LOST), precise)
+                for precise, time in ((tilt, 1), (tilt._replace(extended=True), SLOWER))
+            ),
+            key=itemgetter(0),
+        )
 
 
 def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
@@ -187,7 +193,7 @@ def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
     tilted, log_sum, off = _tilted(masses, tilt.slope, centre)
     first, end, cut, _ = _window(masses, tilted, times, tilt.log_outside, tilt.orders)
     outside = cut * math.exp(tilt.log_outside) * (1 + 1e-15)
-    found, each = _sums(tilted, times, end - first + 1, tilt)
+    found, each = _sums(tilted, times, tilt._replace(length=end - first + 1))
     found = np.maximum(np.roll(found, -first)[: end - first + 1], 0.0)
     # E is off by 2^−53 of its parts, below |TL| + 745 where masses are neither cut off nor vanish; sums become doubles.
     relative = 1.02 * times * off + 2.0**-53 * (6 * times * abs(log_sum) + 4000)
@@ -216,16 +222,20 @@ def _tilted(masses: Array, tilt: float, centre: int) -> tuple[NDArray[np.float64
     return tilted, log_sum, off
 
 
-def _sums(masses: Array, times: int, length: int, tilt: Tilt) -> tuple[NDArray[np.float64], float]:
-    """The masses of all sums that are equal modulo a power of two >= ``length``, and by how much each may be off."""
-    halvings = math.ceil(math.log2(max(length, 2)))
-    n = 2**halvings
+def _transform(masses: Array, tilt: Tilt) -> tuple[NDArray[np.complexfloating], int, int]:
+    """The transform of masses that are folded to a power of two, that length, and how often they are folded."""
+    n = 2 ** math.ceil(math.log2(max(tilt.length, 2)))
     folds = -(-len(masses) // n)
     folded = np.zeros(folds * n, EXTENDED if tilt.extended else np.float64)
     folded[: len(masses)] = masses
+    return fft.rfft(folded.reshape(folds, n).sum(axis=0)), n, folds
+
+
+def _sums(masses: Array, times: int, tilt: Tilt) -> tuple[NDArray[np.float64], float]:
+    """The masses of all sums that are equal modulo a power of two, and by how much each may be off."""
+    transform, n, folds = _transform(masses, tilt)
     unit, total = tilt.unit, sum_above(masses)
-    off = math.expm1(24.2 * unit * (halvings + folds))
-    transform = fft.rfft(folded.reshape(folds, n).sum(axis=0))
+    off = math.expm1(24.2 * unit * (math.log2(n) + folds))
     most = np.abs(transform).astype(np.float64) * (1 + 2.0**-50) + off * total
     # What is rounded here is no more than a relative 1e-3: (T − 1) ln a is off by less than T·8·2^−53 (1 + |ln a|).
     with np.errstate(divide="ignore"):

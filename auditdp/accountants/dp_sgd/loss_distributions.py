@@ -358,7 +358,8 @@ class _Level:
             losses = self.curve.losses(self._negligible, interval)
             tilts = [Tilt.of(loss.masses, uses, math.log(self._typical)) for loss in losses]
             composed = [self._composed(*each, sign=0) for each in zip(losses, tilts, strict=True)]
-            if self._largest(composed, 0.0) >= self.least:
+            longest = max(*(len(loss.masses) for loss in losses), *(len(loss.sums.masses) for loss in composed))
+            if self._largest(composed, 0.0) >= self.least or longest > MOST_POINTS / 8:
                 break
             interval /= 8
         return losses, composed, tilts
@@ -383,7 +384,9 @@ class _Level:
             finer = epsilon * math.sqrt(4 * MOVED / (uses * -log_tail)) / interval
         finer = max(min(finer, longest / FEWEST_POINTS, 1.0), finest)
         losses = self.curve.losses(self._negligible, interval * finer)
-        while finer > finest and uses * max(loss.lost for loss in losses) > 2 * MOVED * epsilon:
+        for _ in range(REFINED):
+            if finer == finest or uses * max(loss.lost for loss in losses) <= 2 * MOVED * epsilon:
+                break
             finer = max(finer / 2, finest)
             losses = self.curve.losses(self._negligible, interval * finer)
         return [self._composed(loss, tilt.on(finer), sign=sign) for loss, tilt in zip(losses, tilts, strict=True)]

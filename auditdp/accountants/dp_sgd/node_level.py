@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -32,7 +32,7 @@ from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.sampled_gaussian import deviations
 from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
-from auditdp.accountants.normal import gaussian_cells
+from auditdp.accountants.normal import Enclosed, gaussian_cells
 from auditdp.accountants.renyi import RenyiCurve
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.protocol import Array
@@ -182,19 +182,24 @@ class NodeLevelLower(NodeLevel, GridCurve):
 
     def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step in both orders."""
-        counts, weights = self.affected
-        means = 2.0 * counts
-        seen = weights > negligible / len(means)
-        reach = deviations(negligible) * self.noise
-        edges = np.linspace(-reach, float(means[seen].max()) + reach, 100_001)
-        low, high = np.zeros(len(edges) + 1), np.full(len(edges) + 1, float(weights[~seen].sum()))
-        for weight, mean in zip(weights[seen], means[seen], strict=True):
-            cell_low, cell_high = gaussian_cells(edges, float(mean), self.noise)
-            low, high = low + weight * cell_low, high + weight * cell_high
-        off = (len(means) + 4) * 2.0**-52
-        low, high = low * (1 - off), high * (1 + off)
-        other_low, other_high = gaussian_cells(edges, 0.0, self.noise)
+        (low, high), (other_low, other_high) = _attained(self, negligible)
         return [from_below(low, other_high, interval), from_below(other_low, high, interval)]
+
+
+@lru_cache(maxsize=1)
+def _attained(pair: NodeLevelLower, negligible: float) -> tuple[Enclosed, Enclosed]:
+    """Bounds on the probabilities of cells of outputs, with the node and without it."""
+    counts, weights = pair.affected
+    means = 2.0 * counts
+    seen = weights > negligible / len(means)
+    reach = deviations(negligible) * pair.noise
+    edges = np.linspace(-reach, float(means[seen].max()) + reach, 100_001)
+    low, high = np.zeros(len(edges) + 1), np.full(len(edges) + 1, float(weights[~seen].sum()))
+    for weight, mean in zip(weights[seen], means[seen], strict=True):
+        cell_low, cell_high = gaussian_cells(edges, float(mean), pair.noise)
+        low, high = low + weight * cell_low, high + weight * cell_high
+    off = (len(means) + 4) * 2.0**-52
+    return (low * (1 - off), high * (1 + off)), gaussian_cells(edges, 0.0, pair.noise)
 
 
 def _quotient(part: int, whole: int) -> float:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.accountants.base import AccountantError
-from auditdp.accountants.dp_sgd.convolution import UNIT, Tilt, repeated
+from auditdp.accountants.dp_sgd.convolution import Tilt, repeated
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.mechanism.laws import precision
 
@@ -71,7 +71,7 @@ def test_the_bound_is_of_use():
     """A thousand uses of 10,000 points: all masses together are off by 1e-13, or 2e-10 without extended precision."""
     masses = np.exp(-(np.linspace(-6, 6, 10_001) ** 2) / 2)
     found = repeated(masses / masses.sum(), 1000, Tilt())
-    assert found.each * len(found.masses) < 1e6 * 4000 * UNIT
+    assert found.each * len(found.masses) < 1e6 * 4000 * Tilt().unit
     assert found.masses.sum() == pytest.approx(1, abs=1e-10)
     # Sixteen times more uses have four times as wide a sum, and lose sixteen times as much.
     assert repeated(masses / masses.sum(), 16_000, Tilt()).each < 20 * found.each

@@ -65,7 +65,7 @@ def test_bounds_do_not_cross_and_more_noise_loses_less(parameters, delta, factor
     for curve, epsilon in zip(curves, (lower, upper, renyi), strict=True):
         assert curve.epsilon_at(min(1.0, delta * factor)) <= epsilon
         if epsilon > 0:
-            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=1e-4)
+            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=3e-3)
 
 
 def test_dp_accounting_takes_replacement_for_addition():

@@ -97,7 +97,7 @@ def test_bounds_do_not_cross_and_more_reach_loses_more(parameters, delta, factor
     for curve, epsilon in zip(curves, (lower, upper, renyi), strict=True):
         assert curve.epsilon_at(min(1.0, factor * delta)) <= epsilon
         if epsilon > 0:
-            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=1e-3)
+            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=3e-3)
 
 
 def test_simulated_batches_have_the_hypergeometric_number():

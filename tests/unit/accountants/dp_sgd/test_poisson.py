@@ -139,7 +139,7 @@ def test_sampling_never_hurts_and_epsilon_and_delta_are_inverse(parameters, delt
         curve = kind(*parameters)
         epsilon = curve.epsilon_at(delta)
         if epsilon > 0:
-            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=1e-4)
+            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=3e-3)
 
 
 def test_tiny_losses_are_not_zero():

@@ -85,7 +85,7 @@ def test_bounds_do_not_cross_and_are_monotone(sigma, batches, epochs, delta, fac
     assert lower.epsilon_at(min(1.0, delta * factor)) <= epsilon
     assert upper.delta_at(1.0) >= upper.delta_at(factor)
     if epsilon > 0:
-        assert lower.delta_at(epsilon) == pytest.approx(delta, rel=1e-3)
+        assert lower.delta_at(epsilon) == pytest.approx(delta, rel=3e-3)
 
 
 def test_parameters_are_checked():
