@@ -106,7 +106,9 @@ def gaussian_cells(edges: Array, mean: float, sigma: float) -> Enclosed:
     # The nearer tail of a cell with the mean in it is more than a half.
     near_low = np.where(across, (1 - near_high) * (1 - 2.0**-52), near_low)
     near_high = np.where(across, np.minimum(1.0, (1 - low[1:]) * (1 + 2.0**-52)), near_high)
-    return np.maximum((near_low - far_high) * (1 - 2.0**-52), 0.0), np.maximum((near_high - far_low) * (1 + 2.0**-52), 0.0)
+    return np.maximum((near_low - far_high) * (1 - 2.0**-52), 0.0), np.maximum(
+        (near_high - far_low) * (1 + 2.0**-52), 0.0
+    )
 
 
 def sum_above(masses: Array) -> float:

@@ -153,7 +153,9 @@ class Tilt(NamedTuple):
                 break
         return best[1]
 
-    def _cheapest(self, masses: Array, times: int, log_tail: float, threshold: float, slope: float) -> tuple[float, Tilt]:
+    def _cheapest(
+        self, masses: Array, times: int, log_tail: float, threshold: float, slope: float
+    ) -> tuple[float, Tilt]:
         """A transform in either precision, and about what it costs."""
         centre = _centre(masses)
         tilted, log_sum, _ = _tilted(masses, slope, centre)

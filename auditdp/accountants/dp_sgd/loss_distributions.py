@@ -135,8 +135,8 @@ class Composed:
         """The mass from a point on, δ at that point, and its loss l: δ at l − x is (1 − e^−x) mass + e^−x δ."""
         if first not in self._known:
             masses, losses = self._masses[first:], self._losses[first:]
-            known = (float(masses.sum()), float(np.dot(masses, -np.expm1(losses[0] - losses)))) if len(masses) else (0.0, 0.0)
-            self._known[first] = (*known, float(losses[0]) if len(masses) else math.inf)
+            loss = float(losses[0]) if len(losses) else math.inf
+            self._known[first] = float(masses.sum()), float((masses * -np.expm1(loss - losses)).sum()), loss
         return self._known[first]
 
     @cached_property
@@ -293,9 +293,12 @@ class GridCurve(Repeated):
     def delta_at(self, epsilon: float) -> float:
         """Return δ(ε), the largest over the pairs."""
         check_epsilon(type(self).__name__, epsilon)
-        start = next((k for k, level in enumerate(self._levels) if level.rough(epsilon) >= level.least), LEVELS - 1)
+        # The estimates are good to much less than a factor of ten.
+        start = next(
+            (k for k, level in enumerate(self._levels) if level.rough(epsilon) >= level.least / 10), LEVELS - 1
+        )
         most, found = 1.0, 0.0
-        for level in self._levels[max(start - 1, 0) :]:
+        for level in self._levels[start:]:
             found = min(most, level.fine(epsilon))
             if found >= level.least:
                 break
@@ -354,14 +357,16 @@ class _Level:
         uses, largest = self.curve.uses, self.curve.largest_loss(self._negligible)
         deviation = max(loss.deviation for loss in self.curve.losses(self._negligible, largest / PROBED))
         interval = max(largest / ROUGH, deviation * min(0.25, math.sqrt(uses) / ROUGH_PER_DEVIATION))
+        before = 0.0
         for _ in range(REFINED):
             losses = self.curve.losses(self._negligible, interval)
             tilts = [Tilt.of(loss.masses, uses, math.log(self._typical)) for loss in losses]
             composed = [self._composed(*each, sign=0) for each in zip(losses, tilts, strict=True)]
             longest = max(*(len(loss.masses) for loss in losses), *(len(loss.sums.masses) for loss in composed))
-            if self._largest(composed, 0.0) >= self.least or longest > MOST_POINTS / 8:
+            shown = self._largest(composed, 0.0)
+            if shown >= self.least or 0 < shown <= 2 * before or longest > MOST_POINTS / 8:
                 break
-            interval /= 8
+            interval, before = interval / 8, shown
         return losses, composed, tilts
 
     @cached_property
@@ -372,16 +377,15 @@ class _Level:
         moves ln δ by λ²Tw²/8, and ε by λTw²/8; and λ is about twice the mean slope ln(1/δ)/ε at most.
         """
         uses, log_tail, (rough, _, steepest) = self.curve.uses, math.log(self._typical), self._seen
-        epsilon = max(epsilon_from(self.rough, self._typical), epsilon_from(self.rough, self.least) / 2)
+        epsilon = min(max(epsilon_from(self.rough, self._typical), epsilon_from(self.rough, self.least) / 2), 1e300)
         interval, sign = rough[0].interval, 1 if self.curve.soundness is Soundness.UPPER else -1
         tilts = [
             tilt.towards(loss.masses, uses, log_tail, (epsilon + uses * loss.right) / interval - loss.lowest * uses)
             for loss, tilt in zip(rough, steepest, strict=True)
         ]
         longest = max(*(len(loss.masses) for loss in rough), *(tilt.length for tilt in tilts))
-        finest, finer = min(longest / MOST_POINTS, 1.0), 1.0
-        if 0 < epsilon < math.inf:
-            finer = epsilon * math.sqrt(4 * MOVED / (uses * -log_tail)) / interval
+        epsilon = epsilon or math.inf  # where there is nothing to see, any grid does
+        finer, finest = epsilon * math.sqrt(4 * MOVED / (uses * -log_tail)) / interval, min(longest / MOST_POINTS, 1.0)
         finer = max(min(finer, longest / FEWEST_POINTS, 1.0), finest)
         losses = self.curve.losses(self._negligible, interval * finer)
         for _ in range(REFINED):

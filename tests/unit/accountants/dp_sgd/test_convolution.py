@@ -32,11 +32,18 @@ def masses_and_errors(found):
 WEIGHTS = st.lists(st.floats(0, 1) | st.just(0.0) | st.floats(1e-12, 1e-9), min_size=1, max_size=40)
 
 
-@given(weights=WEIGHTS, times=st.integers(1, 200), whole=st.floats(0.9, 1.001), slope=st.floats(0, 3) | st.just(0.0))
-def test_every_mass_is_within_its_bound(weights, times, whole, slope):
+@given(
+    weights=WEIGHTS,
+    times=st.integers(1, 200),
+    whole=st.floats(0.9, 1.001),
+    slope=st.floats(0, 3) | st.just(0.0),
+    orders=st.none() | st.tuples(st.floats(0.01, 3), st.floats(0.01, 3)),
+    extended=st.booleans(),
+)
+def test_every_mass_is_within_its_bound(weights, times, whole, slope, orders, extended):
     masses = np.array(weights) + 1e-9
     masses *= whole / masses.sum()
-    found, exact = repeated(masses, times, Tilt(slope)), in_balls(masses, times)
+    found, exact = repeated(masses, times, Tilt(slope, orders=orders, extended=extended)), in_balls(masses, times)
     with precision(400):
         inside = set()
         for number, mass, error, outside in masses_and_errors(found):
@@ -90,9 +97,10 @@ def test_a_window_that_is_too_narrow_would_be_seen():
 def test_a_few_large_sums_of_little_probability_do_not_widen_the_window(noise, rate, steps):
     """At orders of 10/deviation·2^−5 and more they had up to 120,536,938 sums for the record that is added."""
     curve = PLDUpper(noise, rate, steps)
-    for loss in curve.losses(1e-15, curve.largest_loss(1e-15) / 1e5):
-        threshold = 1e-3 / loss.interval - loss.lowest * steps
-        assert Tilt.towards(loss.masses, steps, math.log(1e-9), threshold).length < 1_000_000
+    for loss in curve.losses(1e-15, curve.largest_loss(1e-15) / 1e4):
+        threshold, log_tail = 1e-3 / loss.interval - loss.lowest * steps, math.log(1e-9)
+        tilt = Tilt.of(loss.masses, steps, log_tail).towards(loss.masses, steps, log_tail, threshold)
+        assert tilt.length < 100_000
 
 
 def test_too_many_uses_are_refused():
