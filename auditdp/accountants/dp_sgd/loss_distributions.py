@@ -235,8 +235,8 @@ def from_below(first: Array, second: Array, interval: float, offset: float = 0.0
     index = points - lowest
     masses = np.bincount(index, weights=mass) * (1 - 2.0**-52 * float(np.bincount(index).max()))
     shift += offset + 2.0**-48 * (1 + float(np.abs(loss).max()) + shift)
-    kept = float(np.dot(lowest + np.arange(len(masses)), masses)) * interval - shift * float(masses.sum())
-    return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, shift, mean - kept)
+    remains = float(np.dot(lowest + np.arange(len(masses)), masses)) * interval - shift * float(masses.sum())
+    return OnGrid(np.asarray(masses, np.float64), lowest, interval, 0.0, shift, mean - remains)
 
 
 def _centred(first: Array, second: Array, points: Array) -> list[NDArray[np.float64]]:
