@@ -49,7 +49,7 @@ LEVELS = 10
 """One grid for δ down to 1e-3, 1e-6, ..., 1e-30."""
 NEGLIGIBLE = 1e-5
 """The part of δ that may lie beyond a grid."""
-MOVED = 1e-4
+MOVED = 2.5e-5
 """The part of ε that the distance of the points of a grid may make, about."""
 PROBED = 2**10
 """How many points, up to the largest loss, the grid has on which the deviation of a use is seen."""
