@@ -49,7 +49,7 @@ LEVELS = 10
 """One grid for δ down to 1e-3, 1e-6, ..., 1e-30."""
 NEGLIGIBLE = 1e-5
 """The part of δ that may lie beyond a grid."""
-MOVED = 2.5e-5
+MOVED = 2e-5
 """The part of ε that the distance of the points of a grid may make, about."""
 PROBED = 2**10
 """How many points, up to the largest loss, the grid has on which the deviation of a use is seen."""
@@ -374,7 +374,7 @@ class _Level:
         """On a grid of which the points move ε by a small part of it.
 
         Points w apart add at most w²/4 to the variance of a use, or take as much away. Where ln δ falls by λ per nat that
-        moves ln δ by λ²Tw²/8, and ε by λTw²/8; and λ is about twice the mean slope ln(1/δ)/ε at most.
+        moves ln δ by λ²Tw²/8, and ε by λTw²/8.
         """
         uses, log_tail, (rough, _, steepest) = self.curve.uses, math.log(self._typical), self._seen
         epsilon = min(max(epsilon_from(self.rough, self._typical), epsilon_from(self.rough, self.least) / 2), 1e300)
@@ -384,8 +384,10 @@ class _Level:
             for loss, tilt in zip(rough, steepest, strict=True)
         ]
         longest = max(*(len(loss.masses) for loss in rough), *(tilt.length for tilt in tilts))
+        before, after = (max(self.rough(epsilon * factor), 1e-300) for factor in (1 - NEAR, 1 + NEAR))
         epsilon = epsilon or math.inf  # where there is nothing to see, any grid does
-        finer, finest = epsilon * math.sqrt(4 * MOVED / (uses * -log_tail)) / interval, min(longest / MOST_POINTS, 1.0)
+        slope = max(math.log(before / after) / (2 * NEAR * epsilon), 1e-300)
+        finer, finest = math.sqrt(8 * MOVED * epsilon / (slope * uses)) / interval, min(longest / MOST_POINTS, 1.0)
         finer = max(min(finer, longest / FEWEST_POINTS, 1.0), finest)
         losses = self.curve.losses(self._negligible, interval * finer)
         for _ in range(REFINED):
