@@ -298,8 +298,8 @@ def _least_reach(
     """How far beyond its mean a sum lies with a probability of e^``log_tail`` at most, and the order that shows it.
 
     P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by less than 1e-9 + 8v·λj. As a
-    function of λ the b that this needs falls and then rises, so steps of √2 from the best λ of Gaussian noise go on
-    as long as it falls: far down, where a few sums of little probability are very large.
+    function of λ the b that this needs falls, rises and is flat in the end, so steps of √2 from the best λ of Gaussian noise
+    go down until it rises, which may be far down where a few sums of little probability are very large, or up while it falls.
     """
     farthest, nearest = float(beyond.max()), float(beyond.min())
     largest = max(farthest, -nearest)
@@ -312,10 +312,11 @@ def _least_reach(
         return reach(order), order
     start = max(math.sqrt(-2 * log_tail), 1.0) / deviation
     best = start, reach(start)
-    for step in (2**-0.5, 2**0.5):
+    for step, slack in ((2**-0.5, 1e-3), (2**0.5, -1e-3)):
         for k in range(1, MOST_STEPS):
             other = start * step**k
-            if (found := reach(other)) >= best[1] - 1e-3 * abs(best[1]):
+            found = reach(other)
+            if found > best[1] + slack * abs(best[1]):
                 break
-            best = other, found
+            best = min(best, (other, found), key=itemgetter(1))
     return best[1], best[0]
