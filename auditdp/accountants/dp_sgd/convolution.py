@@ -167,9 +167,10 @@ class Tilt(NamedTuple):
         largest = np.abs(_transform(tilted, tilt)[0])
         each = 500 * times * float(np.mean(np.exp(times * np.log(np.maximum(largest, 1e-300)))))
         lost = each * min(tilt.length, 1 / max(slope, 1e-300)) * math.exp(min(exponent - log_tail, 600.0))
+        # By its root, since windows that are ten times longer cost more of ε on a grid of so many points at most.
         return min(
             (
-                (tilt.length * time * max(1.0, lost * precise.unit / LOST), precise)
+                (tilt.length * time * max(1.0, lost * precise.unit / LOST) ** 0.5, precise)
                 for precise, time in ((tilt, 1), (tilt._replace(extended=True), SLOWER))
             ),
             key=itemgetter(0),
