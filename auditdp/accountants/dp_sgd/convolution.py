@@ -300,7 +300,7 @@ def _least_reach(
 
     P(sum >= b) <= (Σ x_j e^(λj))^T e^(−λb) for every λ > 0; the logarithm of the sum is off by less than 1e-9 + 8v·λj. As a
     function of λ the b that this needs falls, rises and is flat in the end, so steps of √2 from the best λ of Gaussian noise
-    go down until it rises, which may be far down where a few sums of little probability are very large, or up while it falls.
+    go down until it rises, far down where a few sums of little probability are very large, or up while it falls.
     """
     farthest, nearest = float(beyond.max()), float(beyond.min())
     largest = max(farthest, -nearest)
