@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from auditdp.errors import AuditError, ControlSurvived, MiscalibrationWarning, PrivacyViolation, Skip
     from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
     from auditdp.mechanism.protocol import Mechanism, unseeded
+    from auditdp.mutation.draws import without_noise
     from auditdp.record.results import AuditResult, Verdict
     from auditdp.training import audit_training
 
@@ -89,6 +90,7 @@ __all__ = [
     "check",
     "data_file",
     "unseeded",
+    "without_noise",
 ]
 
 _HOMES = {
@@ -137,6 +139,7 @@ _HOMES = {
     "check": "auditdp.auditing.checking",
     "data_file": "auditdp.auditing.declaration",
     "unseeded": "auditdp.mechanism.protocol",
+    "without_noise": "auditdp.mutation.draws",
 }
 
 
