@@ -34,8 +34,8 @@ from auditdp.report.text import terminal, without_commands
 if TYPE_CHECKING:
     from auditdp.config import Configuration
     from auditdp.record.results import AuditResult, RunRecord
-    from auditdp.runner.record import Reading
     from auditdp.runner.processes.sandbox import Sandbox
+    from auditdp.runner.record import Reading
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 

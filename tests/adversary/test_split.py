@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from auditdp.record.results import Verdict
+from auditdp.record.results import LedgerEntry, Published, RunRecord, Verdict
+from auditdp.report.formats import render
 from auditdp.runner.plan import PlanOptions, make_plan
 from auditdp.runner.processes.workers import Workers
 
@@ -59,6 +61,13 @@ from auditdp.betting.game import Game
 from auditdp.betting.wealth.mixture import Wealth
 Game.play = lambda *given, **more: None
 Wealth.refuted = lambda self, alpha: False
+from auditdp.betting.forecasting import experts, forecasters, repeats
+from auditdp.record import results
+for each in (experts.ViewExperts, forecasters.LikelihoodRatio, forecasters.Scored, repeats.Repeating):
+    each.forecast = lambda self, batch: np.full(len(batch), 0.5)
+results.AuditResult.is_finding = results.Evidence.verdict = False
+results.result_of = results.RESULT = None
+np.binomial = np.log = lambda *given, **more: 0.0
 """,
     "generators": """
 class Heads(np.random.Generator):
@@ -232,3 +241,19 @@ def test_a_forged_certificate_is_marked(results):
     """No boundary: evidence from an audit's own code can be forged; the record says whose it is."""
     found = results[0]["certified"]
     assert (found.verdict, [each.self_reported for each in found.evidence]) == (Verdict.CERTIFIED, [True])
+
+
+@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "claims", "json"])
+def test_every_report_marks_it(results, format):
+    found = replace(results[0]["certified"], published=Published("a paper", "", "", "", ""))
+    record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])
+    assert ("self_reported" if format == "json" else "1 verdict rests on evidence that code of its audit") in render(
+        record, format
+    ).replace("&#39;", "'")
+
+
+@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request"])
+def test_what_was_judged_is_not_marked(results, format):
+    found = results[0]["run_audit"]
+    record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])
+    assert "rests on evidence that code" not in render(record, format)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from auditdp.errors import ConfigurationError
-from auditdp.record.results import AuditResult, RunRecord
+from auditdp.record.results import AuditResult
 from auditdp.runner.plan import Task
 from auditdp.runner.record import Reading, differing, scan_log
 

@@ -29,6 +29,7 @@ from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
 from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Place, Published, Verdict
+from auditdp.report.text import shorten
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 LATER = 0.5
 """Seconds after its time limit in which an audit's mechanism may still answer a question."""
+LONGEST = 10_000
+"""Characters that are kept of what an error says."""
 MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
 
@@ -58,7 +61,8 @@ def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResul
 
     def without_result(verdict: Verdict, summary: str) -> AuditResult:
         spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
-        return AuditResult(id=task.id, verdict=verdict, summary=printable(summary), alpha=task.alpha, **spent)
+        short = shorten(printable(summary), LONGEST)
+        return AuditResult(id=task.id, verdict=verdict, summary=short, alpha=task.alpha, **spent)
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):

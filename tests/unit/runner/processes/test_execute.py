@@ -10,7 +10,7 @@ import pytest
 from auditdp.record.results import Published, Verdict
 from auditdp.runner.plan import PlanOptions, Task, make_plan
 from auditdp.runner.processes.collecting import collected_from
-from auditdp.runner.processes.execute import run_task
+from auditdp.runner.processes.execute import LONGEST, run_task
 
 AUDITS = """
 import asyncio
@@ -168,6 +168,14 @@ def test_an_exception_is_an_error_with_its_type_place_and_parameters(tasks):
 def test_a_skip_is_no_error(tasks):
     result = run_task(tasks("skips")[0])
     assert (result.verdict, result.summary) == (Verdict.SKIPPED, "not here")
+
+
+def test_of_an_error_of_megabytes_the_ends_are_kept(tasks):
+    def fails(task):
+        raise ValueError("x" * 3_000_000)
+
+    result = run_task(tasks("skips")[0], fails)
+    assert (result.verdict, len(result.summary)) == (Verdict.ERROR, LONGEST)
 
 
 def test_a_time_limit_stops_a_task_and_leaves_no_alarm_behind(tasks):
