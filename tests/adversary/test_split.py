@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from auditdp import PureDP, check
+from auditdp.betting.wealth.mixture import Wealth
 from auditdp.record.results import LedgerEntry, Published, RunRecord, Verdict
 from auditdp.report.formats import render
 from auditdp.runner.plan import PlanOptions, make_plan
@@ -57,7 +59,7 @@ from auditdp.record.results import Verdict
 judging.conclude = verdict.conclude = lambda evidence, controls: (Verdict.NOT_REFUTED, "")
 """,
     "the game": """
-from auditdp.betting.game import Game
+from auditdp.betting.wealth.mixture import Wealth
 from auditdp.betting.wealth.mixture import Wealth
 Game.play = lambda *given, **more: None
 Wealth.refuted = lambda self, alpha: False
@@ -182,6 +184,10 @@ from auditdp.mechanism.calls.calls import Calls
 rows = Calls.__call__
 Calls.__call__ = lambda self, data, size, rng: 0 * rows(self, data, size, rng)
 """
+DECLARED = """
+from auditdp.auditing import serving
+serving.parameters_of = lambda claim: ("PureDP", {"epsilon": 100.0})
+"""
 CERTIFIED = """
 from auditdp.auditing import serving
 from auditdp.record.results import Evidence, Verdict
@@ -198,7 +204,9 @@ def results(tmp_path_factory):
     (folder / "audits").mkdir()
     names = {}
     faults = {name: code for name, (_, code) in FAULTS.items()}
-    for k, (name, code) in enumerate((PATCHES | faults | {"blind": BLIND, "certified": CERTIFIED}).items()):
+    for k, (name, code) in enumerate(
+        (PATCHES | faults | {"blind": BLIND, "declared": DECLARED, "certified": CERTIFIED}).items()
+    ):
         file = folder / "audits" / f"audit_{k:02}.py"
         timeout = 2.0 if name == "silence" else 60.0
         asked = ["exact"] if name == "certified" else ["exact", "game"]
@@ -235,6 +243,24 @@ def test_outputs_that_are_replaced_where_they_are_made_are_what_is_audited(resul
     found = results[0]["blind"]
     assert found.verdict is Verdict.NOT_REFUTED
     assert any("all" in notice and "were the same" in notice for notice in found.notices)
+
+
+def test_a_claim_that_is_replaced_where_it_is_declared_is_what_is_audited(results):
+    """No boundary: the record has what was declared, which is not what the file says."""
+    found = results[0]["declared"]
+    assert (found.verdict, found.claim.epsilon) == (Verdict.NOT_REFUTED, 100.0)
+
+
+def test_one_process_can_be_patched(monkeypatch):
+    """No boundary: ``check`` calls a mechanism where it judges."""
+
+    def leaks(x, rng):
+        monkeypatch.setattr(Wealth, "refuted", lambda self, alpha: False)
+        return x
+
+    assert check(leaks, PureDP(1.0), pairs=[(0, 1)], calls=100, trace=False).verdict is Verdict.NOT_REFUTED
+    monkeypatch.undo()
+    assert check(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=100).verdict is Verdict.VIOLATED
 
 
 def test_a_forged_certificate_is_marked(results):

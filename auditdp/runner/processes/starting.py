@@ -52,7 +52,9 @@ def start_forkserver(needed: Sequence[str]) -> None:
 
         space, _ = resource.getrlimit(resource.RLIMIT_AS)
         if 0 <= space < LEAST_SPACE:  # -1 is no limit
-            raise OSError(f"{space >> 20} MiB of address space, by ulimit -v, where at least {LEAST_SPACE >> 20} are needed")
+            raise OSError(
+                f"{space >> 20} MiB of address space, by ulimit -v, where at least {LEAST_SPACE >> 20} are needed"
+            )
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
     forkserver.set_forkserver_preload([own_forkserver.__name__, *needed])
     with own_forkserver.environment(temporary_folder()), no_script():
