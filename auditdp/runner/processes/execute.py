@@ -29,8 +29,8 @@ from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
 from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Place, Published, Verdict
-from auditdp.report.text import shorten
 from auditdp.runner.plan import Task
+from auditdp.runner.processes.children import without_middle
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
 from auditdp.runner.processes.sandbox import explained
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 LATER = 0.5
 """Seconds after its time limit in which an audit's mechanism may still answer a question."""
-LONGEST = 10_000
-"""Characters that are kept of what an error says."""
 MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
 
@@ -61,8 +59,8 @@ def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResul
 
     def without_result(verdict: Verdict, summary: str) -> AuditResult:
         spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
-        short = shorten(printable(summary), LONGEST)
-        return AuditResult(id=task.id, verdict=verdict, summary=short, alpha=task.alpha, **spent)
+        said = without_middle(printable(summary))
+        return AuditResult(id=task.id, verdict=verdict, summary=said, alpha=task.alpha, **spent)
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):

@@ -10,7 +10,7 @@ import pytest
 from auditdp.record.results import Published, Verdict
 from auditdp.runner.plan import PlanOptions, Task, make_plan
 from auditdp.runner.processes.collecting import collected_from
-from auditdp.runner.processes.execute import LONGEST, run_task
+from auditdp.runner.processes.execute import run_task
 
 AUDITS = """
 import asyncio
@@ -175,7 +175,9 @@ def test_of_an_error_of_megabytes_the_ends_are_kept(tasks):
         raise ValueError("x" * 3_000_000)
 
     result = run_task(tasks("skips")[0], fails)
-    assert (result.verdict, len(result.summary)) == (Verdict.ERROR, LONGEST)
+    assert result.verdict is Verdict.ERROR
+    assert "characters left out" in result.summary
+    assert len(result.summary) < 20_000
 
 
 def test_a_time_limit_stops_a_task_and_leaves_no_alarm_behind(tasks):
