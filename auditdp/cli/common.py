@@ -48,6 +48,8 @@ COMMANDS = {
     "run": "run.run",
     "list": "inspect",
     "show": "inspect",
+    "coverage": "coverage",
+    "explain": "explain",
     "trace": "trace",
     "report": "replay",
     "replay": "replay",
