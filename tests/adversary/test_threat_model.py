@@ -33,7 +33,7 @@ SAID = {
     ("propose", "can search", "smaller"): "the search for pairs, and for a smaller one",
     ("trace", "reads", "read", "traced", "odds"): "what a trace proposes, and the odds that it reads off the code",
     ("law", "log_probs", "score", "possible"): "the odds, scores and impossible outputs that a mechanism states",
-    ("numbers",): "the numbers of an input",
+    ("numbers", "python"): "the numbers of an input and a pair as Python to paste",
     ("repeated",): "whether a seed gives the same outputs again",
     ("untouched", "in untouched"): "calls in a process that made none",
     ("mutation",): "the mutation score",
