@@ -202,7 +202,7 @@ class _Search:
         affordable = (calls - self.spent) // each - len(listed)
         for pair in [*listed, *corners[: max(min(MOST_CORNERS, int(CORNERS * affordable)), 0)]]:
             attempted(partial(total, pair))
-        self._generate(total, min((calls - self.spent) // each, MOST_GENERATED))
+        self._generate(total, min(max(calls - self.spent, 0) // each, MOST_GENERATED))
         self.listed = sorted(listed, key=lambda pair: -total(pair))[:SAME]
         found = [scored for name, scored in seen.items() if name == key(scored.pair)]
         self.game.looked_at = len(found)

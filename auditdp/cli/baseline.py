@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import Profile, Source, app, columns, given, read_run, say, settings, tell
+from auditdp.cli.common import Profile, Source, app, columns, given, read_whole, say, settings, tell
 from auditdp.doors import write
 from auditdp.errors import ConfigurationError
 
@@ -43,7 +43,7 @@ def update(
     from auditdp.report.terminal.differences import differences_text
 
     path = _file(file, profile)
-    record = read_run(source)
+    record = read_whole(source)
     accepted = _accepted(accept or [], reason, expires)
     known = read_baseline(path) if path.exists() else {}
     if path.exists():
@@ -65,7 +65,7 @@ def check(source: Source = None, file: File = None, profile: Profile = "") -> No
     from auditdp.report.terminal.differences import differences_text
 
     path = _file(file, profile)
-    record = read_run(source)
+    record = read_whole(source)
     known = read_baseline(path)
     found, seen = against_baseline(record, known), assurance(record)
     tell(differences_text(found, known=len(known), against=str(path), found_it=seen, width=columns()))
@@ -92,7 +92,7 @@ def compare(
     from auditdp.report.html.changes import asked_otherwise
     from auditdp.report.terminal.differences import differences_text
 
-    first, second = read_run(before), read_run(after)
+    first, second = read_whole(before), read_whole(after)
     for sentence in asked_otherwise(first, second):
         say(f"asked otherwise: {sentence}")
     found, number = against_run(first, second)

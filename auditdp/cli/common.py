@@ -1,7 +1,8 @@
 """The application, its exit codes, and what several commands share.
 
 Exit codes: 0 nothing found; 1 a violation or miscalibration that is not declared, a declared one that was missed, or a
-surviving control or mutant; 2 usage or configuration; 3 an audit crashed, or auditdp could not go on; 4 inconclusive or
+surviving control or mutant; 2 usage or configuration; 3 an audit crashed, auditdp could not go on, or lines of a log do not
+count; 4 inconclusive or
 skipped (only with ``--fail-on``); 5 nothing audited: no audit was collected, or all were skipped; 6 otherwise than the
 baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 130 interrupted.
 """
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from auditdp.config import Configuration
     from auditdp.record.results import AuditResult, RunRecord
     from auditdp.runner.processes.sandbox import Sandbox
+    from auditdp.runner.record import Reading
 
 OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -277,13 +279,33 @@ def print_report(text: str, name: str) -> None:
     typer.echo(text if name == "github" else without_commands(text), nl=not FORMATS[name].is_judged)
 
 
-def read_run(source: Path | None) -> RunRecord:
-    """Return a recorded run, by default the last, and say what of it could not be read."""
+def reading_of(source: Path | None) -> Reading:
+    """Return what is read of a recorded run, by default the last, and say what of it does not count."""
     from auditdp.runner.record import scan_record
 
     reading = scan_record(source or DEFAULT_LOG)
     for problem in reading.problems:
         say(problem)
+    return reading
+
+
+def read_run(source: Path | None) -> RunRecord:
+    """Return what counts of a recorded run, of which one audit is asked for; see ``reading_of``."""
+    return reading_of(source).record
+
+
+def read_whole(source: Path | None) -> RunRecord:
+    """Return a recorded run of which nothing is left out.
+
+    Raises:
+        StoppedError: If lines of its log do not count.
+    """
+    reading = reading_of(source)
+    if not reading.is_whole:
+        raise StoppedError(
+            f"{source or DEFAULT_LOG} is not whole, so it says nothing of a whole run: run again, or go on with "
+            "auditdp run --resume; auditdp report shows what is left"
+        )
     return reading.record
 
 

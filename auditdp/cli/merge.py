@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import CRASHED, DEFAULT_LOG, LogPath, app, columns, given, say
+from auditdp.cli.common import CRASHED, DEFAULT_LOG, OK, LogPath, app, columns, given, say
 
 
 @app.command(short_help="Make one run of the logs of its shards.")
@@ -22,7 +22,8 @@ def merge(
 ) -> None:
     """Make one run of the logs of its shards, which every command then reads as any other.
 
-    Where a shard is lost, its audits are missing: the exit code is 3, and auditdp run --resume runs them.
+    Where a shard is lost, its audits are missing: the exit code is 3, and auditdp run --resume runs them. It is 3 at least,
+    too, where lines of a log do not count.
     """
     from auditdp.cli.judging import code_of
     from auditdp.report.numbers import count
@@ -31,8 +32,9 @@ def merge(
     from auditdp.runner.log import Log
     from auditdp.runner.machines.shards import merged
 
-    record, problems = merged(logs)
-    for problem in problems:
+    reading = merged(logs)
+    record = reading.record
+    for problem in reading.problems:
         say(problem)
     planned = {entry.audit for entry in record.alpha_ledger}
     log = Log(log_path)
@@ -51,4 +53,4 @@ def merge(
             f"--resume and without --shard, and --log {log_path}"
         )
         raise typer.Exit(CRASHED)
-    raise typer.Exit(code_of(record))
+    raise typer.Exit(code_of(record) or (OK if reading.is_whole else CRASHED))

@@ -24,6 +24,8 @@ from auditdp.cli.common import (
     print_line,
     print_report,
     read_run,
+    read_whole,
+    reading_of,
     sandbox,
     say,
     settings,
@@ -104,7 +106,10 @@ def report_command(
         bool, typer.Option("--check", help=f"Say what it changes of the baseline, in {', '.join(JUDGED)}.")
     ] = False,
 ) -> None:
-    """Render the report of a recorded run; html has a folder beside it with a page for each audit."""
+    """Render the report of a recorded run; html has a folder beside it with a page for each audit.
+
+    Lines of a log that do not count are named and left out; the exit code is 3 then, and 0 otherwise.
+    """
     from auditdp.cli.judging import against_baseline
     from auditdp.history.baseline.file import read_baseline
     from auditdp.report.publishing import report_files
@@ -115,15 +120,17 @@ def report_command(
     if path is not None:
         writable(path)
         chosen.refuse_what_is_not_ours(path)
-    record = read_run(source)
-    record = replace(record, author=author or record.author)
+    reading = reading_of(source)
+    record = replace(reading.record, author=author or reading.record.author)
     found = against_baseline(record, read_baseline(Path(settings().baseline))) if check else None
     if path is None:
         print_report(render(record, output, colour=coloured(sys.stdout), width=columns(), differences=found), output)
-        return
-    previous = read_run(since) if since else None
-    for file, text in report_files(record, output, path, previous=previous, differences=found).items():
-        write(file, text, below=path.parent)
+    else:
+        previous = read_whole(since) if since else None
+        for file, text in report_files(record, output, path, previous=previous, differences=found).items():
+            write(file, text, below=path.parent)
+    if not reading.is_whole:
+        raise typer.Exit(CRASHED)
 
 
 def _same_outcome(one: AuditResult, other: AuditResult) -> bool:

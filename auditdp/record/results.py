@@ -323,6 +323,12 @@ class AuditResult:
         return next((evidence for evidence in self.evidence if evidence.verdict is self.verdict), None)
 
     @property
+    def is_self_reported(self) -> bool:
+        """Whether its verdict rests on no other evidence than what code of the audit computed."""
+        supporting = [evidence for evidence in self.evidence if evidence.verdict is self.verdict]
+        return bool(supporting) and all(evidence.self_reported for evidence in supporting)
+
+    @property
     def game(self) -> Evidence | None:
         """The game; None where none was played."""
         return next((evidence for evidence in self.evidence if evidence.known.opposes), None)

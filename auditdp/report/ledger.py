@@ -14,7 +14,7 @@ from typing import Any
 from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
 from auditdp.record.rows import json_number
 from auditdp.report.numbers import count, interval
-from auditdp.report.standing import detectable, run_meaning, unseen
+from auditdp.report.standing import detectable, run_meaning, self_reported, unseen
 from auditdp.report.text import markdown as written
 from auditdp.report.text import markdown_code, printable, shell
 
@@ -205,7 +205,8 @@ def markdown(record: RunRecord) -> str:
 def _totals(record: RunRecord) -> Iterator[str]:
     verdicts = [line.verdict for lines in ledger(record).values() for line in lines]
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
-    yield f"{count(len(verdicts), 'claim')}: {', '.join(counts)}."
+    own = f" Self-reported: {sentence}." if (sentence := self_reported(record)) else ""
+    yield f"{count(len(verdicts), 'claim')}: {', '.join(counts)}.{own}"
 
 
 def _cells(line: Line) -> list[str]:

@@ -276,6 +276,14 @@ def unseen(record: RunRecord) -> list[tuple[int, str]]:
     return [(number, what) for number, what in counts if number]
 
 
+def self_reported(record: RunRecord) -> str:
+    """Say how many verdicts rest on what code of their audits computed; empty for none."""
+    if not (many := sum(result.is_self_reported for result in record.results)):
+        return ""
+    rest, whose = ("rests", "its audit") if many == 1 else ("rest", "their audits")
+    return f"{count(many, 'verdict')} {rest} on evidence that code of {whose} computed"
+
+
 ENDED = {"skipped": "skipped", "crashed": "ended with an error"}
 """What became of the audits that ``unseen`` counts, in words."""
 

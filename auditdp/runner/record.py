@@ -114,6 +114,7 @@ class Reading(NamedTuple):
         digest: That of the last line that counts, for the line after it.
         size: Where that line ends, in bytes.
         edited: Whether lines after it follow from none before.
+        is_whole: Whether every line counts.
     """
 
     record: RunRecord
@@ -121,6 +122,7 @@ class Reading(NamedTuple):
     digest: str = ""
     size: int = 0
     edited: bool = False
+    is_whole: bool = True
 
 
 def chained(before: str, line: bytes) -> str:
@@ -197,9 +199,10 @@ def scan_log(path: Path) -> Reading:
     record = replace(record, results=results_in_order, finished=finished or record.finished)
     if record.contradiction:
         raise ConfigurationError(f"{path} contradicts itself: {record.contradiction}; run again")
+    is_whole = not problems
     if not has_digests:
         problems.append(f"{path} has no digests, as logs of earlier versions: a change of it would not be seen")
-    return Reading(record, problems, digest, size, edited)
+    return Reading(record, problems, digest, size, edited, is_whole)
 
 
 def _header(path: Path, content: Any) -> RunRecord:

@@ -55,8 +55,7 @@ class _Sources:
         if self._depth > 1:
             return
         try:
-            for name, function in conversions.FUNCTIONS.items():
-                self.patches.attribute(builtins, name, function)
+            vars(builtins).update(conversions.FUNCTIONS)  # for good: functions that are made meanwhile name them later
             sources.watch(self.patches, self.active)
         except BaseException:
             self.leave()

@@ -72,6 +72,15 @@ def test_whatever_comes_through_the_pipe_of_a_child_is_an_answer_of_its_own_work
     assert result_for(TASK, answer).verdict is Verdict.ERROR
 
 
+def test_of_two_processes_that_ended_together_the_mechanisms_is_named():
+    here, there = multiprocessing.Pipe()
+    both = workers._TwoProcesses(Work(1, "run", TASK), here, alone=True)
+    assert not both.ended(Work(1, "serve", TASK), WorkAnswer(1, failed="the process that ran it died"))
+    assert both.ended(both.work, None)
+    assert both.answer == WorkAnswer(1, failed="the process that ran it died")
+    there.close()
+
+
 def test_an_answer_that_nobody_asked_for_costs_the_process_that_gave_it(monkeypatch):
     """Its work is done again, alone, and nothing else ends."""
     here, there = multiprocessing.Pipe()

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from auditdp.cli.baseline import update
+from auditdp.cli.baseline import check, compare, update
 from auditdp.cli.merge import merge
 from auditdp.cli.replay import report_command
 from auditdp.cli.run.options import RunOptions
 from auditdp.cli.run.running import carry_out
-from auditdp.errors import ConfigurationError
+from auditdp.errors import ConfigurationError, StoppedError
 from auditdp.record.results import RESULT, AuditResult, Evidence, LedgerEntry, RunRecord, Verdict
 from auditdp.runner.log import Log
 from auditdp.runner.record import scan_log
@@ -154,18 +154,32 @@ def test_every_reader_says_so_and_none_takes_the_edit(log, capsys):
     edited = b"".join([*rows[:B], certified(rows[B]), *rows[C:]])
     assert len(edited) == log.stat().st_size
     log.write_bytes(edited)
-    with pytest.raises(ConfigurationError, match="nothing is known of"):
-        update(log)
+    for conclude in (update, check, lambda log: compare(log, log)):
+        with pytest.raises(StoppedError, match="is not whole"):
+            conclude(log)
     assert not Path("auditdp-baseline.toml").exists()
     with pytest.raises(typer.Exit) as ended:
         merge([log], Path("merged.jsonl"))
     assert ended.value.exit_code == 3
     assert [each.id for each in scan_log(Path("merged.jsonl")).record.results] == NAMES[:1]
-    report_command(log, output="json")
+    with pytest.raises(typer.Exit) as ended:
+        report_command(log, output="json")
+    assert ended.value.exit_code == 3
     out, err = capsys.readouterr()
     report = json.loads(out[out.index("{") :])
     assert [each["id"] for each in report["results"]] == NAMES[:1]
-    assert len(re.findall(r"line 3 of run\.jsonl", err)) == 3
+    assert len(re.findall(r"line 3 of run\.jsonl", err)) == 5
+
+
+def test_an_edit_after_which_every_result_is_there_is_no_success(log, capsys):
+    """A log without a finding, to which a line was added after its end."""
+    rows = lines_of(log)
+    log.write_bytes(with_digests(b"".join([*rows[:B], certified(rows[B]), *rows[C:]])) + b"{}\n")
+    for ending in (lambda: merge([log], Path("merged.jsonl")), lambda: report_command(log, output="json")):
+        with pytest.raises(typer.Exit) as ended:
+            ending()
+        assert ended.value.exit_code == 3
+    assert not scan_log(Path("merged.jsonl")).record.missing
 
 
 AUDITS = """
@@ -175,11 +189,11 @@ from auditdp import *
 def leaks(data, size, *, rng):
     return np.full(size, data)
 
-@audit()
+@audit(expect="violation")
 def a():
     return Audit(leaks, PureDP(1.0), AnyValues((0, 1)), calls=200)
 
-@audit()
+@audit(expect="violation")
 def b():
     return Audit(leaks, PureDP(1.0), AnyValues((0, 1)), calls=200)
 """
@@ -201,7 +215,7 @@ def test_a_resumed_run_takes_over_no_line_that_it_did_not_write(tmp_path, monkey
     with pytest.raises(typer.Exit) as ended:
         carry_out(replace(asked, resume=True))
     found = scan_log(path)
-    assert ended.value.exit_code == 1
+    assert ended.value.exit_code == 3  # 0 if nobody had changed it: what is found is what is expected
     assert found.problems == []
     assert [each.verdict for each in found.record.results] == [each.verdict for each in whole.results]
     assert found.record.status == "complete"

@@ -290,10 +290,12 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
 
 
 @pytest.mark.skipif(not HERE.landlock, reason="the kernel has no Landlock")
-def test_what_audits_rightly_write_they_can_write(honest):
+def test_what_audits_rightly_write_they_can_write(honest, monkeypatch):
     rightly = """
-import multiprocessing, subprocess, sys, tempfile
+import multiprocessing, socket, subprocess, sys, tempfile
 from pathlib import Path
+assert Path("secret").read_text() == "read"
+socket.socket(socket.AF_UNIX).connect("display")
 from hypothesis import given, settings, strategies as st
 Path(tempfile.mkdtemp(), "x").write_text("x")
 assert subprocess.run([sys.executable, "-c", "import tempfile; tempfile.TemporaryFile()"]).returncode == 0
@@ -305,9 +307,14 @@ with multiprocessing.Manager() as manager:
 given(st.integers())(lambda number: None)()
 """
     (honest / "audits/audit_a.py").write_text(rightly + HONEST)
-    done = run(honest, "-v")
+    (honest / "secret").write_text("read")
+    with socket.socket(socket.AF_UNIX) as service:  # and what a service with a name is asked, no boundary
+        monkeypatch.chdir(honest)
+        service.bind("display")
+        service.listen()
+        done = run(honest, "-v")
     assert done.returncode == 1, done.stdout
-    assert {path.name for path in honest.iterdir()} == {"audits", ".auditdp"}
+    assert {path.name for path in honest.iterdir()} == {"audits", ".auditdp", "secret", "display"}
 
 
 def command_lines() -> list[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from auditdp.record.results import Verdict
+from auditdp import PureDP, check
+from auditdp.betting.wealth.mixture import Wealth
+from auditdp.record.results import LedgerEntry, Published, RunRecord, Verdict
+from auditdp.report.formats import render
 from auditdp.runner.plan import PlanOptions, make_plan
 from auditdp.runner.processes.workers import Workers
 
@@ -59,6 +63,12 @@ from auditdp.betting.game import Game
 from auditdp.betting.wealth.mixture import Wealth
 Game.play = lambda *given, **more: None
 Wealth.refuted = lambda self, alpha: False
+from auditdp.betting.forecasting import experts, forecasters, repeats
+from auditdp.record import results
+for each in (experts.ViewExperts, forecasters.LikelihoodRatio, forecasters.Scored, repeats.Repeating):
+    each.forecast = lambda self, batch: np.full(len(batch), 0.5)
+results.AuditResult.is_finding = results.Evidence.verdict = False
+results.result_of = results.RESULT = None
 """,
     "generators": """
 class Heads(np.random.Generator):
@@ -173,6 +183,10 @@ from auditdp.mechanism.calls.calls import Calls
 rows = Calls.__call__
 Calls.__call__ = lambda self, data, size, rng: 0 * rows(self, data, size, rng)
 """
+DECLARED = """
+from auditdp.auditing import serving
+serving.parameters_of = lambda claim: ("PureDP", {"epsilon": 100.0})
+"""
 CERTIFIED = """
 from auditdp.auditing import serving
 from auditdp.record.results import Evidence, Verdict
@@ -189,7 +203,9 @@ def results(tmp_path_factory):
     (folder / "audits").mkdir()
     names = {}
     faults = {name: code for name, (_, code) in FAULTS.items()}
-    for k, (name, code) in enumerate((PATCHES | faults | {"blind": BLIND, "certified": CERTIFIED}).items()):
+    for k, (name, code) in enumerate(
+        (PATCHES | faults | {"blind": BLIND, "declared": DECLARED, "certified": CERTIFIED}).items()
+    ):
         file = folder / "audits" / f"audit_{k:02}.py"
         timeout = 2.0 if name == "silence" else 60.0
         asked = ["exact"] if name == "certified" else ["exact", "game"]
@@ -199,6 +215,7 @@ def results(tmp_path_factory):
         patch.chdir(folder)
         with Workers(count=2) as processes:
             plan = make_plan(["audits"], PlanOptions(root_seed=1, budget="quick"), collect=processes.collect)
+            assert not plan.failures
             found = {names[result.id]: result for result in processes.run(plan.tasks)}
     return found, folder
 
@@ -228,7 +245,41 @@ def test_outputs_that_are_replaced_where_they_are_made_are_what_is_audited(resul
     assert any("all" in notice and "were the same" in notice for notice in found.notices)
 
 
+def test_a_claim_that_is_replaced_where_it_is_declared_is_what_is_audited(results):
+    """No boundary: the record has what was declared, which is not what the file says."""
+    found = results[0]["declared"]
+    assert (found.verdict, found.claim.epsilon) == (Verdict.NOT_REFUTED, 100.0)
+
+
+def test_one_process_can_be_patched(monkeypatch):
+    """No boundary: ``check`` calls a mechanism where it judges."""
+
+    def leaks(x, rng):
+        monkeypatch.setattr(Wealth, "refuted", lambda self, alpha: False)
+        return x
+
+    assert check(leaks, PureDP(1.0), pairs=[(0, 1)], calls=100, trace=False).verdict is Verdict.NOT_REFUTED
+    monkeypatch.undo()
+    assert check(lambda x, rng: x, PureDP(1.0), pairs=[(0, 1)], calls=100).verdict is Verdict.VIOLATED
+
+
 def test_a_forged_certificate_is_marked(results):
     """No boundary: evidence from an audit's own code can be forged; the record says whose it is."""
     found = results[0]["certified"]
     assert (found.verdict, [each.self_reported for each in found.evidence]) == (Verdict.CERTIFIED, [True])
+
+
+@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "claims", "json"])
+def test_every_report_marks_it(results, format):
+    found = replace(results[0]["certified"], published=Published("a paper", "", "", "", ""))
+    record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])
+    assert ("self_reported" if format == "json" else "1 verdict rests on evidence that code of its audit") in render(
+        record, format
+    ).replace("&#39;", "'")
+
+
+@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request"])
+def test_what_was_judged_is_not_marked(results, format):
+    found = results[0]["run_audit"]
+    record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])
+    assert "rests on evidence that code" not in render(record, format)

@@ -185,6 +185,7 @@ class _Run:
         part: Which part of the run these are; None for all of it.
         results: By id, as they are finished.
         code: An exit code that overrides that of the results, where the run did not reach its end.
+        resumes_whole: Whether every line counts of the log that is resumed.
     """
 
     asked: RunOptions
@@ -197,6 +198,7 @@ class _Run:
     status: str = "complete"
     code: int | None = None
     seconds: float = 0.0
+    resumes_whole: bool = True
 
     def begin(self) -> None:
         """Open the log, and take over what an interrupted run has finished."""
@@ -207,6 +209,7 @@ class _Run:
         if self.asked.resume and before is not None:
             for problem in before.problems:
                 say(problem)
+            self.resumes_whole = before.is_whole
             resumable(before.record, self.start)
             self.start = replace(self.start, run=before.record.run, started=before.record.started)
             planned = {task.id for task in self.plan.tasks}
@@ -324,9 +327,14 @@ class _Run:
         if self.code is not None:
             return self.code
         code = exit_code(found, self.record, self.asked.fail_on or ())
-        return (self.exit_code() or code) if alone else code
+        return self._at_end((self.exit_code() or code) if alone else code)
 
     def exit_code(self) -> int:
         """Return what the run ends with."""
         missing = [task.id for task in self.own if task.id not in self.results]
-        return self.code if self.code is not None else code_of(self.record, self.asked.fail_on or (), missing=missing)
+        if self.code is not None:
+            return self.code
+        return self._at_end(code_of(self.record, self.asked.fail_on or (), missing=missing))
+
+    def _at_end(self, code: int) -> int:
+        return code if code or self.resumes_whole else CRASHED

@@ -32,6 +32,8 @@ MOST = 1 << 30
 """Bytes of an answer, unless its question allows another number."""
 LINE = 1 << 20
 """Bytes of the line of an answer that is mostly arrays."""
+MOST_SAID = 1 << 26
+"""Bytes of the line of any answer: as objects it takes many times as much memory."""
 LONGEST_NAME = 200
 _DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f2|f4|f8|f16)")
 _KNOWN: dict[str, type[BaseException]] = {
@@ -168,7 +170,9 @@ def shaped(kind: TypeAdapter[Value], value: Any) -> Value:
 
 
 def _read(content: bytes) -> tuple[_Line, list[Array]]:
-    end = content.find(b"\n")
+    end = content.find(b"\n", 0, MOST_SAID)
+    if end < 0 and len(content) > MOST_SAID:
+        raise ValueError("a line of more bytes than any answer has")
     line = _LINE.validate_json(content[:end] if end >= 0 else content)
     rest, start, arrays = memoryview(content), end + 1 if end >= 0 else len(content), []
     for name, shape in line.arrays:

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged
+from auditdp.report.standing import self_reported
 from auditdp.report.terminal import run as terminal
 from auditdp.report.text import xml
 
@@ -54,6 +55,7 @@ def junit(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         ("revision", record.revision),
         ("status", record.status),
         ("sandbox", record.sandbox),
+        ("self-reported", self_reported(record)),
     ):
         ElementTree.SubElement(properties, "property", name=name, value=xml(value))
     for item in audits:

@@ -10,7 +10,7 @@ from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
 from auditdp.report.numbers import bounds, count, number
 from auditdp.report.reading import read_off, said
-from auditdp.report.standing import detectable, run_meaning
+from auditdp.report.standing import detectable, run_meaning, self_reported
 from auditdp.report.text import markdown, markdown_code, shell, shorten
 from auditdp.report.wording import SIGNS
 
@@ -153,4 +153,5 @@ def _footer(record: RunRecord) -> str:
     about = (
         f"α = {alpha} for the whole run · root seed {record.root_seed} · {markdown(record.revision or 'no revision')}"
     )
-    return f"<sub>{markdown(run_meaning(record))}<br>{about}</sub>"
+    own = f" Self-reported: {sentence}." if (sentence := self_reported(record)) else ""
+    return f"<sub>{markdown(run_meaning(record) + own)}<br>{about}</sub>"

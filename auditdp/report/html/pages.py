@@ -38,6 +38,7 @@ from auditdp.report.standing import (
     rarely,
     role,
     run_meaning,
+    self_reported,
     slowest,
     undecided,
 )
@@ -156,6 +157,7 @@ def _index(
             meanings=MEANINGS,
             clean_run=CLEAN_RUN,
             run_meaning=run_meaning(record),
+            self_reported=self_reported(record),
             standings=Standing,
             whole=whole,
             data=data,

@@ -34,6 +34,7 @@ from auditdp.report.standing import (
     of_planned,
     refuting,
     run_meaning,
+    self_reported,
     slowest,
     standing,
     surviving,
@@ -48,6 +49,8 @@ from auditdp.report.wording import MEANINGS
 INDENT = 4
 LABEL = 13
 PURPOSES_SHOWN = 6
+MOST = 10_000
+"""Characters of a text that are shown."""
 CELL = 40
 """Characters of a cell of the table of releases."""
 AS_PYTHON = "as Python"
@@ -117,6 +120,7 @@ def summary(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> s
     rows = [
         ("verdicts", _verdict_counts(record)),
         *([("refuted", f"{count(hidden, 'audit')} with another verdict, by evidence named there")] if hidden else []),
+        *([("self-report", own)] if (own := self_reported(record)) else []),
         *([("mutants", mutation_score(*mutations))] if mutations else []),
         *([("slowest", _slowest(record))] if slowest(record) else []),
         ("alpha", _alpha(record)),
@@ -244,6 +248,8 @@ def _note(label: str, value: str, style: str, width: int, *, indent: int = INDEN
     """A label and its text; text is wrapped under itself, a command is left whole so that it can be copied."""
     narrow = width < NARROW
     start = " " * (4 if narrow else indent + LABEL)
+    if label != "reproduce":
+        value = shorten(value, MOST)  # wrapping takes quadratic time
     paragraphs = [printable(paragraph) for paragraph in value.strip().splitlines()] or [""]
     if label not in COPIED:
         room = width - len(start)

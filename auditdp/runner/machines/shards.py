@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from auditdp.errors import ConfigurationError
-from auditdp.record.results import AuditResult, RunRecord
+from auditdp.record.results import AuditResult
 from auditdp.runner.plan import Task
-from auditdp.runner.record import differing, scan_log
+from auditdp.runner.record import Reading, differing, scan_log
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Shard:
         return list(tasks[self.number - 1 :: self.of])
 
 
-def merged(logs: Sequence[Path]) -> tuple[RunRecord, list[str]]:
-    """Return the record of a whole run from the logs of its shards, and what of them cannot be read.
+def merged(logs: Sequence[Path]) -> Reading:
+    """Return what the logs of its shards add up to as the record of a whole run.
 
     Its status is 'complete' where no audit is missing. Where an audit has several results, the first one counts,
     and none where their verdicts differ.
@@ -96,7 +96,6 @@ def merged(logs: Sequence[Path]) -> tuple[RunRecord, list[str]]:
         started=min(reading.record.started for reading in readings),
         finished=max(reading.record.finished for reading in readings),
     )
-    return replace(whole, status="interrupted" if whole.missing else "complete"), [
-        *(problem for reading in readings for problem in reading.problems),
-        *twice.values(),
-    ]
+    problems = [*(problem for reading in readings for problem in reading.problems), *twice.values()]
+    whole = replace(whole, status="interrupted" if whole.missing else "complete")
+    return Reading(whole, problems, is_whole=all(reading.is_whole for reading in readings))

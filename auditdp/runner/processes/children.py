@@ -36,7 +36,7 @@ MOST_ANSWERED = 1 << 30
 """Bytes of an answer; the outputs that a finding keeps are at most a tenth of that."""
 NO_ANSWER = "the process that ran it answered with something else than a result; run it alone under a debugger"
 KEPT_PRINT = 16_384
-"""Characters of what was printed that are kept, the first and the last halves."""
+"""Characters that are kept of what was printed, or an error says, the first and the last halves."""
 MOST_PRINTED = 1 << 26
 """Bytes of output after which the file starts anew."""
 
@@ -167,12 +167,16 @@ class Child:
 
 
 def printed_to(output: Path) -> str:
-    """Return what was printed to a file as text, without its middle where it is long; nothing where it was removed."""
+    """Return what was printed to a file as text; nothing where it was removed."""
     try:
         content = output.read_bytes()
     except OSError:
         return ""
-    text = content.decode("utf-8", "backslashreplace")
+    return without_middle(content.decode("utf-8", "backslashreplace"))
+
+
+def without_middle(text: str) -> str:
+    """Return a text, where it is long its ends and how much is left out between them."""
     if len(text) <= KEPT_PRINT:
         return text
     half = KEPT_PRINT // 2

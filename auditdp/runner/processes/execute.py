@@ -29,6 +29,7 @@ from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
 from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Place, Published, Verdict
 from auditdp.runner.plan import Task
+from auditdp.runner.processes.children import without_middle
 from auditdp.runner.processes.collecting import find, printable
 from auditdp.runner.processes.places import place_of
 from auditdp.runner.processes.sandbox import explained
@@ -57,7 +58,8 @@ def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResul
 
     def without_result(verdict: Verdict, summary: str) -> AuditResult:
         spent: dict[str, Any] = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
-        return AuditResult(id=task.id, verdict=verdict, summary=printable(summary), alpha=task.alpha, **spent)
+        said = without_middle(printable(summary))
+        return AuditResult(id=task.id, verdict=verdict, summary=said, alpha=task.alpha, **spent)
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):

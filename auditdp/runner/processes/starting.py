@@ -22,6 +22,8 @@ MANY = 3
 NEEDED = ["sklearn.ensemble", "sklearn.linear_model"]
 AUDITING = ("auditdp.runner.processes.jobs",)
 """What every audit needs, which is imported before any file; a command that only collects goes without."""
+LEAST_SPACE = 384 << 20
+"""Bytes of address space below which OpenBLAS, as numpy and scipy have it, tries to get some without end."""
 LONGEST_FOLDER = 40
 """Bytes of a folder's name in which sockets can have names: the kernel takes 107, a run adds 35, multiprocessing 32."""
 
@@ -40,7 +42,19 @@ def start_early(targets: Sequence[str]) -> None:
 
 
 def start_forkserver(needed: Sequence[str]) -> None:
-    """Start the process from which all others are forked, unless it runs."""
+    """Start the process from which all others are forked, unless it runs.
+
+    Raises:
+        OSError: If it cannot be started, or would never be done with its imports.
+    """
+    if sys.platform != "win32":
+        import resource
+
+        space, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if 0 <= space < LEAST_SPACE:  # -1 is no limit
+            raise OSError(
+                f"{space >> 20} MiB of address space, by ulimit -v, where at least {LEAST_SPACE >> 20} are needed"
+            )
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a process that died is seen when it is written to
     forkserver.set_forkserver_preload([own_forkserver.__name__, *needed])
     with own_forkserver.environment(temporary_folder()), no_script():

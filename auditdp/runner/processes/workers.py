@@ -130,8 +130,9 @@ class _TwoProcesses:
     def answer(self) -> WorkAnswer | None:
         """What became of the audit; None where it is to be run again."""
         judged, served = self.answers["run"], self.answers["serve"]
-        if judged is None:
-            return WorkAnswer(self.work.number, failed="the process that judged it died") if self.alone else None
+        if judged is None:  # one that kills all that it can has ended both
+            died = served.failed if served is not None and served.failed else "the process that judged it died"
+            return WorkAnswer(self.work.number, failed=died) if self.alone else None
         if served is None:
             found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != Verdict.ERROR
             return judged if found else None

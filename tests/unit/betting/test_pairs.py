@@ -108,6 +108,12 @@ def test_calls_that_screening_leaves_too_few_of_are_no_error(calls):
     assert propose(game, adjacency, calls) > 0
 
 
+def test_more_listed_pairs_than_the_calls_look_at_are_no_error():
+    adjacency = AnyValues(tuple(range(8)))
+    game = new_game(lambda data, size, *, rng: data + rng.laplace(size=(size, 1)), adjacency.pairs())
+    assert propose(game, adjacency, FEWEST_CALLS) > 0
+
+
 def test_few_calls_are_not_spent_on_a_search():
     game = new_game(Sometimes())
     assert propose(game, Numbers(), FEWEST_CALLS - 1) == 0

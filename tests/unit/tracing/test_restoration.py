@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from auditdp.tracing import Trace, record, sources, watching
+from auditdp.tracing.conversions import FUNCTIONS
 from auditdp.tracing.generators import WatchedGenerator
 
 GENERATOR = np.random.default_rng(0)
@@ -31,6 +32,7 @@ def snapshot():
         "here": globals(),
     }
     found = {(space, name): id(value) for space, names in spaces.items() for name, value in names.items()}
+    found = {key: value for key, value in found.items() if key[1] not in FUNCTIONS}  # which stay
     functions = (module_state, imported_names, converting, raising, interrupted)
     return found | {("code", function.__name__): id(function.__code__) for function in functions}
 
@@ -75,6 +77,12 @@ def test_sources_of_the_module_are_watched_and_come_back():
     assert type(GENERATOR) is np.random.Generator
     families = [release.law.family for release in record(imported_names, 1.0, np.random.default_rng(0)).releases]
     assert families == ["Laplace", "Gaussian"]
+
+
+def test_a_function_that_is_made_in_a_run_can_be_called_after_it():
+    kept = []
+    record(lambda v, rng: kept.append(lambda x: float(x)) or v + rng.laplace(), 1, np.random.default_rng(0))
+    assert kept[0](2) == 2.0
 
 
 def test_after_a_keyboard_interrupt():

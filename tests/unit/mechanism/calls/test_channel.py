@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from auditdp.errors import AdjacencyError, Timeout
+from auditdp.mechanism.calls import channel as channel_module
 from auditdp.mechanism.calls.calls import Calls
 from auditdp.mechanism.calls.channel import Channel, ForeignError, LostError, answer
 from auditdp.mechanism.calls.elsewhere import After, Seed
@@ -67,10 +68,12 @@ def test_errors_of_the_harness_are_raised_here_and_others_by_name():
             b'{"ticket": "T", "cpu": 0, "arrays": [["<f8", [-1]]]}\n',
             b'{"ticket": "T", "cpu": 0, "arrays": [["<f3", [1]]]}\n123',
         ),
+        b'{"ticket": "T", "cpu": 0, "value": "%s"}' % (b"x" * 1_000),
     ],
     ids=lambda sent: str(sent)[:40],
 )
-def test_what_is_no_answer_ends_the_conversation(sent):
+def test_what_is_no_answer_ends_the_conversation(sent, monkeypatch):
+    monkeypatch.setattr(channel_module, "MOST_SAID", 1_000)
     here, there = Pipe()
     channel = Channel(here)
 

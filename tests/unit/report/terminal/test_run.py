@@ -76,6 +76,12 @@ def test_a_crash_shows_its_traceback_and_a_skip_its_reason(audit):
     assert lines(audit("lpgnn"))[-1] == "    reason       Needs a CUDA device, and there is none here."
 
 
+def test_of_a_text_of_megabytes_the_ends_are_shown(audit):
+    shown = terminal.line(replace(audit("dp_sgd"), summary="x" * 3_000_000))
+    assert "…" in shown
+    assert len(shown) < 15_000
+
+
 def test_a_finding_that_was_not_confirmed_says_so(audit):
     found = Counterexample(pair="0 | 1", explanation="Wealth 320.", confirmed=False)
     assert "Not confirmed on fresh randomness." in terminal.line(replace(audit("feature_rr"), counterexample=found))

@@ -170,6 +170,16 @@ def test_a_skip_is_no_error(tasks):
     assert (result.verdict, result.summary) == (Verdict.SKIPPED, "not here")
 
 
+def test_of_an_error_of_megabytes_the_ends_are_kept(tasks):
+    def fails(task):
+        raise ValueError("x" * 3_000_000)
+
+    result = run_task(tasks("skips")[0], fails)
+    assert result.verdict is Verdict.ERROR
+    assert "characters left out" in result.summary
+    assert len(result.summary) < 20_000
+
+
 def test_a_time_limit_stops_a_task_and_leaves_no_alarm_behind(tasks):
     import signal
 

@@ -55,3 +55,10 @@ def test_nobody_else_can_have_processes_started(tmp_path, monkeypatch):
         listener.accept()[0].close()
     folder = Path(starting.temporary_folder()).stat()
     assert (stat.S_IMODE(folder.st_mode), folder.st_uid) == (0o700, os.getuid())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are of Linux")
+def test_so_little_memory_that_its_imports_would_never_end_is_refused(monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (200_000_000, -1))
+    with pytest.raises(OSError, match="190 MiB of address space"):
+        starting.start_forkserver(())
