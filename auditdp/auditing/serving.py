@@ -284,7 +284,7 @@ class Served:
         if bound._ratio is None:
             return None, ()
         self._ratios.append(bound._ratio)
-        return len(self._ratios) - 1, ()
+        return len(self._ratios) - 1, () if bound.stated is None else (bound.stated.log_odds, bound.stated.weights)
 
     def odds(self, number: int, outputs: Array) -> Answered:
         """The log-odds of outputs by these laws."""

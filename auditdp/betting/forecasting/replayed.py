@@ -1,9 +1,8 @@
 """The replayed ratio: the likelihood ratio of an output, by the noise that a trace read off the code.
 
-Before a pair is played, the code is traced on it a few times (``auditdp.tracing``), both ways round. Where all runs agree on
-the same releases, with the same values and scales on an input, and every noisy value that loses anything is a number of the
-output, or a linear function of one, the noisy values of any output can be read from it, and so can the probability that
-either input gives them. Where chance decides among few outputs, the probability of each is known instead.
+Before a pair is played, the code is traced on it a few times (``auditdp.tracing``), both ways round. Where what loses
+anything can be read from the output (`reading.py`), so can the probability that either input gives it. Where chance decides
+among few outputs, the probability of each is known instead.
 Where outputs got round the noise, values are known that come again and again from one input and from the other one never.
 
 **Why bets by it are valid, whatever the trace says.** What is read off a pair before its first call is a function f from
@@ -17,8 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Self
 
@@ -26,25 +24,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.reading import Ratio, SeenRuns, ratio_of
+from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
-from auditdp.tracing.draws import ALONE, NOISY, Release
-from auditdp.tracing.families import Family
-from auditdp.tracing.losses import Moved
+from auditdp.tracing.exploring import MOST_RUNS
 
-Ratio = Callable[[Array], Floats]
-"""Log-odds of rows, NaN for those that do not look like the traced ones."""
-RUNS = 3
-"""Runs that are traced on each input of a pair."""
-VALUE_RUNS, OFTEN = 24, 3
+RUNS, MORE_RUNS = 3, 32
+"""Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
+SHOWING_RUNS = 16
+"""Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
+VALUE_RUNS, OFTEN = 64, 4
 """Runs on each input that show which values come again, and how often one has to."""
-CLOSE = 1e-9
-"""How far, relatively, rounding may take a number of the output from a linear function of a noisy value."""
-MOST_FITTED = 64
-"""Numbers of an output among which linear functions are looked for."""
 
 
 class ReplayedRatio:
@@ -57,6 +51,7 @@ class ReplayedRatio:
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
+        stated: How often it gives which log-odds, where that is known before the first call.
     """
 
     name = "replayed ratio"
@@ -70,7 +65,8 @@ class ReplayedRatio:
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
         bound = copy.copy(self)
-        bound._ratio = self._read(pair, mechanism.form)
+        if (found := self._read(pair, mechanism.form)) is not None:
+            bound._ratio, bound.stated = found
         return bound
 
     def reads(self, pair: Pair, form: Representation) -> bool:
@@ -89,25 +85,40 @@ class ReplayedRatio:
         self.abstained += int(np.isnan(odds).sum())
         return np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
-    def _read(self, pair: Pair, form: Representation) -> Ratio | None:
+    def _read(self, pair: Pair, form: Representation) -> tuple[Ratio, Law | None] | None:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
-        trace, both = self.trace, ((pair.data, pair.neighbour, True), (pair.neighbour, pair.data, False))
         try:
-            with trace:
-                seen = [
-                    (compare(trace, a, b, np.random.default_rng([self.seed, k]), claim=self.claim, outcomes=0), forward)
-                    for a, b, forward in both
-                    for k in range(RUNS)
-                ]
-                if (ratio := _by_noise(trace, seen, form)) is not None:
-                    return ratio
-                rng = np.random.default_rng([self.seed, 0])
-                in_full = compare(trace, pair.data, pair.neighbour, rng, claim=self.claim)
-                return _by_table(trace, in_full, form) or (self._by_values(in_full, form) if in_full.proposes else None)
+            with self.trace:
+                for runs, averaged in ((RUNS, False), (MORE_RUNS, True)):
+                    seen = self._seen(pair, form, runs)
+                    if (ratio := ratio_of(seen, (0, -1) if form.flat else (), averaged=averaged)) is not None:
+                        return ratio, None
+                    if not seen.is_alike:
+                        break
+                shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
+                in_full = self._compared(pair, next(shows, 0))
+                table = _by_table(self.trace, in_full, form)
+                return table or (self._by_values(in_full, form) if in_full.proposes else None)
         except Exception:  # of the code that is traced, or of outputs that are no rows
             return None
 
-    def _by_values(self, seen: PairTrace, form: Representation) -> Ratio | None:
+    def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
+        """Return traced runs of a pair, so many from each input."""
+        traces = [self._compared(way, k, outcomes=0) for way in (pair, pair.swapped()) for k in range(runs)]
+        forward = [True] * runs + [False] * runs
+        pairs = [
+            (t.first, t.second) if ahead else (t.second, t.first) for t, ahead in zip(traces, forward, strict=True)
+        ]
+        one, other = (
+            _rows(self.trace, [run.output for run in side], form).astype(float) for side in zip(*pairs, strict=True)
+        )
+        return SeenRuns(traces, forward, (one, other))
+
+    def _compared(self, pair: Pair, number: int, outcomes: int = MOST_RUNS) -> PairTrace:
+        rng = np.random.default_rng([self.seed, number])
+        return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
+
+    def _by_values(self, seen: PairTrace, form: Representation) -> tuple[Ratio, Law] | None:
         """Return certainty where an output has a value that came several times from one input and never from the other."""
         ones, zeros = (
             [self.trace.record(run.data, np.random.default_rng([self.seed, k])).output for k in range(VALUE_RUNS)]
@@ -129,8 +140,14 @@ class ReplayedRatio:
             shown = [(not only[0].isdisjoint(row), not only[1].isdisjoint(row)) for row in _values(outputs, form)]
             return np.array([0.0 if one == other else np.inf if one else -np.inf for one, other in shown])
 
-        return ratio if any(only) else None
+        plain = [_rows(self.trace, side[:VALUE_RUNS], form) for side in (ones, zeros)]
+        told = [float(np.mean(ratio(rows) != 0)) for rows in plain]
+        for k, run in enumerate((seen.first, seen.second)):
+            told[k] = max(told[k], sum(tail.chance for tail in seen.shown if tail.release in run.releases))
+        law = Law(np.array([np.inf, -np.inf, 0.0]), np.array([*told, 2 - sum(told)]))
+        return (ratio, law) if any(only) else None
 
+    stated: Law | None = None
     _ratio: Ratio | None = None
 
 
@@ -143,23 +160,24 @@ class ReplayedElsewhere(ReplayedRatio):
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced there."""
         bound = copy.copy(self)
-        bound._ratio = mechanism.mechanism.replayed(mechanism.form, pair)
+        if (found := mechanism.mechanism.replayed(mechanism.form, pair)) is not None:
+            bound._ratio, stated = found
+            bound.stated = Law(*stated) if stated else None
         return bound
 
 
 Value = tuple[int, float]
-"""A number of an output and its place, which is 1 for all numbers of outputs that have more or fewer of them."""
+"""A number of an output and its place; of outputs that have more or fewer numbers only the first and last places count."""
+ANYWHERE = -1
+"""The place that every number has as well."""
 
 
 def _values(rows: Array, form: Representation) -> list[list[Value]]:
     """Return the numbers of each row."""
     last = rows.shape[1] - 1
-    places = [k if not form.flat or k in (0, last) else 1 for k in range(last + 1)]
-    return [[(place, x) for place, x in zip(places, row, strict=True) if x == x] for row in rows.tolist()]
-
-
-def _loses(moved: Moved) -> bool:
-    return moved.loss is None or any(moved.loss)
+    places = [k if not form.flat or k in (0, last) else ANYWHERE for k in range(last + 1)]
+    found = [[(place, x) for place, x in zip(places, row, strict=True) if x == x] for row in rows.tolist()]
+    return found if form.flat else [[*row, *((ANYWHERE, x) for _, x in row)] for row in found]
 
 
 def _rows(trace: Trace, outputs: Sequence[Any], form: Representation) -> Array:
@@ -169,7 +187,7 @@ def _rows(trace: Trace, outputs: Sequence[Any], form: Representation) -> Array:
     return rows.reshape(len(outputs), -1)
 
 
-def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Ratio | None:
+def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> tuple[Ratio, Law] | None:
     """Return the log-odds of outputs that chance decides, where the probability of each is known."""
     law = seen.outcomes
     if law is None or not law.complete or seen.extent != "full" or seen.noisy:
@@ -182,119 +200,4 @@ def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Ratio | No
     def ratio(outputs: Array) -> Floats:
         return np.array([table.get(row.tobytes(), np.nan) for row in outputs])
 
-    return ratio if np.any(p != q) else None
-
-
-def _by_noise(trace: Trace, seen: Sequence[tuple[PairTrace, bool]], form: Representation) -> Ratio | None:
-    """Return the log-odds of outputs that show all noisy values that lose anything; None where the traced runs differ."""
-    first = seen[0][0]
-    if not all(each.extent == "full" and each.differ is None and not each.second.parted for each, _ in seen):
-        return None
-    kinds = [(moved.first.site, moved.first.law.family, moved.first.shape) for moved in first.moved]
-    if any([(m.first.site, m.first.law.family, m.first.shape) for m in each.moved] != kinds for each, _ in seen):
-        return None
-    rows = _rows(trace, [each.first.output for each, _ in seen], form).astype(float)
-    read: list[_Entry] = []
-    for place, moved in enumerate(first.moved):
-        if any(_loses(each.moved[place]) for each, _ in seen):
-            entries = None if moved.first.groups is not None or moved.first.earlier else _entries(seen, place, rows)
-            if entries is None:
-                return None
-            read += entries
-    if not read:
-        return None
-    fixed = {place: rows[0, place] for place in ((0, -1) if form.flat else ()) if len({*rows[:, place].tolist()}) == 1}
-
-    def ratio(outputs: Array) -> Floats:
-        outputs = outputs.astype(float)
-        odds = np.sum([entry.log_odds(outputs) for entry in read], axis=0)
-        for place, value in fixed.items():
-            odds[outputs[:, place] != value] = np.nan
-        return np.asarray(odds)
-
-    return ratio
-
-
-@dataclass(frozen=True)
-class _Law:
-    """The law of one noisy value on one input: its family, what the noise is added to, and its scale and parameter."""
-
-    family: Family
-    location: float
-    scale: float
-    parameter: float | None
-
-    def log_density(self, values: Floats) -> Floats:
-        assert self.family.log_density is not None  # else it is not read
-        logs = self.family.log_density((values - self.location) / self.scale, self.parameter)
-        return np.asarray(logs) - (0.0 if self.family.is_whole else np.log(abs(self.scale)))
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One noisy number, as a linear function of one number of the output, and its laws on both inputs."""
-
-    column: int
-    slope: float
-    offset: float
-    laws: tuple[_Law, _Law]
-
-    def log_odds(self, outputs: Floats) -> Floats:
-        values = self.slope * outputs[:, self.column] + self.offset
-        with np.errstate(all="ignore"):
-            one, other = (law.log_density(values) for law in self.laws)
-            return one - other
-
-
-def _entries(seen: Sequence[tuple[PairTrace, bool]], place: int, rows: Floats) -> list[_Entry] | None:
-    """Return the numbers of one release that have another law on the other input; None where one cannot be read."""
-    sides: list[list[_Law]] = []
-    for is_data in (True, False):
-        made = [_laws(m.first if forward is is_data else m.second) for m, forward in _moved(seen, place)]
-        if made[0] is None or any(laws != made[0] for laws in made):  # it depends on other noise, or is not known
-            return None
-        sides.append(made[0])
-    values = np.array([np.ravel(np.real(m.first.result)).astype(float) for m, _ in _moved(seen, place)])
-    entries = []
-    for k, laws in enumerate(zip(*sides, strict=True)):
-        if laws[0] != laws[1]:
-            if (at := _column(values[:, k], rows)) is None:
-                return None
-            entries.append(_Entry(*at, laws))
-    return entries
-
-
-def _moved(seen: Sequence[tuple[PairTrace, bool]], place: int) -> list[tuple[Moved, bool]]:
-    return [(each.moved[place], forward) for each, forward in seen]
-
-
-def _laws(release: Release) -> list[_Law] | None:
-    """Return the law of every number of a release; None where it is not known."""
-    law = release.law
-    if law.known is None or law.known.log_density is None or release.kind not in (NOISY, ALONE):
-        return None
-    location = 0.0 if release.location is None else release.location
-    parameter = np.nan if law.parameter is None else law.parameter
-    numbers = np.broadcast_arrays(
-        *(np.asarray(x, float) for x in (location, law.scale, parameter)), np.empty(release.shape)
-    )
-    return [
-        _Law(law.known, v, c, None if law.parameter is None else p)
-        for v, c, p in zip(*(each.ravel().tolist() for each in numbers[:3]), strict=True)
-    ]
-
-
-def _column(values: Floats, rows: Floats) -> tuple[int, float, float] | None:
-    """Return the number of an output that shows a value, and slope and offset of the value as a function of it."""
-    alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
-    if len(alike):
-        return int(alike[0]), 1.0, 0.0
-    if rows.shape[1] > MOST_FITTED:
-        return None
-    low, high = int(np.argmin(values)), int(np.argmax(values))
-    with np.errstate(all="ignore"):
-        slopes = (values[high] - values[low]) / (rows[high] - rows[low])
-        offsets = values[low] - slopes * rows[low]
-        near = np.abs(slopes * rows + offsets - values[:, None]) <= CLOSE * np.max(np.abs(values))
-    fits = np.flatnonzero(np.all(near, axis=0) & np.isfinite(slopes) & (slopes != 0))
-    return (int(fits[0]), float(slopes[fits[0]]), float(offsets[fits[0]])) if len(fits) else None
+    return (ratio, Law(p - q, np.exp(p) + np.exp(q))) if np.any(p != q) else None
