@@ -262,10 +262,7 @@ class Served:
         among = self.built.adjacency if search else None
         self._look = looked_by_trace(request.adapted, request.privacy, listed, among, calls=most, seed=seed)
         found = [(replace(pair, name=pair.name or "traced"), promise) for pair, promise in self._look.proposed]
-        return {
-            "pairs": [(self._held(pair), promise) for pair, promise in found],
-            "is_traced": self._look.is_traced,
-        }, ()
+        return {"pairs": [(self._held(pair), promise) for pair, promise in found]}, ()
 
     def reads(self, number: int, calls: int) -> Answered:
         """Whether laws can be read off the code."""

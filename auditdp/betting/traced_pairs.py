@@ -106,7 +106,12 @@ class TracedPair:
     def reason(self) -> tuple[Any, ...]:
         """What pairs share that show the same kind of thing."""
         sites = frozenset(site for site, _ in self.trace.second.parted)
-        return self.rank[0], sites, frozenset(moved.first.site for moved in self.trace.moved if moved.distance)
+        return (
+            self.rank[0],
+            self.trace.is_hidden,
+            sites,
+            frozenset(moved.first.site for moved in self.trace.moved if moved.distance),
+        )
 
 
 class Usual(NamedTuple):
@@ -117,6 +122,7 @@ class Usual(NamedTuple):
         is_round: Whether something got round the noise in all of them, whatever chance decides.
         told: In what part of the runs an output has a number that one input gave several times, and the other never.
         kind: The mean of the first part of its ranks.
+        is_known: Whether it does so by noise alone, not by an order or a sample of rows that may be another one.
         is_steady: Whether the pair loses the same in all of them, more than the claim.
         least: The least loss.
     """
@@ -125,6 +131,7 @@ class Usual(NamedTuple):
     is_round: bool
     told: float
     kind: float
+    is_known: bool
     is_steady: bool
     least: float
 
@@ -134,7 +141,8 @@ class Usual(NamedTuple):
         kinds, shares = zip(*(TracedPair(pair, trace).rank for trace in traces), strict=True)
         least = min(shares)
         steady = least > 1 and max(shares) - least <= CLOSE * least
-        return cls(len(traces), min(kinds) == ROUND, _told(traces), math.fsum(kinds) / len(traces), steady, least)
+        known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
+        return cls(len(traces), min(kinds) == ROUND, _told(traces), kind, known, steady, least)
 
 
 def _told(traces: Sequence[PairTrace]) -> float:
@@ -188,8 +196,10 @@ class TraceLook:
 
     def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
         """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
+        if not self.looked:
+            return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
-        made = ReplayedRatio(self.trace, claim, seed=self.seed)
+        made = ReplayedRatio(self.trace, claim, seed=self.seed, understood=self.is_traced)
         return made if made.reads(best, form) else None
 
 
@@ -296,7 +306,7 @@ class TraceSearch:
             (each for name, each in self._seen.items() if name not in known), key=lambda e: e.rank, reverse=True
         )
         found = self._again(others)
-        largest = sorted(found, key=lambda each: self._usual[key(each.pair)][-2:], reverse=True)
+        largest = sorted(found, key=lambda each: self._usual[key(each.pair)][-3:], reverse=True)
         for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
             if number and not self._left():
                 break
@@ -323,10 +333,10 @@ class TraceSearch:
             found = sorted(found, key=lambda each: self._usual[key(each.pair)], reverse=True)
         return found
 
-    def _telling(self, each: TracedPair) -> tuple[float, bool, float]:
+    def _telling(self, each: TracedPair) -> tuple[Any, ...]:
         """Return how much a pair tells in several runs, either way round."""
         usual = [self._usual[key(pair)] for pair in (each.pair, each.pair.swapped()) if key(pair) in self._usual]
-        return max(((one.told, one.is_steady, one.least) for one in usual), default=(0.0, False, 0.0))
+        return max(((one.told, *one[-3:]) for one in usual), default=(0.0, False, False, 0.0))
 
     def _proposed(self, known: set[Any]) -> Iterator[tuple[Pair, float]]:
         """Yield the pairs to play: first those that break the claim as the trace has it, then what it cannot judge."""

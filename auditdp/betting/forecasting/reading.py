@@ -4,6 +4,9 @@
 trace knows. Where what noise is added to differs from run to run, since rows are shuffled or sampled before, the density is
 averaged over the runs. Where it differs without such chance it depends on other noise, and nothing is read.
 
+**Noise that is not followed.** Runs on both inputs with the same draws, where every number of the output moves by the same
+amount whatever is drawn, add noise to it, however that is made. Its family and scale are those that fit the runs best.
+
 **Chance.** Numbers of the output that are decided by one event or choice each, as in randomised response of many bits, are
 independent, and have the probabilities that the trace knows; so has a number that is always the same on an input.
 """
@@ -21,7 +24,7 @@ from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
 from auditdp.tracing import PairTrace
 from auditdp.tracing.draws import ALONE, NOISY, Release
-from auditdp.tracing.families import Family
+from auditdp.tracing.families import FAMILIES, Family
 from auditdp.tracing.losses import tables_of
 
 Ratio = Callable[[Array], Floats]
@@ -32,6 +35,8 @@ MOST_FITTED = 64
 """Numbers of an output among which linear functions are looked for, and what chance decides."""
 SPARE = 8
 """Runs beyond the numbers of an output that a linear function of all of them has to fit."""
+CORRELATED = 0.5
+"""Of numbers with noise that is not followed: beyond what independent ones have in so few runs."""
 MOST_SOURCES = 256
 """Events and choices that are looked at."""
 
@@ -305,3 +310,53 @@ def _outcome(
     if not len(columns) or np.array_equal(p, q):
         return None
     return _Outcome(columns, np.array(list(masses)), p - q)
+
+
+def by_shift(one: Floats, other: Floats) -> Ratio | None:
+    """Return the log-odds of rows whose numbers move by the same amount with any draws; None where they do not.
+
+    Args:
+        one: Outputs on the data, shape (runs, numbers).
+        other: Outputs on the neighbour with the same draws.
+    """
+    if (
+        one.shape != other.shape
+        or one.shape[1] > MOST_FITTED
+        or not (np.isfinite(one).all() and np.isfinite(other).all())
+    ):
+        return None
+    shifts = np.median(other - one, axis=0)
+    near = CLOSE * np.maximum(np.abs(one), np.abs(other)).max(axis=0)
+    moved = np.flatnonzero(np.abs(shifts) > near)
+    drawn = [len(np.unique(column)) > SPARE for column in one.T[moved]]
+    if not len(moved) or not all(drawn) or np.any(np.abs(other - one - shifts) > near):
+        return None
+    correlations = np.atleast_2d(np.corrcoef(one[:, moved].T)) - np.eye(len(moved))
+    if np.abs(correlations).max() > CORRELATED:
+        return None
+    fitted = [_fitted(column) for column in one.T[moved]]
+
+    def ratio(outputs: Array) -> Floats:
+        values = outputs[:, moved].astype(float)
+        laws = zip(fitted, shifts[moved], values.T, strict=True)
+        with np.errstate(all="ignore"):
+            odds = [law.log_densities(x)[0] - law.log_densities(x - shift)[0] for law, shift, x in laws]
+        return np.asarray(np.sum(odds, axis=0))
+
+    return ratio
+
+
+def _fitted(values: Floats) -> _Laws:
+    """Return the law that fits values with noise best."""
+    centre = float(np.median(values))
+    off = values - centre
+    size, deviation = float(np.mean(np.abs(off))), float(np.std(values))
+    if np.all(np.abs(off - np.rint(off)) <= CLOSE * max(np.max(np.abs(values)), 1.0)):
+        ratio = (np.sqrt(1 + size**2) - 1) / size  # of two-sided geometric noise with this mean size
+        tried = [("two-sided geometric", (centre, 1.0, 1 - ratio)), ("discrete Gaussian", (centre, 1.0, deviation))]
+    else:
+        mean = float(np.mean(values))
+        tried = [("Laplace", (centre, size, np.nan)), ("Gaussian", (mean, deviation, np.nan))]
+        tried.append(("logistic", (mean, deviation * np.sqrt(3) / np.pi, np.nan)))
+    laws = [_Laws(FAMILIES[name], np.array([numbers])) for name, numbers in tried]
+    return max(laws, key=lambda law: float(law.log_densities(values).sum()))

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, Self
 
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.reading import Ratio, SeenRuns, ratio_of
+from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
@@ -33,6 +34,9 @@ from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
 
+Read = tuple[Ratio, Law | None]
+"""The log-odds of rows, and how often they are which, where that is known beforehand."""
+Way = Callable[["ReplayedRatio", Pair, Representation], Read | None]
 RUNS, MORE_RUNS = 3, 32
 """Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
 SHOWING_RUNS = 16
@@ -48,6 +52,7 @@ class ReplayedRatio:
         trace: Of the mechanism.
         claim: Of the game.
         seed: Of the traced runs.
+        understood: Whether the trace understands the code.
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
@@ -58,20 +63,25 @@ class ReplayedRatio:
     share = 16.0
     calibrated = True
 
-    def __init__(self, trace: Trace, claim: Claim, *, seed: int) -> None:
+    def __init__(self, trace: Trace, claim: Claim, *, seed: int, understood: bool = True) -> None:
         self.trace, self.claim, self.seed = trace, claim, seed
         self.abstained = 0
+        self.ways: Sequence[Way] = WAYS if understood else WAYS[-1:]
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
         bound = copy.copy(self)
-        if (found := self._read(pair, mechanism.form)) is not None:
+        if (found := self._read(pair, mechanism.form, self.ways)) is not None:
             bound._ratio, bound.stated = found
         return bound
 
     def reads(self, pair: Pair, form: Representation) -> bool:
-        """Return whether the laws of a pair can be read off, and tell its inputs apart."""
-        return self._read(pair, form) is not None
+        """Return whether the laws of a pair can be read off, and tell its inputs apart; other pairs are then read alike."""
+        for way in self.ways:
+            if self._read(pair, form, (way,)) is not None:
+                self.ways = tuple(dict.fromkeys((self.ways[0], way)))
+                return True
+        return False
 
     def fit(self, outputs: Array, labels: NDArray[np.int8]) -> Self:
         """Do nothing: the laws are read off the code."""
@@ -85,22 +95,37 @@ class ReplayedRatio:
         self.abstained += int(np.isnan(odds).sum())
         return np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
-    def _read(self, pair: Pair, form: Representation) -> tuple[Ratio, Law | None] | None:
+    def _read(self, pair: Pair, form: Representation, ways: Sequence[Way]) -> Read | None:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
         try:
             with self.trace:
-                for runs, averaged in ((RUNS, False), (MORE_RUNS, True)):
-                    seen = self._seen(pair, form, runs)
-                    if (ratio := ratio_of(seen, (0, -1) if form.flat else (), averaged=averaged)) is not None:
-                        return ratio, None
-                    if not seen.is_alike:
-                        break
-                shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
-                in_full = self._compared(pair, next(shows, 0))
-                table = _by_table(self.trace, in_full, form)
-                return table or (self._by_values(in_full, form) if in_full.proposes else None)
+                return next(filter(None, (way(self, pair, form) for way in ways)), None)
         except Exception:  # of the code that is traced, or of outputs that are no rows
             return None
+
+    def _by_releases(self, pair: Pair, form: Representation, runs: int) -> Read | None:
+        """Return the log-odds by what can be read from the output, with so many runs."""
+        seen = self._seen(pair, form, RUNS)
+        if runs > RUNS and seen.is_alike:
+            seen = self._seen(pair, form, runs)
+        ratio = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
+        return None if ratio is None else (ratio, None)
+
+    def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
+        """Return the log-odds by what chance decides, or by values that got round the noise."""
+        shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
+        in_full = self._compared(pair, next(shows, 0))
+        table = _by_table(self.trace, in_full, form)
+        return table or (self._by_values(in_full, form) if in_full.proposes or in_full.is_notable else None)
+
+    def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
+        """Return the log-odds by noise that is not followed."""
+        one, other = (
+            [self.trace.record(data, np.random.default_rng([self.seed, k])).output for k in range(VALUE_RUNS)]
+            for data in (pair.data, pair.neighbour)
+        )
+        ratio = by_shift(*(_rows(self.trace, side, form).astype(float) for side in (one, other)))
+        return None if ratio is None else (ratio, None)
 
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
         """Return traced runs of a pair, so many from each input."""
@@ -118,7 +143,7 @@ class ReplayedRatio:
         rng = np.random.default_rng([self.seed, number])
         return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
 
-    def _by_values(self, seen: PairTrace, form: Representation) -> tuple[Ratio, Law] | None:
+    def _by_values(self, seen: PairTrace, form: Representation) -> Read | None:
         """Return certainty where an output has a value that came several times from one input and never from the other."""
         ones, zeros = (
             [self.trace.record(run.data, np.random.default_rng([self.seed, k])).output for k in range(VALUE_RUNS)]
@@ -131,10 +156,12 @@ class ReplayedRatio:
             Counter(chain.from_iterable(map(set, _values(_rows(self.trace, side, form), form))))
             for side in (ones, zeros)
         ]
-        only = [
+        alone = [
             {value for value, times in mine.items() if times >= OFTEN and value not in theirs}
             for mine, theirs in (counts, counts[::-1])
         ]
+        anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
+        only = anywhere if any(anywhere) else alone  # what is seldom at one place may be frequent at another
 
         def ratio(outputs: Array) -> Floats:
             shown = [(not only[0].isdisjoint(row), not only[1].isdisjoint(row)) for row in _values(outputs, form)]
@@ -149,6 +176,15 @@ class ReplayedRatio:
 
     stated: Law | None = None
     _ratio: Ratio | None = None
+
+
+WAYS: tuple[Way, ...] = (
+    partial(ReplayedRatio._by_releases, runs=RUNS),
+    ReplayedRatio._by_outcomes,
+    partial(ReplayedRatio._by_releases, runs=MORE_RUNS),
+    ReplayedRatio._by_shift,
+)
+"""How laws are read off, in the order in which it is tried; of code that is not understood, in the last way alone."""
 
 
 class ReplayedElsewhere(ReplayedRatio):
@@ -187,7 +223,7 @@ def _rows(trace: Trace, outputs: Sequence[Any], form: Representation) -> Array:
     return rows.reshape(len(outputs), -1)
 
 
-def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> tuple[Ratio, Law] | None:
+def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Read | None:
     """Return the log-odds of outputs that chance decides, where the probability of each is known."""
     law = seen.outcomes
     if law is None or not law.complete or seen.extent != "full" or seen.noisy:
