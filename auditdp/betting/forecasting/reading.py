@@ -5,7 +5,8 @@ trace knows. Where what noise is added to differs from run to run, since rows ar
 averaged over the runs. Where it differs without such chance it depends on other noise, and nothing is read.
 
 **Noise that is not followed.** Runs on both inputs with the same draws, where every number of the output moves by the same
-amount whatever is drawn, add noise to it, however that is made. Its family and scale are those that fit the runs best.
+amount whatever is drawn, add noise to it, however that is made; so it is with the differences of running sums. Its family
+and scale are those that fit the runs best.
 
 **Chance.** Numbers of the output that are decided by one event or choice each, as in randomised response of many bits, are
 independent, and have the probabilities that the trace knows; so has a number that is always the same on an input.
@@ -37,6 +38,10 @@ SPARE = 8
 """Runs beyond the numbers of an output that a linear function of all of them has to fit."""
 CORRELATED = 0.5
 """Of numbers with noise that is not followed: beyond what independent ones have in so few runs."""
+FARTHEST = 1.3
+"""Kolmogorov's distance of noise from the law that fits it, times the root of their number: 7 % of samples are further."""
+ALIKE = 2.0
+"""How far sizes of noise may be apart for one law to be fitted to all of it."""
 MOST_SOURCES = 256
 """Events and choices that are looked at."""
 
@@ -227,7 +232,7 @@ def _function(values: Floats, rows: Floats) -> tuple[NDArray[np.intp], Floats, f
         return None
     weights, *_ = np.linalg.lstsq(np.column_stack([rows, np.ones(len(rows))]), values, rcond=None)
     off = np.abs(rows @ weights[:-1] + weights[-1] - values).max()
-    return (np.arange(rows.shape[1]), weights[:-1], float(weights[-1])) if off <= near else None
+    return (np.arange(rows.shape[1]), np.asarray(weights[:-1], float), float(weights[-1])) if off <= near else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +298,7 @@ def _sources(seen: SeenRuns, place: int) -> list[Source]:
 def _decided(results: NDArray[np.int64], rows: Floats) -> NDArray[np.bool_]:
     """Return which columns are the same in all runs with the same result."""
     parts = [rows[results == result] for result in np.unique(results)]
-    return np.all([np.all(part == part[0], axis=0) for part in parts], axis=0)
+    return np.asarray(np.all([np.all(part == part[0], axis=0) for part in parts], axis=0))
 
 
 def _outcome(
@@ -319,14 +324,23 @@ def by_shift(one: Floats, other: Floats) -> Ratio | None:
         one: Outputs on the data, shape (runs, numbers).
         other: Outputs on the neighbour with the same draws.
     """
-    if (
-        one.shape != other.shape
-        or one.shape[1] > MOST_FITTED
-        or not (np.isfinite(one).all() and np.isfinite(other).all())
-    ):
+    if one.shape != other.shape or one.shape[1] > MOST_FITTED or not np.isfinite([one, other]).all():
         return None
+    if (found := _by_shift(one, other)) is not None or one.shape[1] == 1:
+        return found
+    between = _by_shift(_differences(one), _differences(other))
+    return None if between is None else lambda outputs: between(_differences(outputs.astype(float)))
+
+
+def _differences(rows: Floats) -> Floats:
+    """Return the first number of each row, and the differences of the others: what running sums are the sums of."""
+    return np.diff(rows, axis=1, prepend=0.0)
+
+
+def _by_shift(one: Floats, other: Floats) -> Ratio | None:
+    """Return the log-odds of independent numbers that move by the same amount with any draws."""
     shifts = np.median(other - one, axis=0)
-    near = CLOSE * np.maximum(np.abs(one), np.abs(other)).max(axis=0)
+    near = CLOSE * max(np.abs(one).max(), np.abs(other).max())
     moved = np.flatnonzero(np.abs(shifts) > near)
     drawn = [len(np.unique(column)) > SPARE for column in one.T[moved]]
     if not len(moved) or not all(drawn) or np.any(np.abs(other - one - shifts) > near):
@@ -334,10 +348,17 @@ def by_shift(one: Floats, other: Floats) -> Ratio | None:
     correlations = np.atleast_2d(np.corrcoef(one[:, moved].T)) - np.eye(len(moved))
     if np.abs(correlations).max() > CORRELATED:
         return None
-    fitted = [_fitted(column) for column in one.T[moved]]
+    centres = np.median(one[:, moved], axis=0)
+    sizes = np.abs(one[:, moved] - centres).mean(axis=0)
+    alike = sizes.max() <= ALIKE * sizes.min()  # then they are fitted together
+    off = one[:, moved] - centres
+    parts = [off.ravel()] * len(moved) if alike else list(off.T)
+    fitted = [_fitted(part) for part in parts]
+    if not all(_fits(law, part) for law, part in zip(fitted, parts, strict=True)):
+        return None
 
     def ratio(outputs: Array) -> Floats:
-        values = outputs[:, moved].astype(float)
+        values = outputs[:, moved].astype(float) - centres
         laws = zip(fitted, shifts[moved], values.T, strict=True)
         with np.errstate(all="ignore"):
             odds = [law.log_densities(x)[0] - law.log_densities(x - shift)[0] for law, shift, x in laws]
@@ -347,16 +368,29 @@ def by_shift(one: Floats, other: Floats) -> Ratio | None:
 
 
 def _fitted(values: Floats) -> _Laws:
-    """Return the law that fits values with noise best."""
-    centre = float(np.median(values))
-    off = values - centre
-    size, deviation = float(np.mean(np.abs(off))), float(np.std(values))
-    if np.all(np.abs(off - np.rint(off)) <= CLOSE * max(np.max(np.abs(values)), 1.0)):
+    """Return the law that fits noise best whose median is 0."""
+    size, deviation = float(np.mean(np.abs(values))), float(np.std(values))
+    if np.all(np.abs(values - np.rint(values)) <= CLOSE * max(np.max(np.abs(values)), 1.0)):
         ratio = (np.sqrt(1 + size**2) - 1) / size  # of two-sided geometric noise with this mean size
-        tried = [("two-sided geometric", (centre, 1.0, 1 - ratio)), ("discrete Gaussian", (centre, 1.0, deviation))]
+        tried = [("two-sided geometric", (0.0, 1.0, 1 - ratio)), ("discrete Gaussian", (0.0, 1.0, deviation))]
     else:
         mean = float(np.mean(values))
-        tried = [("Laplace", (centre, size, np.nan)), ("Gaussian", (mean, deviation, np.nan))]
+        tried = [("Laplace", (0.0, size, np.nan)), ("Gaussian", (mean, deviation, np.nan))]
         tried.append(("logistic", (mean, deviation * np.sqrt(3) / np.pi, np.nan)))
     laws = [_Laws(FAMILIES[name], np.array([numbers])) for name, numbers in tried]
     return max(laws, key=lambda law: float(law.log_densities(values).sum()))
+
+
+def _fits(law: _Laws, values: Floats) -> bool:
+    """Return whether the distribution of values is no further from a law than that of a sample, by Kolmogorov's distance."""
+    found, count = np.sort(values), len(values)
+    _, scale, parameter = law.numbers[0]
+    if law.family.is_whole:
+        grid = np.arange(found[0], found[-1] + 1)
+        below = np.cumsum(np.exp(law.log_densities(grid)[0]))
+        return bool(
+            np.abs(below - np.searchsorted(found, grid, side="right") / count).max() < FARTHEST / np.sqrt(count)
+        )
+    assert law.family.distribution is not None  # as those that are fitted have
+    below = law.family.distribution((found - law.numbers[0, 0]) / scale, parameter)
+    return bool(np.abs(below - (np.arange(count) + 0.5) / count).max() < FARTHEST / np.sqrt(count))

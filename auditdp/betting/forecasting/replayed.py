@@ -41,6 +41,8 @@ RUNS, MORE_RUNS = 3, 32
 """Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
 SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
+SHIFT_RUNS = (128, 4_096)
+"""Runs on each input that show noise which is not followed: one by one, and where many make one call."""
 VALUE_RUNS, OFTEN = 64, 4
 """Runs on each input that show which values come again, and how often one has to."""
 
@@ -120,11 +122,12 @@ class ReplayedRatio:
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by noise that is not followed."""
+        runs = SHIFT_RUNS[is_vectorised(as_mechanism(self.trace.function))]
         one, other = (
-            [self.trace.record(data, np.random.default_rng([self.seed, k])).output for k in range(VALUE_RUNS)]
+            form.rows(self.trace.outputs(data, runs, np.random.default_rng([self.seed, runs]))).reshape(runs, -1)
             for data in (pair.data, pair.neighbour)
         )
-        ratio = by_shift(*(_rows(self.trace, side, form).astype(float) for side in (one, other)))
+        ratio = by_shift(one.astype(float), other.astype(float))
         return None if ratio is None else (ratio, None)
 
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
