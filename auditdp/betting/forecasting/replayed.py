@@ -41,7 +41,7 @@ RUNS, MORE_RUNS = 3, 32
 """Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
 SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
-SHIFT_RUNS = (128, 4_096)
+SHIFT_RUNS = (128, 1_024)
 """Runs on each input that show noise which is not followed: one by one, and where many make one call."""
 VALUE_RUNS, OFTEN = 64, 4
 """Runs on each input that show which values come again, and how often one has to."""
@@ -80,8 +80,8 @@ class ReplayedRatio:
     def reads(self, pair: Pair, form: Representation) -> bool:
         """Return whether the laws of a pair can be read off, and tell its inputs apart; other pairs are then read alike."""
         for way in self.ways:
-            if self._read(pair, form, (way,)) is not None:
-                self.ways = tuple(dict.fromkeys((self.ways[0], way)))
+            if (found := self._read(pair, form, (way,))) is not None:
+                self.ways, self._known = tuple(dict.fromkeys((self.ways[0], way))), (pair, found)
                 return True
         return False
 
@@ -99,6 +99,8 @@ class ReplayedRatio:
 
     def _read(self, pair: Pair, form: Representation, ways: Sequence[Way]) -> Read | None:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
+        if self._known and self._known[0].data is pair.data and self._known[0].neighbour is pair.neighbour:
+            return self._known[1]
         try:
             with self.trace:
                 return next(filter(None, (way(self, pair, form) for way in ways)), None)
@@ -179,6 +181,7 @@ class ReplayedRatio:
 
     stated: Law | None = None
     _ratio: Ratio | None = None
+    _known: tuple[Pair, Read] | None = None
 
 
 WAYS: tuple[Way, ...] = (
