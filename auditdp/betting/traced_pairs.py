@@ -24,7 +24,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
 from auditdp.betting.pairs import attempted, generated
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
@@ -47,6 +47,8 @@ RECORDED = 8
 """Recorded runs, which pairs have by turns: what happens seldom has to happen in some."""
 AGAIN = 3
 """Further runs of the pairs that show most: what is drawn may have a part in it."""
+MOST_TOLD = 2_048
+"""Numbers of an output that are compared with those of other runs."""
 LEAST_AGAIN = 128
 """Of all runs, for each further run of a listed pair."""
 CLOSE = 1e-9
@@ -114,7 +116,7 @@ class TracedPair:
         )
 
 
-class Usual(NamedTuple):
+class RunsOfPair(NamedTuple):
     """How a pair ranks over several runs, first by how many it was worth.
 
     Attributes:
@@ -136,7 +138,7 @@ class Usual(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, pair: Pair, traces: Sequence[PairTrace]) -> Usual:
+    def of(cls, pair: Pair, traces: Sequence[PairTrace]) -> RunsOfPair:
         """Return it for some traces of a pair."""
         kinds, shares = zip(*(TracedPair(pair, trace).rank for trace in traces), strict=True)
         least = min(shares)
@@ -167,6 +169,7 @@ class TraceLook:
     Attributes:
         trace: Of the mechanism.
         seed: Of the runs.
+        most: Runs that it may have.
         pairs: Pairs that were looked at.
         is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
         share: The largest loss, as a multiple of the claim.
@@ -177,6 +180,7 @@ class TraceLook:
 
     trace: Trace
     seed: int
+    most: int
     pairs: int = 0
     is_bound: bool = True
     share: float = 0.0
@@ -196,10 +200,11 @@ class TraceLook:
 
     def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
         """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
-        if not self.looked:
+        ways = ways_of(understood=self.is_traced, runs=self.most)
+        if not self.looked or not ways:
             return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
-        made = ReplayedRatio(self.trace, claim, seed=self.seed, understood=self.is_traced)
+        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways)
         return made if made.reads(best, form) else None
 
 
@@ -216,10 +221,10 @@ class TraceSearch:
     def __init__(self, mechanism: Any, claim: Claim, *, runs: int, seed: int) -> None:
         self.trace = Trace(mechanism)
         self.claim, self.most, self.seed = claim, runs, seed
-        self.look = TraceLook(self.trace, seed)
+        self.look = TraceLook(self.trace, seed, runs)
         self._seen: dict[Any, TracedPair] = {}
         self._runs: dict[Any, list[PairTrace]] = {}
-        self._usual: dict[Any, Usual] = {}
+        self._usual: dict[Any, RunsOfPair] = {}
 
     def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
         """Look at the listed pairs and, in an adjacency, at others; say which of them are to be played."""
@@ -329,7 +334,7 @@ class TraceSearch:
             for each in found[: max(len(found) >> k, 1)]:
                 trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
                 runs[key(each.pair)] += [] if trace is None else [trace]
-            self._usual = {key(each.pair): Usual.of(each.pair, runs[key(each.pair)]) for each in found}
+            self._usual = {key(each.pair): RunsOfPair.of(each.pair, runs[key(each.pair)]) for each in found}
             found = sorted(found, key=lambda each: self._usual[key(each.pair)], reverse=True)
         return found
 

@@ -41,10 +41,12 @@ RUNS, MORE_RUNS = 3, 32
 """Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
 SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
+LEAST_RUNS = 300
+"""Runs that a trace may have, from which on laws are read off in ways that take as many."""
 SHIFT_RUNS = (128, 1_024)
 """Runs on each input that show noise which is not followed: one by one, and where many make one call."""
-VALUE_RUNS, OFTEN = 64, 4
-"""Runs on each input that show which values come again, and how often one has to."""
+VALUE_RUNS, OFTEN, MOST_VALUES = 64, 4, 4_096
+"""Runs on each input that show which values come again, how often one has to, and numbers of an output, at most."""
 
 
 class ReplayedRatio:
@@ -54,7 +56,7 @@ class ReplayedRatio:
         trace: Of the mechanism.
         claim: Of the game.
         seed: Of the traced runs.
-        understood: Whether the trace understands the code.
+        ways: How laws are read off, in the order in which it is tried; ``WAYS`` where it is not said.
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
@@ -65,10 +67,10 @@ class ReplayedRatio:
     share = 16.0
     calibrated = True
 
-    def __init__(self, trace: Trace, claim: Claim, *, seed: int, understood: bool = True) -> None:
+    def __init__(self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = ()) -> None:
         self.trace, self.claim, self.seed = trace, claim, seed
         self.abstained = 0
-        self.ways: Sequence[Way] = WAYS if understood else WAYS[-1:]
+        self.ways: Sequence[Way] = ways or WAYS
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
@@ -150,6 +152,8 @@ class ReplayedRatio:
 
     def _by_values(self, seen: PairTrace, form: Representation) -> Read | None:
         """Return certainty where an output has a value that came several times from one input and never from the other."""
+        if np.prod(form.shape) > MOST_VALUES:
+            return None
         ones, zeros = (
             [self.trace.record(run.data, np.random.default_rng([self.seed, k])).output for k in range(VALUE_RUNS)]
             for run in (seen.first, seen.second)
@@ -190,7 +194,13 @@ WAYS: tuple[Way, ...] = (
     partial(ReplayedRatio._by_releases, runs=MORE_RUNS),
     ReplayedRatio._by_shift,
 )
-"""How laws are read off, in the order in which it is tried; of code that is not understood, in the last way alone."""
+"""How laws are read off, in the order in which it is tried."""
+
+
+def ways_of(*, understood: bool, runs: int) -> Sequence[Way]:
+    """Return how laws are read off of code that a trace understands or not, within so many runs; none for no way."""
+    few = WAYS[:2] if runs < LEAST_RUNS else WAYS
+    return few if understood else few[len(WAYS) - 1 :]
 
 
 class ReplayedElsewhere(ReplayedRatio):
