@@ -109,7 +109,7 @@ def rounded(x, rng):
 
 @pytest.mark.parametrize("function", [signed, by_bits, rounded])
 def test_noise_that_is_not_followed_is_read_off_by_its_shift(function):
-    forecaster, calls = bound(function, Pair(1.0, 0.0))
+    forecaster, _ = bound(function, Pair(1.0, 0.0))
     assert forecaster.log_odds(np.array([-9.0, 9.0])) == pytest.approx([-0.5, 0.5], rel=0.3)
 
 
