@@ -88,6 +88,8 @@ def privhrg_dendrogram(epsilon=1.0, nodes=4):
 @audit(
     source=f"a reading that the paper does not make: {PRIV_HRG}, which starts at random, from a public dendrogram",
     expect="violation",
+    row="privHRG",
+    reading="dendrogram, one step from a public dendrogram",
     smallest={"nodes": range(3, 5)},
 )
 def privhrg_dendrogram_one_step(epsilon=1.0, nodes=3):
@@ -106,6 +108,8 @@ def privhrg_dendrogram_one_step(epsilon=1.0, nodes=3):
 @audit(
     source=f"a reading that the paper does not make: {PRIV_HRG}, which starts at random, from a public dendrogram",
     expect="violation",
+    row="privHRG",
+    reading="dendrogram, three steps from a public dendrogram",
     smallest={"nodes": range(3, 5)},
 )
 def privhrg_dendrogram_few_steps(epsilon=0.1, nodes=4, steps=3):
@@ -300,6 +304,31 @@ def edge_rr_dendrogram_as_printed(epsilon=0.1, public_moves=10):
     """
     step = ManyPublicMoves(
         epsilon, 3, moves="alternating", public=WEDGE, public_moves=public_moves, factor=1, equation="15"
+    )
+    return Audit(mechanism=step, claim=PureDP(epsilon), pairs=PrivateEdgeDP(3, WEDGE), evidence=["exact"])
+
+
+@audit(
+    source=f"{HETERO_RR}, Algorithm 2, lines 3 to 15, with Equations 14 and 15",
+    row="EdgeRR",
+    reading="dendrogram, all as printed, one step from a random dendrogram",
+    expect="violation",
+)
+def edge_rr_dendrogram_one_step(epsilon=0.1, public_moves=10):
+    """The dendrogram of Algorithm 2 as printed, after one step from a random dendrogram, is ε₁-edge DP for private edges.
+
+    False as at the stationary law, by the same 3.23ε₁: that the chain has not converged is no way out.
+    """
+    step = ManyPublicMoves(
+        epsilon,
+        3,
+        steps=1,
+        start="uniform",
+        moves="alternating",
+        public=WEDGE,
+        public_moves=public_moves,
+        factor=1,
+        equation="15",
     )
     return Audit(mechanism=step, claim=PureDP(epsilon), pairs=PrivateEdgeDP(3, WEDGE), evidence=["exact"])
 

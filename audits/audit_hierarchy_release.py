@@ -161,6 +161,8 @@ def privhrg_pooled(epsilon1=0.5, epsilon2=0.5, nodes=4):
 @audit(
     source=f"a reading that the paper does not make: {PRIV_HRG}, which starts at random, from a public dendrogram",
     expect="violation",
+    row="privHRG",
+    reading="as deployed, one step from a public dendrogram",
     smallest={"nodes": range(2, 5)},
 )
 def privhrg_one_step(epsilon1=0.5, epsilon2=0.5, nodes=3):

@@ -12,7 +12,8 @@ from pathlib import Path
 from auditdp.record.results import RunRecord
 from audits.ledger.entries import entries, tally, without_statement
 from audits.ledger.html import overview_html, page_html
-from audits.ledger.pages import overview, page, to_json
+from audits.ledger.letters import letter
+from audits.ledger.pages import TITLE, overview, page, to_json
 from audits.papers import NEWER, PAPERS
 
 
@@ -34,15 +35,20 @@ def merged(paths):
 
 
 def write(record, out, papers=PAPERS):
-    """Write claims and claims-newer, of the papers that were read in part, claims.json, and a page a paper below claims/.
+    """Write claims, claims-newer (code reviews), claims.json, a page a paper below claims/, and letters/.
 
-    Pages are Markdown, and the same as HTML.
+    Pages are Markdown, and the same as HTML; letters, to the authors of papers that were read, are Markdown.
     """
-    (out / "claims").mkdir(parents=True, exist_ok=True)
+    for folder in ("claims", "letters"):
+        (out / folder).mkdir(parents=True, exist_ok=True)
     newer = [paper for paper in papers if paper in NEWER]
-    for name, some in (("claims", [paper for paper in papers if paper not in newer]), ("claims-newer", newer)):
-        (out / f"{name}.md").write_text(overview(record, some), encoding="utf-8")
-        (out / f"{name}.html").write_text(overview_html(record, some), encoding="utf-8")
+    read = [paper for paper in papers if paper not in newer]
+    for name, title, some in (("claims", TITLE, read), ("claims-newer", "Code reviews of newer papers", newer)):
+        (out / f"{name}.md").write_text(overview(record, some, title=title), encoding="utf-8")
+        (out / f"{name}.html").write_text(overview_html(record, some, title=title), encoding="utf-8")
+    for paper in read:
+        if paper.answers:
+            (out / "letters" / f"{paper.key}.md").write_text(letter(record, paper), encoding="utf-8")
     (out / "claims.json").write_text(to_json(record, papers), encoding="utf-8")
     for paper in papers:
         (out / "claims" / f"{paper.key}.md").write_text(page(record, paper), encoding="utf-8")

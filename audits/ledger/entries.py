@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from auditdp.record.results import PRECEDENCE, RunRecord, Verdict
 from auditdp.report.ledger import Line, lines_of
-from audits.ledger.statements import Kind, Paper, Statement, check
+from audits.ledger.statements import Fault, Kind, Paper, Statement, check
 
 
 class Outcome(StrEnum):
@@ -17,6 +17,8 @@ class Outcome(StrEnum):
 
     VIOLATED = "VIOLATED"
     MISCALIBRATED = "MISCALIBRATED"
+    BEYOND = "OUT OF RANGE"
+    SLIP = "SLIP"
     INCONCLUSIVE = "INCONCLUSIVE"
     ERROR = "ERROR"
     SKIPPED = "SKIPPED"
@@ -28,11 +30,16 @@ class Outcome(StrEnum):
     UNAUDITED = "NOT AUDITED"
 
 
-FALSE = (Outcome.VIOLATED, Outcome.MISCALIBRATED)
+BEARING = (Outcome.VIOLATED, Outcome.MISCALIBRATED)
+"""False, where a guarantee or a result rests on it."""
+FALSE = (*BEARING, Outcome.BEYOND, Outcome.SLIP)
+_WORTH = {Fault.BEYOND: Outcome.BEYOND, Fault.SLIP: Outcome.SLIP}
 _KEEPS = (Verdict.CERTIFIED, Verdict.EQUIVALENT, Verdict.NOT_REFUTED)
 MEANINGS: dict[Outcome, str] = {
     Outcome.VIOLATED: "false: there is a counterexample",
     Outcome.MISCALIBRATED: "the sensitivity that the noise is calibrated to is too small; the argument fails",
+    Outcome.BEYOND: "false, with a counterexample, for parameters only that the paper does not use",
+    Outcome.SLIP: "false as printed; the paper has it right elsewhere, or nothing rests on it",
     Outcome.PROVED: "an argument covers every size and parameter; its place is on the card",
     Outcome.CERTIFIED: "proved by computation for the size and parameters on the card, not beyond",
     Outcome.EQUIVALENT: "an estimate is within the stated margin, for the inputs on the card",
@@ -59,7 +66,12 @@ class Entry:
 
     @property
     def outcome(self) -> Outcome:
-        """What is known: the worst of its audits; PROVED where a proof covers it and no audit contradicts it."""
+        """What is known, a false statement by what it is worth."""
+        return _WORTH.get(self.statement.fault, self.verdict) if self.verdict in BEARING else self.verdict
+
+    @property
+    def verdict(self) -> Outcome:
+        """The worst of its audits; PROVED where a proof covers it and no audit contradicts it."""
         if self.statement.unaudited:
             return Outcome.UNAUDITED
         if self.statement.settled is not None:

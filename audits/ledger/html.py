@@ -16,16 +16,20 @@ from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.html.drawings import Words, drawing, inputs
 from auditdp.report.html.pages import environment
 from auditdp.report.text import printable
-from audits.ledger.pages import overview, page
+from audits.ledger.pages import TITLE, overview, page
 from audits.ledger.statements import Paper
 
-_COLOURS = {verdict.value: verdict.value.lower().replace("_", "-") for verdict in Verdict} | {"PROVED": "certified"}
+_COLOURS = {verdict.value: verdict.value.lower().replace("_", "-") for verdict in Verdict} | {
+    "PROVED": "certified",
+    "OUT OF RANGE": "miscalibrated",
+    "SLIP": "miscalibrated",
+}
 _VERDICT = re.compile(rf"\b({'|'.join(_COLOURS)})\b")
 
 
-def overview_html(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claims") -> str:
+def overview_html(record: RunRecord, papers: Sequence[Paper], *, title: str = TITLE, folder: str = "claims") -> str:
     """Return the overview, with links to the HTML pages in ``folder``."""
-    return _document(overview(record, papers, folder=folder, suffix=".html"), "What published claims are worth")
+    return _document(overview(record, papers, title=title, folder=folder, suffix=".html"), title)
 
 
 def page_html(record: RunRecord, paper: Paper, *, back: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
@@ -12,8 +13,8 @@ from auditdp.report.markdown import graphs, table
 from auditdp.report.numbers import count
 from auditdp.report.standing import run_meaning, unseen
 from auditdp.report.text import markdown, markdown_code
-from audits.ledger.answers import answer
-from audits.ledger.entries import FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
+from audits.ledger.answers import answer, shown
+from audits.ledger.entries import BEARING, FALSE, MEANINGS, Entry, Outcome, entries, tally, without_statement
 from audits.ledger.statements import Kind, Paper
 
 COLUMNS = ("statement", "where", "verdict", "claimed → found", "what holds instead")
@@ -21,18 +22,25 @@ LONGEST = 120
 """Characters of a cell of the overview; where a text has more, the cell links to the card, which has all of it."""
 
 
-def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claims", suffix: str = ".md") -> str:
+TITLE = "What published claims are worth"
+
+
+def overview(
+    record: RunRecord, papers: Sequence[Paper], *, title: str = TITLE, folder: str = "claims", suffix: str = ".md"
+) -> str:
     """Return the overview: what is counted, then one table a paper, with links to the pages in ``folder``."""
     found = {paper.key: entries(record, paper) for paper in papers}
     everything = [entry for listed in found.values() for entry in listed]
     alpha = sum(entry.alpha for entry in record.alpha_ledger)
     partial = sum(len(entry.missing) for entry in everything)
     lines = [
-        "# What published claims are worth",
+        f"# {title}",
         "",
         f"Revision {markdown_code(record.revision or 'unknown')}, root seed {markdown_code(str(record.root_seed))}. "
         + markdown(run_meaning(record)),
         f"The probability that this run refutes any true claim by chance is at most {alpha:g}.",
+        "",
+        f"**{_stated(everything)}**",
         *(["", f"**Partial: {count(partial, 'audit')} of the lines below did not run.**"] if partial else []),
         "",
         *table(
@@ -60,6 +68,16 @@ def overview(record: RunRecord, papers: Sequence[Paper], *, folder: str = "claim
     return "\n".join(lines) + "\n"
 
 
+def _stated(found: Sequence[Entry]) -> str:
+    """Return how many statements of the papers are refuted, and what these are worth."""
+    counts = tally(found).get(Kind.PUBLISHED, Counter())
+    bearing = sum(counts[outcome] for outcome in BEARING)
+    return (
+        f"Of {count(counts.total(), 'published statement')} {bearing} are refuted. {counts[Outcome.BEYOND]} more fail only "
+        f"for parameters that the paper does not use, and {counts[Outcome.SLIP]} are slips."
+    )
+
+
 def _shown(found: Sequence[Entry]) -> list[Outcome]:
     present = {entry.outcome for entry in found}
     return [outcome for outcome in Outcome if outcome in present]
@@ -85,8 +103,8 @@ def _whole(text: str, card: str) -> str:
 
 def verdict_of(entry: Entry) -> str:
     """Return the verdict, and of how many audits where they differ."""
-    same = sum(Outcome(line.verdict.value) is entry.outcome for line in entry.checks)
-    several = entry.outcome in FALSE and len(entry.checks) > 1 and same < len(entry.checks)
+    same = sum(Outcome(line.verdict.value) is entry.verdict for line in entry.checks)
+    several = entry.verdict in FALSE and len(entry.checks) > 1 and same < len(entry.checks)
     return f"{entry.outcome.value} ({same} of {len(entry.checks)})" if several else entry.outcome.value
 
 
@@ -94,7 +112,8 @@ def headline(entry: Entry) -> str:
     """Return what is claimed and what was found, in one line."""
     if entry.statement.settled is not None:
         return entry.statement.settled.found
-    return found_of(entry.worst) if entry.worst is not None else ""
+    line = shown(entry) if entry.outcome in FALSE else entry.worst
+    return found_of(line) if line is not None else ""
 
 
 def found_of(line: Line) -> str:

@@ -27,6 +27,17 @@ class Kind(StrEnum):
     """Nobody but this ledger claims it."""
 
 
+class Fault(StrEnum):
+    """What a false statement of a paper is worth; the reason stands in its ``setting``, ``instead`` or ``cost``."""
+
+    RESULT = ""
+    """A guarantee or a result of the paper rests on it."""
+    BEYOND = "out of range"
+    """It fails for parameters only that the paper does not use."""
+    SLIP = "slip"
+    """It is wrong as printed, and the paper has it right elsewhere or nothing rests on it."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of an audit, as a reader needs it.
@@ -76,6 +87,8 @@ class Statement:
         proof: The argument that covers all sizes, or its place; empty where there is none.
         settled: Set where arithmetic decides it, and no audit runs.
         unaudited: Why nothing looks at it; then it has neither audits nor ``settled``.
+        fault: What it is worth where it is false.
+        inputs: A pair of inputs, or the numbers, that show a false statement, where its audits do not print one.
         setting: What is known at the paper's own setting, where the audit is at another.
         instead: What holds instead of a false claim, and whether it is tight.
         cost: What that costs.
@@ -95,6 +108,8 @@ class Statement:
     proof: str = ""
     settled: Settled | None = None
     unaudited: str = ""
+    fault: Fault = Fault.RESULT
+    inputs: str = ""
     setting: str = ""
     instead: str = ""
     cost: str = ""

@@ -15,6 +15,6 @@ from audits.papers.lpgnn import PAPER as LPGNN
 from audits.papers.privdpr import PAPER as PRIVDPR
 
 NEWER = (BLINK, CARIBOU, DECOUPLED, DAIGAVANE, GAP, HETER_POISSON, PRIVDPR)
-"""Read in part: abstracts and published code."""
+"""Code reviews: of the text the abstract was read, at most."""
 
 PAPERS = (DPRR, LPGNN, HETERO_RR, GRAPH_PUB, DPAR, BASELINES, *NEWER)

@@ -73,6 +73,22 @@ STATEMENTS = (
         ),
     ),
     Statement(
+        key="base-hrg-few-steps",
+        title="privHRG, few steps from a public start",
+        kind=Kind.DERIVED,
+        claim="After one to three steps from a public dendrogram the dendrogram is ε₁-edge DP, and the graph ε₁ + ε₂.",
+        place="a reading that the paper does not make: it starts at random and runs until the chain has converged",
+        adjacency=EDGE,
+        audits=(
+            TREE + "privhrg_dendrogram_one_step",
+            TREE + "privhrg_dendrogram_few_steps",
+            RELEASE + "privhrg_one_step",
+        ),
+        output="for each pair of leaves how many leaves their lowest common ancestor has below it; of a graph, its edges",
+        scope="3 and 4 nodes; after four steps 4 nodes keep it at ε₁ = .1, and from a random start after any number",
+        instead="a random start, drawn anew for each release, or more steps (base-hrg-finite).",
+    ),
+    Statement(
         key="base-hrg-thresholds",
         title="privHRG with its thresholds, 4 nodes",
         kind=Kind.DERIVED,
@@ -204,11 +220,17 @@ STATEMENTS = (
         key="base-sage",
         title="SAGE, node-level DP-SGD",
         kind=Kind.LIBRARY,
-        claim="DP-SGD on subgraphs of bounded degree has the node-level (ε, δ) of Theorem 1.",
-        place="Daigavane et al. 2021, arXiv:2111.15521, Theorem 1",
+        claim=(
+            "T steps whose batches hold ρ of the gradients that a node reaches, ρ hypergeometric, each moved by 2C, "
+            "have T times the Rényi loss of one."
+        ),
+        place=(
+            "Daigavane et al. 2021, arXiv:2111.15521, Theorem 1, a Rényi guarantee, as its published code computes it; "
+            "its text was not read, and the conversion to (ε, δ) is ours"
+        ),
         adjacency="Two graphs in which one node is another; it reaches 21 gradients at most.",
         audits=(ACCOUNTS + "sage_node_level",),
-        scope="the model of the accounting, for graphs whose degrees are bounded already",
+        scope="the model of the accounting, two layers and out-degree 4, for graphs whose degrees are bounded already",
     ),
     Statement(
         key="base-features",
@@ -223,10 +245,13 @@ STATEMENTS = (
     ),
     Statement(
         key="base-features-limit",
-        title="central limit accountant",
-        kind=Kind.LIBRARY,
-        claim="DP-SGD with Poisson batches is μ-Gaussian DP with μ = q√(T(e^(1/σ²) − 1)).",
-        place="Opacus' GaussianAccountant, after Bu et al. 2020, arXiv:1911.11607",
+        title="central limit accountant, as a bound",
+        kind=Kind.AMBIGUOUS,
+        claim="DP-SGD with finitely many Poisson batches is μ-Gaussian DP with μ = q√(T(e^(1/σ²) − 1)).",
+        place=(
+            "Opacus' GaussianAccountant, which warns that it can underestimate, after Bu et al. 2020, arXiv:1911.11607, "
+            "whose statement is a limit"
+        ),
         adjacency=RECORD,
         audits=(ACCOUNTS + "features_central_limit",),
         scope="the model of the accounting, for the numbers on the card",

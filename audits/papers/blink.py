@@ -86,7 +86,7 @@ STATEMENTS = (
 
 PAPER = Paper(
     key="blink",
-    title="Blink: Zhu, Tan & Xiao 2023, arXiv:2309.03190",
+    title="Code review of Blink: Zhu, Tan & Xiao 2023, arXiv:2309.03190",
     read=(
         "Read: abstract and introduction's beginning of the arXiv version at ar5iv; of the code zhxchd/Blink_GNN at "
         "947ec30c client.py, server.py, run_blink.py and config.json. Not read: definitions, theorems and proofs."

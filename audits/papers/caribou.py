@@ -76,7 +76,7 @@ STATEMENTS = (
 
 PAPER = Paper(
     key="caribou",
-    title="CARIBOU: Zheng, Li, Li & Wang 2025, arXiv:2506.22727",
+    title="Code review of CARIBOU: Zheng, Li, Li & Wang 2025, arXiv:2506.22727",
     read=(
         "Read: abstract and introduction's beginning of arXiv v1 and v3; of the code yuzhengcuhk/caribou-public at "
         "bc7bf38f caribou_inf.py, caribou_edp.py, caribou_ndp.py, boundpma.py and commons.py. Not read: theorems and proofs."

@@ -62,7 +62,7 @@ STATEMENTS = (
 
 PAPER = Paper(
     key="daigavane",
-    title="code of SAGE-DP: Daigavane et al. 2021, arXiv:2111.15521",
+    title="Code review of SAGE-DP: Daigavane et al. 2021, arXiv:2111.15521",
     read=(
         "Read: the abstract of v3; the JAX code of google-research/differentially_private_gnns at 076b2cc7 and 4c429948, "
         "which says that it differs from the one of the paper's results: train.py, optimizers.py, privacy_accountants.py, "

@@ -76,7 +76,7 @@ STATEMENTS = (
 
 PAPER = Paper(
     key="decoupled",
-    title="GDP and DPDGC: Chien et al. 2023, arXiv:2307.06422",
+    title="Code review of GDP and DPDGC: Chien et al. 2023, arXiv:2307.06422",
     read=(
         "Read: the abstract; of the code thupchnsky/dp-gnn at 6ea28473 dpdgc_ndp.py, dpdgc_kndp.py, dpdgc_edp.py, "
         "dpdgc_inf.py, em.py, noisy_sgd.py, pma.py and the scripts. Not read: definitions, theorems and proofs."

@@ -81,7 +81,7 @@ STATEMENTS = (
 
 PAPER = Paper(
     key="gap",
-    title="code of GAP: Sajadmanesh et al. 2023, arXiv:2203.00949",
+    title="Code review of GAP: Sajadmanesh et al. 2023, arXiv:2203.00949",
     read=(
         "Read: the abstract, and of the code sisaman/GAP gap_inf.py, gap_edp.py, gap_ndp.py, sage_ndp.py, pma.py, "
         "gnn_sgd.py, noisy_sgd.py, bound_degree.py, sampler.cpp and the loading of data sets, each at one commit. Not "

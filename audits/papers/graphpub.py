@@ -1,7 +1,7 @@
 """Statements of Xu et al. (2024), arXiv:2403.00030v2: GraphPub."""
 
 from auditdp.record.results import Verdict
-from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
+from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
 PUB, TRAINED = "audits/audit_graph_pub.py::", "audits/audit_graph_pub_trained.py::"
 TESTS = "tests/unit/audits/test_counterexamples_graphpub.py::"
@@ -12,6 +12,29 @@ RESPONSE_COST = "numbers of neighbours hold on average only, with standard devia
 REREAD = "a step of the pipeline that draws at random which the text does not mention"
 
 STATEMENTS = (
+    Statement(
+        key="graphpub-denoising",
+        title="denoising weakens protection",
+        kind=Kind.PUBLISHED,
+        claim=(
+            "Denoising a graph after differential privacy (Lin et al. 2022) makes it closer to the original graph, and so "
+            "reduces the effect of the protection."
+        ),
+        place="Section 1, prior work; Section 2.2",
+        adjacency=EDGE,
+        settled=Settled(
+            Verdict.VIOLATED,
+            "less than ε-DP → ε-DP, whatever the denoising computes",
+            "It computes from the noisy graph alone: post-processing, which no ε can grow by, as any test on what it "
+            "returns is a test on the noisy graph. That it is closer to the original was in the noisy graph already.",
+            TESTS + "test_no_function_of_a_noisy_graph_loses_more",
+        ),
+        fault=Fault.SLIP,
+        inputs="two nodes with an edge, or without, and all maps of what randomised response publishes",
+        instead="the same ε; denoising that looks at the private graph again is another matter.",
+        cost="none: no result of GraphPub rests on it, but its comparison with Lin et al. does not stand on this",
+        reconsider="a notion of protection other than differential privacy, which the two sections do not name",
+    ),
     Statement(
         key="graphpub-selection",
         title="published graph is ε-DP",
@@ -111,6 +134,10 @@ STATEMENTS = (
             "together lose 2ε₁.",
             TESTS + "test_lists_are_as_long_as_degrees",
         ),
+        inputs=(
+            "5 nodes with edges 01, 02, 03 and 34, or without one of them: lists of 3, 1, 1, 2 and 1 entries show all "
+            "degrees"
+        ),
         instead="noisy degrees with ε₁/2 each protect all degrees with ε₁-edge DP.",
         cost="twice the noise",
     ),
@@ -129,6 +156,7 @@ STATEMENTS = (
             "not one.",
             TESTS + "test_a_published_edge_can_be_told",
         ),
+        inputs="two nodes with an edge, which is published, or without, which is not",
         instead="ε-edge DP bounds the odds by e^ε; no mechanism makes it impossible.",
     ),
     Statement(

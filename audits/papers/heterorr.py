@@ -1,7 +1,7 @@
 """Statements of Tran et al. (2022), arXiv:2211.05766: heterogeneous randomised response for features and edges."""
 
 from auditdp.record.results import Verdict
-from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
+from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
 FEATURES = "audits/audit_feature_rr.py::"
 TREE, RELEASE = "audits/audit_hierarchy_dendrogram.py::", "audits/audit_hierarchy_release.py::"
@@ -59,8 +59,8 @@ STATEMENTS = (
         key="heterorr-thm3-deployed",
         title="θ computed from the record",
         kind=Kind.PUBLISHED,
-        claim="FeatureRR provides ε_f-LDP for a record whose θ are computed from itself, as Algorithm 1 has it.",
-        place="Equations 5 to 7, Theorem 3, Algorithm 1",
+        claim="FeatureRR provides ε_f-LDP for a record whose θ are computed from itself, as Equations 5 to 7 have it.",
+        place="Equations 5 to 7 and Theorem 3; Algorithm 1 takes α and β as inputs",
         adjacency=RAW,
         audits=(FEATURES + "feature_rr_record",),
         output="the released bins, numbered from 1",
@@ -78,8 +78,32 @@ STATEMENTS = (
         title="published code: bits instead of bins",
         kind=Kind.CODE,
         claim="Features are randomised bit by bit of a binary representation, with scores not divided by their sum.",
-        place="khangtran2020/DPGNN at 205d905f, Utils/FaRR.py; differs from Equation 8 and Algorithm 1",
-        unaudited="an early version of the code, another mechanism than the paper's; nothing is claimed of it",
+        place=(
+            "khangtran2020/DPGNN: Utils/FaRR.py at 205d905f, feature_level.py and flickr_feat_level.py at 47c7b0e7; not "
+            "Equation 8"
+        ),
+        unaudited=(
+            "none of the files that were read has the mechanism of Equation 8, and the paper claims nothing of this "
+            "one; by its formula FaRR.py loses ε_fΣθ for public θ"
+        ),
+    ),
+    Statement(
+        key="heterorr-code-pm-sub",
+        title="published code: baseline PM-SUB",
+        kind=Kind.CODE,
+        claim="The baseline PM_SUB provides ε-LDP, its output being uniform to the right of the interval as to the left.",
+        place="khangtran2020/DPGNN at 1f5017d2, PM_SUB in Utils/DataProcessing.py, last line",
+        adjacency="Any two values of one feature in [−1, 1].",
+        settled=Settled(
+            Verdict.VIOLATED,
+            "ε → ∞: one output, (C − g₂)g₂, in place of an interval",
+            "The random number is missing from the last line, so that an output to the right is a product that depends "
+            "on the value: whoever sees 4.11 at ε = 1 learns that x = 0, which has it with probability .17, and x = 1/2 "
+            "never. The curve of the sub-optimal mechanism in Figure 6 is of something else, if it is from this code.",
+            TESTS + "test_the_published_pm_sub_shows_its_input",
+        ),
+        inputs="x = 0, or x = 1/2, at ε = 1",
+        instead="a uniform number of [g₂, C], as PM-SUB has it: ε-LDP, certified (base-numeric-private).",
     ),
     Statement(
         key="heterorr-scaling",
@@ -96,6 +120,7 @@ STATEMENTS = (
             "tables gives 2ε_f.",
             TESTS + "test_population_scaling_before_feature_rr",
         ),
+        setting="the published code scales each record by its own range (feature_level.py), which says nothing of others",
         instead="a public range and clipping keep ε_f.",
     ),
     Statement(
@@ -107,6 +132,7 @@ STATEMENTS = (
         adjacency=PRIVATE_EDGE,
         audits=(TREE + "edge_rr_sensitivity",),
         scope="all pairs of graphs of 4 nodes, the fewest that show it",
+        fault=Fault.SLIP,
         setting="the appendix derives Equation 19 instead, which has the factor N_max − 1 and is right",
         instead="Δ of Equation 19, log N_max − (N_max − 1) log((N_max − 1)/N_max), is the sensitivity exactly.",
         cost="Δ larger by nearly 1 nat for many private nodes",
@@ -145,11 +171,19 @@ STATEMENTS = (
         claim="The dendrogram of Algorithm 2 satisfies edge-level ε_e1-DP, by the exponential mechanism.",
         place="Section IV after Lemma 4; Equations 12 to 15, Algorithm 2",
         adjacency=PRIVATE_EDGE,
-        audits=(TREE + "edge_rr_dendrogram_as_printed", TREE + "edge_rr_dendrogram_printed"),
+        audits=(
+            TREE + "edge_rr_dendrogram_as_printed",
+            TREE + "edge_rr_dendrogram_one_step",
+            TREE + "edge_rr_dendrogram_printed",
+        ),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",
-        scope=STATIONARY + "; all pairs of 3 nodes with public edges 0-1 and 0-2, and of 4 nodes without public edges",
+        scope=(
+            "all pairs of 3 nodes with public edges 0-1 and 0-2, after one step from a random dendrogram and at the "
+            "stationary law; of 4 nodes without public edges at the latter"
+        ),
+        inputs="3 nodes with public edges 01 and 02, and a private edge 12, or none; at the dendrogram ((1, 2), 0)",
         setting=(
-            "the figures have ε_e from .1 to 1: at ε_e1 = .1 the loss is 3.22ε_e1 with ten public moves for a "
+            "Section V has ε_e from .1 to 1: at ε_e1 = .1 the loss is 3.22ε_e1 with ten public moves for a "
             "private one, and without public edges 1.37ε_e1 on 5 nodes"
         ),
         instead=(
@@ -185,6 +219,7 @@ STATEMENTS = (
         audits=(TREE + "edge_rr_alternating",),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",
         scope=STATIONARY + ", with the 2 and Equation 19; all pairs of 3 nodes with public edges 0-1 and 0-2",
+        inputs="3 nodes with public edges 01 and 02, and a private edge 12, or none; at the dendrogram ((1, 2), 0)",
         setting="1.04ε_e1 with one public move for each private one, 1.78ε_e1 with ten or more, at ε_e1 = .1",
         instead="one joint acceptance for both likelihoods.",
         cost="none",
@@ -203,6 +238,7 @@ STATEMENTS = (
             "mechanism's proof does not apply.",
             TESTS + "test_the_alternating_chain_is_not_reversible",
         ),
+        inputs="3 nodes, public edge 0-1, private edge 0-2",
         instead="joint moves are reversible and ergodic.",
     ),
     Statement(
@@ -242,7 +278,7 @@ STATEMENTS = (
             "CalculateNoisyProb satisfies ε_e2-DP where lines 7 and 8 of Algorithm 3 draw new noise for each "
             "descendant."
         ),
-        place="Algorithm 3, lines 6 to 8",
+        place="Algorithm 3, lines 7 and 8: 'for each child internal node', read as all below, which need a probability too",
         adjacency=PRIVATE_EDGE,
         audits=(RELEASE + "noisy_probabilities_fresh", RELEASE + "edge_rr_fresh"),
         output="noisy counts of the internal nodes; for the graph, a bit for each pair (01, 02, .., 12, ..)",
@@ -260,9 +296,20 @@ STATEMENTS = (
         adjacency=PRIVATE_EDGE,
         audits=(RELEASE + "edge_rr",),
         output="for each pair (01, 02, .., 12, ..) whether the released graph has the edge",
-        scope=STATIONARY + ", V_pri public and no public edges, which is in its favour; all pairs of 4 nodes",
-        setting="with hardly any ε_e2, so that the graph shows the dendrogram; other splits show less on so few nodes",
-        instead="all repairs together are certified for ε_e1 + ε_e2 on 4 nodes, and proved for the stationary law.",
+        scope=(
+            STATIONARY
+            + "; acceptance and sensitivity as printed, V_pri public, no public edges, and nothing pooled: the paper "
+            "prints no thresholds, and with those of privHRG (τ₁ = .05) so small a graph does not depend on its dendrogram. "
+            "All pairs of 4 nodes"
+        ),
+        setting=(
+            "with hardly any ε_e2, so that the graph shows the dendrogram; other splits show less on so few nodes. With "
+            "V_pri from the data, as printed, the loss is infinite (heterorr-vpri)"
+        ),
+        instead=(
+            "all repairs together are certified for ε_e1 + ε_e2 on 4 nodes at the stationary law, where the exponential "
+            "mechanism's proof covers every size."
+        ),
         cost="those of the parts",
     ),
     Statement(

@@ -66,7 +66,7 @@ STATEMENTS = (
 
 PAPER = Paper(
     key="heterpoisson",
-    title="HeterPoisson: Xiang, Wang & Wang 2023, arXiv:2311.06888",
+    title="Code review of HeterPoisson: Xiang, Wang & Wang 2023, arXiv:2311.06888",
     read=(
         "Read: the abstracts of v1 and v2, which differ (symmetric multivariate Laplace noise, then Gaussian noise); of the "
         "code zihangxiang/PNPiGNNs mix.py, sampling.py, train_scheduler.py, accounting_analysis.py and utils.py at 805abe43 "

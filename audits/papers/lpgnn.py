@@ -1,7 +1,7 @@
 """Statements of Sajadmanesh & Gatica-Perez (2021), arXiv:2006.05535: slides of a talk on the paper."""
 
 from auditdp.record.results import Verdict
-from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
+from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
 DEPLOYED = "audits/audit_trainers_deployed.py::"
 FEATURES, LABELS = "audits/audit_features.py::", "audits/audit_labels.py::"
@@ -16,7 +16,10 @@ STATEMENTS = (
         title="multi-bit encoder, ε-LDP",
         kind=Kind.PUBLISHED,
         claim="The multi-bit encoder, m of d features with ε/m each by the 1-bit mechanism, provides ε-LDP.",
-        place="Slides 'Multi-bit mechanism for multidimensional perturbation'",
+        place=(
+            "Slides 'Multi-bit mechanism for multidimensional perturbation', which give the budget ε/m; that it makes "
+            "ε-LDP is for the paper"
+        ),
         adjacency=RECORD,
         audits=(FEATURES + "multi_bit", FEATURES + "one_bit", FEATURES + "multi_bit_everybody"),
         scope="all d, m and ε; computed over the whole box of 3 features, and for two users",
@@ -70,7 +73,7 @@ STATEMENTS = (
         title="best number of sampled features",
         kind=Kind.PUBLISHED,
         claim="The number of sampled features that makes the variance least is m = max(1, min(d, ⌊ε/2.18⌋)).",
-        place="arXiv:2006.05535, the optimal sampling parameter (not on the slides)",
+        place="arXiv:2006.05535, the optimal sampling parameter (not on the slides; 2.18 is in the published code)",
         settled=Settled(
             Verdict.VIOLATED,
             "least variance at ε = 4 → 1.24 times that of m = 2",
@@ -78,10 +81,9 @@ STATEMENTS = (
             "while m = 2 has .862. 2.18 is where the continuous optimum is; rounding it down is not the best integer.",
             TESTS + "test_the_best_number_of_sampled_features",
         ),
-        setting=(
-            "at the ε ≤ 3 of the paper's figures the formula is right but for .04 of its range: m = 1 is best up "
-            "to 2.96"
-        ),
+        fault=Fault.BEYOND,
+        inputs="ε = 4, m = 1 by the formula: the largest variance is that of a feature in the middle of [α, β]",
+        setting="at the ε ≤ 3 of the paper's figures the formula is right: m = 1 is best up to ε = 3.05",
         instead="the better of ⌊ε/2.18⌋ and ⌈ε/2.18⌉ by coth²(ε/(2m))/m.",
         cost="none",
         reconsider="a criterion other than the largest variance of a feature",
@@ -127,16 +129,19 @@ STATEMENTS = (
         key="lpgnn-accuracy-bound",
         title="Acc* of noisy labels",
         kind=Kind.PUBLISHED,
-        claim="Randomised response bounds the accuracy on noisy labels from above by Acc* = e^c/(e^c + c − 1).",
+        claim="Randomised response gives an upper bound on label accuracy, Acc* = p(y′ = y) = e^c/(e^c + c − 1).",
         place="Slide 'Prevent absorbing noise in y′'",
         settled=Settled(
             Verdict.VIOLATED,
             "c = 7, ε = 1: .995 → .311",
             "The probability that a label is kept is e^ε/(e^ε + c − 1), as the slide on randomised response has it; "
-            "e^c is a slip for e^ε.",
+            "e^c is a slip for e^ε. It is what a model that is right on all clean labels has on noisy ones; one that fits "
+            "their noise has more, for which the slide stops training.",
             TESTS + "test_the_accuracy_of_noisy_labels",
         ),
-        instead="Acc* = e^ε/(e^ε + c − 1).",
+        fault=Fault.SLIP,
+        inputs="c = 7 classes and ε = 1",
+        instead="p(y′ = y) = e^ε/(e^ε + c − 1).",
         cost="none: a slip of the slide",
     ),
     Statement(
@@ -189,13 +194,20 @@ STATEMENTS = (
         claim=(
             "With [α, β] the population's range of each feature, everything released keeps ε-LDP for a user's record."
         ),
-        place="[α, β] is a public range on the slides; pipelines of the field take it from the data",
+        place=(
+            "published code of LPGNN, which scales so for a feature range (class Normalize in transforms.py at "
+            "01549bd0); the slides do not say where α and β are from"
+        ),
         adjacency=ONE_OF_ALL,
         audits=(FEATURES + "min_max",),
         output="what each user sends, −1 or 1 for a feature; nan where the feature is not released",
-        scope="all pairs of two users with a feature of −1, 0 or 1",
-        setting="the loss is nε exactly: 2,708ε for Cora",
-        instead="public bounds and clipping keep ε; with the population's range the loss is nε, which is tight.",
+        scope="all pairs of two users with a feature of −1, 0 or 1; features without a range are kept",
+        setting=(
+            "nε is the worst of all populations of n users, one number outside the range of the others. Cora's features "
+            "are 0 or 1, bounds that are public already: there scaling changes nothing but for words that one user "
+            "alone has"
+        ),
+        instead="public bounds and clipping keep ε; with the population's range the loss is up to nε, which is attained.",
         cost="noise grows with the width of the public bounds",
     ),
     Statement(
@@ -203,7 +215,7 @@ STATEMENTS = (
         title="published code: features without a range dropped",
         kind=Kind.CODE,
         claim="Scaling that drops features that are the same for everybody keeps ε-LDP for a user's record.",
-        place="published code of LPGNN, class Normalize",
+        place="published code of LPGNN, class Normalize in transforms.py at 01549bd0: columns with delta = 0 are removed",
         adjacency=ONE_OF_ALL,
         audits=(FEATURES + "min_max_dropped",),
         output="what each user sends, −1 or 1 for a feature; nan where the feature is not released",
@@ -215,7 +227,10 @@ STATEMENTS = (
         title="early published code: estimates in the data's range",
         kind=Kind.CODE,
         claim="Estimates that are scaled back to the population's range keep ε-LDP for a user's record.",
-        place="early published code of LPGNN, function one_bit",
+        place=(
+            "early published code of LPGNN: fit, PrivGraphConv and MultiOneBit of privacy.py at 0069ce52, which take "
+            "x.min and x.max of the data"
+        ),
         adjacency=ONE_OF_ALL,
         audits=(FEATURES + "min_max_estimates",),
         scope="all pairs of one user with a feature of −1, 0 or 1",

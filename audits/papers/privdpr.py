@@ -59,7 +59,7 @@ STATEMENTS = (
 
 PAPER = Paper(
     key="privdpr",
-    title="PrivDPR: Zhang, Hu, Ye & Xu 2025, arXiv:2501.02354",
+    title="Code review of PrivDPR: Zhang, Hu, Ye & Xu 2025, arXiv:2501.02354",
     read=(
         "Read: abstract and introduction's beginning of arXiv v1; of the code sunnerzs/PrivDPR PrivDPR.py at 5ee37165 and "
         "1daabf55. Not read: definitions, theorems and proofs."

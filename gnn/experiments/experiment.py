@@ -76,12 +76,14 @@ class Guarantee:
             of them that refutes goes before a certificate.
         supports: The ε that the audited claim gives at these parameters, such as ε₁ + ε₂ of a split; by default the ε of
             the audit itself, where that was made at the printed one.
+        at_most: The largest loss that is possible at these parameters, proved, where the claim is refuted.
     """
 
     printed: float | None
     audit: str = ""
     supports: float | None = None
     others: tuple[str, ...] = ()
+    at_most: float | None = None
 
     @property
     def audits(self) -> tuple[str, ...]:

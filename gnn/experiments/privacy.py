@@ -54,7 +54,8 @@ def supported(guarantee: Guarantee, ledger: Ledger) -> str:
 
     The first of its audits that refutes the printed ε counts, then the first that refutes another one, then the first. An ε
     stands here only where a certificate covers it: the audit was made at the printed ε, or the experiment states what the
-    audited claim gives at its parameters (``Guarantee.supports``). An audit at another ε is named with that ε.
+    audited claim gives at its parameters (``Guarantee.supports``), or a closed form bounds what a refuted claim loses
+    (``Guarantee.at_most``). An audit at another ε is named with that ε.
     """
     if guarantee.printed is None:
         return NO_CLAIM
@@ -67,7 +68,7 @@ def supported(guarantee: Guarantee, ledger: Ledger) -> str:
     for test in (_refutes, _violated):
         for line in lines:
             if test(line, guarantee.printed):
-                return _refutation(line, guarantee.printed)
+                return _refutation(line, guarantee)
     return _certificate(lines[0], guarantee)
 
 
@@ -81,11 +82,14 @@ def _refutes(line: Mapping[str, Any], printed: float) -> bool:
     return _violated(line, printed) and claimed is not None and claimed <= printed * (1 + 1e-9) and lost > printed
 
 
-def _refutation(line: Mapping[str, Any], printed: float) -> str:
+def _refutation(line: Mapping[str, Any], guarantee: Guarantee) -> str:
     what = f"{line['row']}, {line['reading']}: violated at {line['claim']}, {line['found']}"
-    return (
-        f"refuted ({what})" if _refutes(line, printed) else f"none at this ε, the claim is refuted at another ({what})"
-    )
+    printed = guarantee.printed or 0.0
+    if _refutes(line, printed):
+        return f"refuted ({what})"
+    if guarantee.at_most is not None:
+        return f"ε ≤ {bound(guarantee.at_most, up=True)}, by a closed form, and not the printed one ({what})"
+    return f"none at this ε, the claim is refuted at another ({what})"
 
 
 def _certificate(line: Mapping[str, Any], guarantee: Guarantee) -> str:

@@ -44,6 +44,8 @@ AUDITS = {
 }
 DEGREES = "audits/audit_graph_pub_trained.py::graph_pub_trained_degrees"
 RESPONSE = "audits/audit_graph_pub_trained.py::graph_pub_trained_response"
+LISTS, UNION = "audits/audit_graph_pub.py::graph_pub", "audits/audit_graph_pub.py::graph_pub_union"
+"""Of what is selected whatever L is: lists are as long as degrees."""
 SELECTED = (WHOLE, RANDOM, NO_DESCENT)
 """Methods that are GraphPub, whole or without a part."""
 
@@ -207,7 +209,9 @@ def guarantee(setting: Parameters) -> Guarantee:
     if method in SELECTED:
         if setting.get(FORM) == REPAIRED:
             return Guarantee(epsilon, RESPONSE, supports=epsilon)
-        return Guarantee(epsilon, DEGREES if setting.get("degree share") else AUDITS[method])
+        if setting.get("degree share"):
+            return Guarantee(epsilon, DEGREES)
+        return Guarantee(epsilon, AUDITS[method], others=(UNION if setting.get("arcs") == "union" else LISTS,))
     lists = 2 if method == "DPRR" and setting.get(FORM) != REPAIRED else 1
     return Guarantee(epsilon, AUDITS[method], supports=lists * used)
 

@@ -38,8 +38,10 @@ NUMERIC = ("Duchi", "Piecewise", "Hybrid", "Three-output", "Sub-optimal")
 FEATURE_METHODS = ("FeatureRR", *NUMERIC, "LPGNN", CLEAN)
 EDGE_METHODS = ("EdgeRR", "privHRG", "EdgeRand", "LapGraph", PUBLIC_ALONE, CLEAN)
 PUBLIC_NODES = 0.2
-DEGREE_COLUMNS = 50
-"""As many as embeddings have; degrees from 49 share one."""
+WIDTH, BINS = 50, 10
+"""Features of an embedding, and what FeatureRR releases one in."""
+DEGREE_COLUMNS = WIDTH
+"""Degrees from 49 share one."""
 SPLIT = (0.5, 0.2, 0.3)
 PAIRS = 100
 """Private edges, and as many pairs without an edge, that LinkTeller is tried on."""
@@ -208,7 +210,9 @@ def feature_guarantee(setting: Parameters) -> Guarantee:
     if method == "FeatureRR":
         if setting.get(FORM) == REPAIRED:
             return Guarantee(epsilon, RECORD_REPAIRED, supports=epsilon)
-        return Guarantee(epsilon, RECORD)
+        from mechanisms.features import worst_loss
+
+        return Guarantee(epsilon, RECORD, at_most=float(worst_loss(epsilon, WIDTH, BINS).upper()))
     audit = SAMPLED if method in NUMERIC and setting.get("used") == "sampled" else AUDITS[method]
     return Guarantee(epsilon, audit, supports=epsilon)
 

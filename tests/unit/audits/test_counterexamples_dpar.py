@@ -211,3 +211,42 @@ def test_noisy_rows_beyond_every_budget():
         mu = math.sqrt(2 * rows) / sigma
         lost = stats.norm.sf(epsilon_g / mu - mu / 2) - math.exp(epsilon_g + stats.norm.logsf(epsilon_g / mu + mu / 2))
         assert (lost > delta) == (epsilon_g == 1100)
+
+
+def test_the_mixture_of_equation_6():
+    grid = np.linspace(-12, 12, 200_001)
+    zero, moved, rate = stats.norm.pdf(grid), stats.norm.pdf(grid, 0.8), 60 / 216
+    assert np.trapezoid(zero + rate * moved, grid) == pytest.approx(1 + rate)
+    right = (1 - rate) * zero + rate * moved
+    assert np.trapezoid(right, grid) == pytest.approx(1)
+    assert np.trapezoid((right - zero) ** 2 / zero, grid) == pytest.approx(rate**2 * math.expm1(0.64), rel=1e-6)
+
+
+def test_equation_10_at_the_defaults_of_the_code():
+    """The log moment of (1 − q)N(0, σ²) + qN(1, σ²) against N(0, σ²) as a binomial sum, and one by integration."""
+    rate, sigma = 60 / 216, 0.95
+
+    def moment(order):
+        terms = [math.comb(order + 1, k) * rate**k * (1 - rate) ** (order + 1 - k) for k in range(order + 2)]
+        return math.log(sum(term * math.exp(k * (k - 1) / (2 * sigma**2)) for k, term in enumerate(terms)))
+
+    grid = np.linspace(-12, 14, 200_001)
+    zero = stats.norm.pdf(grid, 0, sigma)
+    ratio = ((1 - rate) * zero + rate * stats.norm.pdf(grid, 1, sigma)) / zero
+    assert math.log(np.trapezoid(zero * ratio**3, grid)) == pytest.approx(moment(2), rel=1e-6)
+    first = {order: rate**2 * order * (order + 1) / sigma**2 for order in (1, 2, 6)}
+    assert [(round(first[k], 3), round(moment(k), 3)) for k in first] == [
+        (0.171, 0.145),
+        (0.513, 0.649),
+        (3.591, 14.326),
+    ]
+    assert rate > 1 / (16 * sigma)
+
+
+def test_the_batches_of_the_first_epoch():
+    """200 outputs of one batch have a mean of noise σ/√200; 216 nodes by 60, the last batch filled up from the third."""
+    places = [range(i, i + 60) if i + 60 <= 216 else range(216 - 60, 216) for i in range(0, 216, 60)]
+    assert [len(batch) for batch in places] == [60] * 4
+    assert len(set(places[2]) & set(places[3])) == 24
+    mu = math.sqrt(200) / 0.95
+    assert gaussian_delta(155.89, mu) > 1e-3 > gaussian_delta(155.9, mu)

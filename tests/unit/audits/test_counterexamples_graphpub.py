@@ -123,3 +123,20 @@ def test_the_attack_table_is_consistent():
     }
     ratios = [round((p / r) / (q / s), 2) for (q, s), (p, r) in rows.values()]
     assert ratios == [1.09, 1.09, 1.02]
+
+
+def test_no_function_of_a_noisy_graph_loses_more():
+    """All maps of the two outputs of randomised response on one pair, and all of four on two pairs that differ in one."""
+    epsilon = 1.0
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+    one = [(keep, 1 - keep), (1 - keep, keep)]
+    two = [[p * q for p in row for q in one[0]] for row in one]
+    for first, second in (one, two):
+        losses = []
+        for function in product(range(len(first)), repeat=len(first)):
+            mapped = [
+                [sum(p for p, y in zip(law, function, strict=True) if y == z) for z in set(function)]
+                for law in (first, second)
+            ]
+            losses.append(max(abs(math.log(p / q)) for p, q in zip(*mapped, strict=True)))
+        assert max(losses) == pytest.approx(epsilon)

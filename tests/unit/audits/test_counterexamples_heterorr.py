@@ -289,3 +289,16 @@ def test_the_released_graph(nodes, one, other, weight, epsilon, pooled, loss_of_
     """EdgeRR with hardly any ε₂ shows its dendrogram; with fresh draws for a pooled subtree it shows the count twice."""
     first, second = (np.log(released(nodes, edges, weight, epsilon, pooled)) for edges in (one, other))
     assert np.abs(first - second).max() == pytest.approx(loss_of_graph, rel=1e-6)
+
+
+def test_the_published_pm_sub_shows_its_input():
+    """(C − g₂)g₂ in place of a number of [g₂, C], for two values; each has it with its own probability P₃ > 0."""
+    e, t = math.exp(1.0), math.exp(1 / 3)
+    unit = (e + t) / (t * (e - 1))
+    atoms = {x: (unit * (t + 1) - unit * (x * t + 1)) * unit * (x * t + 1) for x in (0.0, 0.5)}
+    chance = {x: (1 - x) * t / (2 * t + 2 * e) for x in atoms}
+    assert (round(atoms[0.0], 2), round(chance[0.0], 2)) == (4.11, 0.17)
+    assert chance[0.5] > 0
+    for x, other in ((0.0, 0.5), (0.5, 0.0)):
+        assert atoms[other] not in (atoms[x], *np.linspace(-unit * (t + 1), unit * (x * t + 1), 2))
+        assert atoms[other] > unit * (x * t + 1)  # beyond both intervals that x has

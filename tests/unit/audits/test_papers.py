@@ -1,6 +1,7 @@
 """The statements of the papers: complete, consistent with the audits, and with tests that exist."""
 
 import ast
+import json
 from functools import cache
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 
 from auditdp.auditing.collection import collect
 from auditdp.record.results import Verdict
-from audits.ledger.statements import Kind, check
-from audits.papers import PAPERS
+from auditdp.report.text import markdown
+from audits.ledger.entries import FALSE
+from audits.ledger.statements import Fault, Kind, check
+from audits.papers import NEWER, PAPERS
 
 ROOT = Path(__file__).resolve().parents[3]
 STATEMENTS = [(paper, statement) for paper in PAPERS for statement in paper.statements]
@@ -94,3 +97,37 @@ def test_descriptions_of_listed_audits_hold_no_verdict():
         if d.row and d.description.partition("\n\n")[0].rstrip().endswith((" True.", " False."))
     ]
     assert not wrong
+
+
+def test_what_was_read_as_code_is_called_a_code_review():
+    assert all(paper.title.startswith("Code review of ") for paper in NEWER)
+    assert not any("Code review" in paper.title for paper in PAPERS if paper not in NEWER)
+
+
+def test_a_false_published_statement_has_inputs_that_show_it():
+    """Those of its audits that print a pair, or its own; what is called a slip or out of range is false."""
+    for paper, statement in STATEMENTS:
+        false = any(declared()[a].expect != "holds" for a in statement.audits)
+        settled = statement.settled is not None and statement.settled.verdict is Verdict.VIOLATED
+        accounted = all("accounting" in a for a in statement.audits if declared()[a].expect != "holds")
+        if paper.answers and statement.kind is Kind.PUBLISHED and (settled or (false and accounted)):
+            assert statement.inputs, statement.key
+        if statement.fault is not Fault.RESULT:
+            assert false or settled, statement.key
+
+
+def test_the_letters_state_what_the_ledger_found():
+    """As committed: what is refuted, out of range or a slip, in the ledger's words, and nothing else; a page each."""
+    ledger = {
+        paper["key"]: paper["statements"] for paper in json.loads((ROOT / "reports/claims.json").read_text())["papers"]
+    }
+    letters = sorted((ROOT / "reports/letters").glob("*.md"))
+    assert [path.stem for path in letters] == sorted(p.key for p in PAPERS if p.answers and p not in NEWER)
+    for path in letters:
+        text = path.read_text(encoding="utf-8")
+        assert len(text.split()) < 1000
+        for statement in ledger[path.stem]:
+            false = statement["kind"] == Kind.PUBLISHED and statement["verdict"] in FALSE
+            assert (f"**{markdown(statement['title'])}**" in text) == false, statement["key"]
+            if false:
+                assert f"We find: {markdown(statement['headline'])}." in text, statement["key"]

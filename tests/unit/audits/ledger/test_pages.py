@@ -10,8 +10,9 @@ from auditdp.record.results import Counterexample, Published, Verdict
 from auditdp.report.markdown import graphs
 from auditdp.report.text import markdown, markdown_code
 from audits.ledger.entries import Outcome, entries, tally, without_statement
+from audits.ledger.letters import letter
 from audits.ledger.pages import found_of, overview, page, to_json, two_inputs
-from audits.ledger.statements import Kind, Paper, Parameter, Settled, Statement
+from audits.ledger.statements import Fault, Kind, Paper, Parameter, Settled, Statement
 
 EVIL = "<b>x</b>|`y` \x1b[31m[a](http://b)\n# *z*"
 
@@ -214,3 +215,45 @@ def test_an_audit_may_not_stand_under_two_statements(published):
 def test_a_statement_is_looked_at_in_one_way(more):
     with pytest.raises(ConfigurationError, match="exactly one of audits, settled and unaudited"):
         statement("a", **more)
+
+
+FALSE = Settled(Verdict.VIOLATED, "1 → 2", "because", "tests/x.py::test")
+
+
+def of_every_worth(violated, certified):
+    """A statement that is refuted, one out of range, a slip, and one that is true although it is called a slip."""
+    return paper(
+        statement("slip", settled=FALSE, fault=Fault.SLIP, inputs="the numbers", instead="Two."),
+        statement("true", audits=(certified.id,), fault=Fault.SLIP),
+        statement("range", settled=FALSE, fault=Fault.BEYOND, inputs="a large ε", instead="a range."),
+        statement("refuted", audits=(violated.id,), instead="less."),
+    )
+
+
+def test_slips_and_what_is_out_of_range_are_counted_apart(published):
+    record, violated, certified, _ = published
+    one = of_every_worth(violated, certified)
+    assert [e.outcome for e in entries(record, one)] == [
+        Outcome.SLIP,
+        Outcome.CERTIFIED,
+        Outcome.BEYOND,
+        Outcome.VIOLATED,
+    ]
+    text = overview(record, [one])
+    assert (
+        "**Of 4 published statements 1 are refuted. 1 more fail only for parameters that the paper does not use, and 1 are "
+        "slips.**" in text
+    )
+    assert "| SLIP | 1 → 2 | Two. |" in text
+    assert "We take it for a slip" in page(record, one)
+
+
+def test_a_letter_has_the_refuted_statement_first_with_inputs_and_command_and_the_slip_last(published):
+    record, violated, certified, _ = published
+    text = letter(record, of_every_worth(violated, certified))
+    order = [text.index(part) for part in ("1. **refuted**", "not beyond them:", "- **range**", "Slips", "- **slip**")]
+    assert order == sorted(order)
+    assert markdown_code(violated.reproduce.partition(" --")[0]) in text
+    assert markdown_code(" ".join(violated.counterexample.pair.split())) in text
+    assert "Inputs: the numbers. `pytest tests/unit/audits -k test`." in text
+    assert "**true**" not in text

@@ -84,6 +84,10 @@ def test_the_ledger_finds_a_repair_by_its_own_audit():
     assert repaired.startswith("ε ≤ 1 (GraphPub, ")
     assert repaired.endswith("at random by a public degree: certified, there at 1-DP)")
     assert supported(guarantee(setting()), ledger).startswith("refuted (GraphPub, as deployed")
+    for arcs in ("lists", "union"):  # whatever L is, at any ε
+        at_eight = supported(guarantee(setting() | {"epsilon": 8.0, "arcs": arcs}), ledger)
+        assert at_eight.startswith("refuted (GraphPub, ")
+        assert at_eight.endswith("violated at 1-DP, ε = ∞)")
 
 
 def test_parts_that_are_left_out():

@@ -74,6 +74,8 @@ def test_what_the_audits_support():
     assert edges(form="repaired").supports == edges(edges="EdgeRand").supports == 1.0
     both = {"method": "FeatureRR", "epsilon_f": 4.0, "edges": "EdgeRR", "epsilon_e": 1.0}
     assert both_guarantee(both | {"form": "published"}).supports is None
+    assert 4.0 < features().at_most < 1.25 * 4.0
+    assert features(form="repaired").at_most is None
     assert both_guarantee(both | {"form": "repaired"}).supports == both_guarantee(both).printed == 5.0
 
 

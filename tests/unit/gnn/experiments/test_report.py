@@ -178,6 +178,16 @@ def test_nothing_is_tested_where_a_side_is_missing():
             "none at this ε, the claim is refuted at another (Warner RR, as stated: violated at 1-DP, 4.39 ≤ ε)",
         ),
         (
+            Guarantee(8.0, AUDIT, at_most=10.161),
+            {"verdict": "VIOLATED", "claim": "4-DP", "found": "4.39 ≤ ε"},
+            "ε ≤ 10.17, by a closed form, and not the printed one (Warner RR, as stated: violated at 4-DP, 4.39 ≤ ε)",
+        ),
+        (
+            Guarantee(4.0, AUDIT, at_most=4.4),
+            {"verdict": "VIOLATED", "claim": "4-DP", "found": "4.39 ≤ ε"},
+            "refuted (Warner RR, as stated: violated at 4-DP, 4.39 ≤ ε)",
+        ),
+        (
             Guarantee(0.5, AUDIT, supports=0.5),
             {"verdict": "VIOLATED", "found": "1,200.5 ≤ ε"},
             "none at this ε, the claim is refuted at another (Warner RR, as stated: violated at 1-DP, 1,200.5 ≤ ε)",
