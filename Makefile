@@ -40,7 +40,7 @@ test: .venv/ready  ## run the test suite
 	PYTHONDONTWRITEBYTECODE= $(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 statistics: .venv/ready  ## the statistical tests with all their repetitions, and what only they have time for
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m 'statistical or full' --full
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m 'statistical or full or dear' --full
 
 lint: .venv/ready  ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from auditdp.errors import AuditError, ControlSurvived, MiscalibrationWarning, PrivacyViolation, Skip
     from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw
     from auditdp.mechanism.protocol import Mechanism, unseeded
+    from auditdp.mutation.draws import without_noise
     from auditdp.record.results import AuditResult, Verdict
     from auditdp.training import audit_training
 
@@ -87,6 +88,7 @@ __all__ = [
     "check",
     "data_file",
     "unseeded",
+    "without_noise",
 ]
 
 _HOMES = {
@@ -134,6 +136,7 @@ _HOMES = {
     "check": "auditdp.auditing.checking",
     "data_file": "auditdp.auditing.declaration",
     "unseeded": "auditdp.mechanism.protocol",
+    "without_noise": "auditdp.mutation.draws",
 }
 
 

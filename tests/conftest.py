@@ -1,5 +1,6 @@
 """What all tests share: one thread, and how often what is random is repeated."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import pytest
@@ -28,9 +29,17 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--full") and (long := [item for item in items if item.get_closest_marker("full")]):
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    if config.getoption("--full"):
+        return
+    long = {item for item in items if item.get_closest_marker("full")}
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("dear") and item not in long:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    left_out = {*long, *(case for each in cases.values() for case in each[1:-1])}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from hypothesis import strategies as st
 
+from auditdp.adjacency.pasting import as_python
 from auditdp.mechanism.protocol import brief, identity_key
 
 MAX_EXHAUSTIVE = 20_000
@@ -29,6 +30,11 @@ class Pair:
         one, other = brief(self.data), brief(self.neighbour)
         text = f"{one} | {other}{_where(self.data, self.neighbour) if one == other else ''}"
         return f"{self.name}: {text}" if self.name else text
+
+    @property
+    def python(self) -> str:
+        """Python that makes both inputs, what differs marked; empty where the text of the pair has all of them."""
+        return as_python(self.data, self.neighbour)
 
     def swapped(self) -> Pair:
         """Return the pair in the other order."""

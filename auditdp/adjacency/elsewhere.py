@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from auditdp.adjacency.base import Pair
+from auditdp.adjacency.pasting import is_data
 from auditdp.mechanism.calls.channel import Channel, LostError, shaped
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, Count, HeldInput, Text
 
@@ -33,6 +34,12 @@ class PairElsewhere(Pair):
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def python(self) -> str:
+        """Python that makes both inputs; nothing that does anything else."""
+        text = shaped(_TEXT, self.data.ask("python"))
+        return text if not text or is_data(text) else ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,7 @@ _PROPOSED: TypeAdapter[ProposedHeld] = TypeAdapter(ProposedHeld)
 _SMALLER: TypeAdapter[tuple[PairHeld | None, int]] = TypeAdapter(tuple[PairHeld | None, Count])
 _EXHAUSTIVE: TypeAdapter[int | None] = TypeAdapter(Annotated[int, Field(ge=0, le=MOST_COUNTED)] | None)
 _TRACE: TypeAdapter[TraceHeld] = TypeAdapter(TraceHeld)
+_TEXT: TypeAdapter[str] = TypeAdapter(Text)
 _TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
 
 

@@ -36,6 +36,7 @@ def assert_private(
     evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
     trace: bool = True,
+    observe: Sequence[str] = (),
 ) -> AuditResult:
     """Raise if the claim is refuted, or a control is not; for a test in one's own suite.
 
@@ -59,6 +60,7 @@ def assert_private(
         evidence: Kinds of evidence; those that apply unless given.
         forecasters: Forecasters for the game; chosen automatically unless given.
         trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
+        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
 
     Returns:
         The result of the audit.
@@ -90,6 +92,7 @@ def assert_private(
         evidence=evidence,
         forecasters=forecasters,
         trace=trace,
+        observe=observe,
     )
     return asserted(built, Settings(alpha, CALLS, seed, name_of(mechanism)))
 

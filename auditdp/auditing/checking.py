@@ -41,6 +41,7 @@ def check(
     evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
     trace: bool = True,
+    observe: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
     """Audit a claim and return what was found; for a notebook.
@@ -64,6 +65,7 @@ def check(
         evidence: Kinds of evidence; those that apply unless given.
         forecasters: Forecasters for the game; chosen automatically unless given.
         trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
+        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
         progress: Called with the calls made and those to make; in a notebook a bar is shown unless it is given.
 
     Returns:
@@ -87,6 +89,7 @@ def check(
         evidence=evidence,
         forecasters=forecasters,
         trace=trace,
+        observe=observe,
     )
     return carried_out(built, Settings(alpha, CALLS, seed, name_of(mechanism)), progress)
 

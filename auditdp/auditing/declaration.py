@@ -24,6 +24,8 @@ from auditdp.claims.base import Claim
 from auditdp.claims.estimates import Promise, Unbiased, VarianceAtMost
 from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, CollectionError, ConfigurationError, Skip, did_you_mean
+from auditdp.mechanism.calls.observed import Observed
+from auditdp.mechanism.calls.showing import STREAMS
 from auditdp.mechanism.protocol import brief
 from auditdp.record.budgets import Fault
 from auditdp.record.details import KINDS, Subject, kind_of
@@ -62,6 +64,8 @@ class Audit:
             one unless named). With 'sensitivity' alone, what is audited is the declared sensitivity, and reports say so.
         forecasters: Forecasters for the game; chosen automatically unless named.
         trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
+        observe: What of 'stdout', 'logging' and 'files' is part of the output beside what is returned: what a call prints,
+            what it logs or warns of, and the files that it writes into the folder that it runs in, an empty one then.
         calls: Calls of the game, instead of the budget's. The quick budget gives no game more than its own number; where
             an audit does not end as it declares for want of the others, reports call it undecided, and no finding.
         find: A fault that the game is to find nine times in ten, such as 'level:1.5', 'tail:0.005' or 'output:0.001' (see
@@ -93,6 +97,7 @@ class Audit:
     evidence: Sequence[str] | None = None
     forecasters: Sequence[Any] | None = None
     trace: bool = True
+    observe: Sequence[str] = ()
     calls: int | None = None
     find: str = ""
     exhaustive: bool = True
@@ -130,6 +135,12 @@ class Audit:
         for kind in self.evidence or ():
             if kind not in choices:
                 raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, choices)}")
+        for stream in self.observe:
+            if stream not in STREAMS:
+                raise CollectionError(f"observe={self.observe!r}: {did_you_mean(str(stream), STREAMS)}")
+        if self.observe and not self.is_formula:
+            object.__setattr__(self, "mechanism", _observed(self.mechanism, self.observe))
+            object.__setattr__(self, "controls", [_observed(twin, self.observe) for twin in self.controls])
         if self.calls is not None:
             if not 1 <= self.calls < math.inf:
                 raise ConfigurationError(f"expected calls >= 1, got calls={self.calls!r}")
@@ -174,6 +185,10 @@ class Audit:
     def is_promise(self) -> bool:
         """Whether the claim is about an estimate and not about privacy."""
         return isinstance(self.claim, Unbiased | VarianceAtMost)
+
+
+def _observed(mechanism: Any, observe: Sequence[str]) -> Observed:
+    return mechanism if isinstance(mechanism, Observed) else Observed(mechanism, observe)
 
 
 def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair] | None) -> tuple[Claim, Adjacency]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from auditdp.accountants.description import Description, narrowest
 from auditdp.auditing.declaration import Audit
 from auditdp.auditing.elsewhere import AuditElsewhere
@@ -19,6 +17,7 @@ from auditdp.evidence.game.confirming import play_again
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import as_mechanism, brief, name_of
 from auditdp.numerics.rounding import SAME, same_number
+from auditdp.numerics.threads import one_thread
 from auditdp.record.details import GameDetails
 from auditdp.record.results import (
     REFUTATIONS,
@@ -40,7 +39,7 @@ def run_audit(built: Audit, settings: Settings) -> AuditResult:
     Raises:
         AuditError: If the audit cannot be carried out; the runner turns this into ERROR.
     """
-    with threadpool_limits(limits=1):
+    with one_thread():
         return _run_audit(built, settings)
 
 

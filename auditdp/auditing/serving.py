@@ -173,6 +173,10 @@ class Served:
         """Whether pairs are generated."""
         return can_search(self.built.adjacency), ()
 
+    def python(self, pair: int) -> Answered:
+        """A pair as Python to paste."""
+        return self._pairs[pair].python, ()
+
     def numbers(self, place: tuple[int, int]) -> Answered:
         """The numbers of an input."""
         try:
@@ -201,7 +205,8 @@ class Served:
         """How outputs are represented."""
         calls.look(map(self._input, places), rng)
         assert calls.like is not None  # they were looked at
-        return calls.form.recorded() | {"labels": calls.labels, "drew": calls.drew}, [calls.like]
+        seen = {"labels": calls.labels, "drew": calls.drew, "shown": calls.shown}
+        return calls.form.recorded() | seen, [calls.like]
 
     def repeated(self, calls: Calls, rng: None, place: tuple[int, int], seed: int) -> Answered:
         """Whether a seed gives the same outputs again."""
@@ -352,6 +357,7 @@ ANSWERS: dict[str, Callable[..., Answered]] = {
     "pairs": Served.pairs,
     "exhaustive": Served.exhaustive,
     "can search": Served.can_search,
+    "python": Served.python,
     "numbers": Served.numbers,
     "calls": Served.calls,
     "anew": Served.anew,

@@ -46,6 +46,8 @@ COMMANDS = {
     "run": "run.run",
     "list": "inspect",
     "show": "inspect",
+    "coverage": "coverage",
+    "explain": "explain",
     "trace": "trace",
     "report": "replay",
     "replay": "replay",

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.mechanism.protocol import Array, as_mechanism
+from auditdp.errors import MechanismError
+from auditdp.mechanism.protocol import Array, as_mechanism, is_seeded, name_of
 from auditdp.mutation.watch import Draw, Key, watched_call
 
 LOCATED = ("laplace", "normal", "gumbel", "logistic", "multivariate_normal")
@@ -217,6 +218,39 @@ class Spoiled:
     def _listen(self, draw: Draw) -> Any:
         here = draw.key == self.site.key and draw.method == self.site.method
         return self.fault(draw) if here else draw.as_is()
+
+
+class WithoutNoise:
+    """A mechanism all of whose draws return what they do where there is no noise; see ``without_noise``."""
+
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism = mechanism
+        self.name = f"{name_of(mechanism)} without noise"
+
+    def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Any:
+        """Return ``size`` outputs."""
+        return watched_call(self.mechanism, data, size, rng, _silent)
+
+
+def _silent(draw: Draw) -> Any:
+    return _left_out(draw) if draw.method in LEFT_OUT else draw.as_is()
+
+
+def without_noise(mechanism: Any) -> WithoutNoise:
+    """Return a broken twin of a mechanism for ``controls``: its noise is left out.
+
+    An audit that does not refute it could not see the noise vanish: its pairs have the same outputs, or too few calls.
+    Every draw from ``rng`` returns its location, the likelier outcome, or the first element.
+
+    Raises:
+        MechanismError: If it draws from elsewhere, where noise cannot be left out.
+
+    >>> without_noise(lambda x, rng: x + rng.laplace(scale=5))(3.0, 2, rng=np.random.default_rng(0))
+    [3.0, 3.0]
+    """
+    if not is_seeded(mechanism):
+        raise MechanismError(f"without_noise: {name_of(mechanism)} draws its own randomness, which cannot be left out")
+    return WithoutNoise(mechanism)
 
 
 class Seeded:

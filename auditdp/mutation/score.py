@@ -24,7 +24,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.offers import offers
@@ -42,6 +41,7 @@ from auditdp.mutation.counted import Counted, counted
 from auditdp.mutation.draws import FAULTS
 from auditdp.mutation.mutants import Mutant, derive
 from auditdp.mutation.reach import clear_caches
+from auditdp.numerics.threads import one_thread
 from auditdp.record.results import REFUTATIONS, Evidence, Fate, MutantResult, Mutation, Verdict
 from auditdp.record.verdict import beyond_its_law
 
@@ -101,7 +101,7 @@ def mutation(built: Audit, settings: Settings, *, exact: Evidence | None = None)
         MechanismError: If the mechanism cannot run.
         CollectionError: If the audit argues that a mutant is equivalent which does not exist.
     """
-    with threadpool_limits(limits=1), np.errstate(all="ignore"):  # broken code may well divide by zero
+    with one_thread(), np.errstate(all="ignore"):  # broken code may well divide by zero
         pairs = _pairs(built, settings)
         found, unread, arguments = _derived(built, pairs)
         trial = _Trial(built, settings, exact, pairs)

@@ -63,6 +63,7 @@ class Auditor:
         evidence: Sequence[str] | None = None,
         forecasters: Sequence[Any] | None = None,
         trace: bool = True,
+        observe: Sequence[str] = (),
     ) -> AuditResult:
         """Raise if the claim is refuted, or a control is not; see ``auditdp.assert_private``.
 
@@ -78,6 +79,7 @@ class Auditor:
             evidence: Kinds of evidence; those that apply unless given.
             forecasters: Forecasters for the game; chosen automatically unless given.
             trace: Whether the code is traced first, for pairs to play and what its noise tells.
+            observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
 
         Raises:
             PrivacyViolation: If the claim is refuted.
@@ -100,6 +102,7 @@ class Auditor:
             evidence=evidence,
             forecasters=forecasters,
             trace=trace,
+            observe=observe,
         )
         settings = Settings(
             alpha=self._alpha if alpha is None else alpha,

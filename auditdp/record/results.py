@@ -71,6 +71,7 @@ class Counterexample:
         explanation: One sentence with both probabilities, or the wealth that the bets gained.
         confirmed: Whether the finding was confirmed on fresh randomness (game), or needs none (exact).
         probabilities: Probability, or density, of the output on the first and on the second input, where a law states both.
+        python: Both inputs as Python to paste, what differs marked; empty where ``pair`` has all of them.
     """
 
     pair: str
@@ -78,6 +79,7 @@ class Counterexample:
     output: str = ""
     confirmed: bool = True
     probabilities: tuple[Number, Number] | None = None
+    python: str = ""
 
 
 @dataclass(frozen=True)
@@ -444,6 +446,11 @@ class AuditResult:
 
         points = [*self.history, (max(self.calls, 1), self.history[-1][1])]
         return plot_levels(points, self.claim, "calls", axes, stepwise=True)
+
+    def __str__(self) -> str:
+        from auditdp.report.terminal.run import line
+
+        return line(self)
 
     def __repr__(self) -> str:
         from auditdp.report.html.notebook import short

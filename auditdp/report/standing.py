@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 from enum import StrEnum
 
 from auditdp.numerics.rounding import confidence
+from auditdp.record.budgets import BUDGETS
 from auditdp.record.details import CountingDetails, GameDetails
 from auditdp.record.results import (
     DECLARABLE,
@@ -161,6 +163,21 @@ def _survivor(control: ControlResult) -> str:
     calls = f" after {count(control.calls, 'call')}" if control.calls else ""
     statement = f": {control.statement}" if control.statement else "."
     return f"{control.name} ended {control.verdict}{calls}{statement}"
+
+
+def next_command(result: AuditResult) -> str:
+    """Return the command that may decide what is undecided: with the next larger budget, or of what a trace reads off.
+
+    Empty where no run made the result.
+    """
+    lead = result.leading
+    if result.reproduce and not surviving(result) and (lead is None or not lead.known.opposes):
+        return shlex.join(["auditdp", "trace", result.id])
+    budgets = list(BUDGETS)
+    words = result.reproduce.partition("  #")[0].rpartition(" --budget ")
+    if words[2] in budgets[:-1]:
+        return f"{words[0]} --budget {budgets[budgets.index(words[2]) + 1]}"
+    return result.reproduce
 
 
 def detectable(result: AuditResult) -> str:

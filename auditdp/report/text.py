@@ -114,7 +114,13 @@ def shell(command: str) -> str:
         words = shlex.split(command, comments=True)
     except ValueError:
         return ""
-    start = 2 if words[:2] in (["auditdp", "run"], ["auditdp", "replay"]) else 1 if words[:1] == ["pytest"] else 0
+    start = (
+        2
+        if words[:1] == ["auditdp"] and words[1:2] in (["run"], ["replay"], ["trace"])
+        else 1
+        if words[:1] == ["pytest"]
+        else 0
+    )
     names, rest = [], iter(words[start:])
     for word in rest:
         if word in _OPTIONS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditdp.record.results import Verdict
-from auditdp.record.verdict import MISCALIBRATION
+from auditdp.record.verdict import MISCALIBRATION, REMEDY
 
 SIGNS: dict[Verdict, str] = {
     Verdict.VIOLATED: "✕",
@@ -34,6 +34,28 @@ MEANINGS: dict[Verdict, str] = {
     ),
     Verdict.SKIPPED: "The audit could not run here, for the reason given.",
 }
+
+REMEDIES: dict[Verdict, str] = {
+    Verdict.VIOLATED: (
+        "Paste the pair and look at the line that is read off the code: noise is calibrated to less than one neighbour "
+        "changes, or something gets round it. Mend that, or correct the claim; the command of the report shows the "
+        "finding again. One that the project lives with is accepted in the baseline, with a reason."
+    ),
+    Verdict.MISCALIBRATED: REMEDY,
+    Verdict.CERTIFIED: "Read what it rests on, on the audit's page of the HTML report; `auditdp run` also plays the code.",
+    Verdict.NOT_REFUTED: (
+        "Read how small a violation these calls would have found: `--find level:1.2` or `--budget thorough` find smaller "
+        "ones, and an adjacency that generates pairs looks at others."
+    ),
+    Verdict.EQUIVALENT: "Give further inputs; nothing is known of those that were not tried.",
+    Verdict.INCONCLUSIVE: (
+        "Where a broken twin was not refuted, give the calls that find it (`--budget`, `--find`), pairs on which it "
+        "differs, or a twin that breaks the claim by more. Where the code is not what its law says, mend either."
+    ),
+    Verdict.ERROR: "The message has the line; mend it there. A time limit is raised with `--timeout`.",
+    Verdict.SKIPPED: "Install or provide what the reason names.",
+}
+"""What to do about each verdict."""
 
 CLEAN_RUN = (
     "A clean run means that these audits found no violation beyond those that they declare, each within its stated "

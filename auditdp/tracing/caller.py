@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -80,11 +81,9 @@ class Caller:
         seen.add(id(space))
         self.spaces.append(space)
         for value in list(space.values()):
-            if isinstance(value, ModuleType) and not (getattr(value, "__file__", None) or ELSEWHERE[0]).startswith(
-                ELSEWHERE
-            ):
-                yield from (part for part in list(vars(value).values()) if isinstance(part, FunctionType | type))
-            elif isinstance(value, FunctionType | type | functools.partial):
+            if isinstance(value, ModuleType) and not _lies_elsewhere(value):
+                yield from (part for part in list(vars(value).values()) if _may_be_callers(part))
+            elif isinstance(value, functools.partial) or _may_be_callers(value):
                 yield value
 
     def watch(self, patches: Patches, replaced: Mapping[int, tuple[Any, Any]], active: Active) -> None:
@@ -98,6 +97,17 @@ class Caller:
         for cell in self.cells:
             if (made := _watched(cell.cell_contents, replaced, active)) is not None:
                 patches.cell(cell, made)
+
+
+def _lies_elsewhere(module: Any) -> bool:
+    return (getattr(module, "__file__", None) or ELSEWHERE[0]).startswith(ELSEWHERE)
+
+
+def _may_be_callers(value: Any) -> bool:
+    """Whether it is a function or a class, but for the classes of libraries, whose methods are many."""
+    if isinstance(value, type):
+        return not _lies_elsewhere(sys.modules.get(value.__module__))
+    return isinstance(value, FunctionType)
 
 
 def _functions(item: Any) -> Iterator[FunctionType]:

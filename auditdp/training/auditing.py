@@ -35,6 +35,7 @@ def audit_training(
     evidence: Sequence[str] | None = None,
     forecasters: Sequence[Any] | None = None,
     trace: bool = True,
+    observe: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditResult:
     """Audit the claim of a trainer, and return what was found.
@@ -67,6 +68,7 @@ def audit_training(
         evidence: Kinds of evidence; 'game' unless given, or 'one_run' with ``canaries``.
         forecasters: Forecasters for the game; chosen automatically unless given.
         trace: Whether the code is traced first, for pairs to play and what its noise tells; False leaves that out.
+        observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
         progress: Called with the trainings made and those to make; in a notebook a bar is shown unless it is given.
 
     Returns:
@@ -101,6 +103,7 @@ def audit_training(
         evidence=evidence if evidence is not None else ("game",) if canaries is None else ("one_run",),
         forecasters=forecasters,
         trace=trace,
+        observe=observe,
     )
     settings = Settings(alpha, TRAININGS if canaries is None else 1, seed, name_of(audited))
     return carried_out(built, settings, progress)

@@ -182,6 +182,7 @@ def test_a_run_that_is_attacked_ends_as_one_that_is_not(whole):
     assert whole.record["sandbox"] == "Landlock and namespaces, network closed"
 
 
+@pytest.mark.full
 def test_where_namespaces_are_refused_it_does_so_too(without_namespaces):
     names = [attack.name for attack in ATTACKS if attack.by == "landlock"]
     as_it_has_to_be(without_namespaces, [*names, "daemon"])
@@ -197,6 +198,7 @@ def test_landlock_alone_refuses_what_it_stands_against(without_namespaces):
     assert [name for name in tried if "REFUSED" not in without_namespaces.result(name)["printed"]] == []
 
 
+@pytest.mark.full
 def test_an_attack_is_one_where_nothing_refuses_it(off):
     tried = [attack.name for attack in ATTACKS if attack.lands]
     assert [name for name in tried if "DONE" not in off.result(name)["printed"]] == []

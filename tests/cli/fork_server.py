@@ -19,23 +19,20 @@ from multiprocessing import connection, forkserver, resource_tracker, util
 
 def preload() -> None:
     """Import what the commands import, so that every fork has it."""
-    import dp_accounting.pld.privacy_loss_distribution  # noqa: F401
     import joblib  # noqa: F401
     import rich.progress  # noqa: F401
-    import sklearn.ensemble
-    import sklearn.linear_model
-    import sklearn.pipeline  # noqa: F401
-    import statsmodels.stats.multitest
-    import statsmodels.stats.weightstats  # noqa: F401
+    import scipy.linalg.lapack  # noqa: F401
     import threadpoolctl  # noqa: F401
 
     import auditdp.runner.processes.host
     import auditdp.runner.processes.jobs  # noqa: F401 - what processes of audit files and audits need
     from auditdp.cli.run import run, running  # noqa: F401
+    from auditdp.numerics.threads import one_thread
     from auditdp.record.results import RunRecord
     from auditdp.report.formats import render
 
     render(RunRecord(0, "complete", {}, {}, "", "", [], []), "html")
+    one_thread()
 
 
 def serve() -> dict | None:

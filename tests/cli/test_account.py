@@ -24,6 +24,8 @@ from auditdp.cli import _carried_out
 from auditdp.cli.calculators.account import Sampling, dp_sgd
 from tests.cli.conftest import ForkServer
 
+pytestmark = pytest.mark.dear
+
 NO_OPACUS = importlib.util.find_spec("opacus") is None
 KEYS = {
     "schema",

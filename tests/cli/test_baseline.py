@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from tests.cli.test_exit_codes import PRELUDE
+
+pytestmark = pytest.mark.dear
 
 TWO = """
 @audit()
@@ -20,12 +23,19 @@ def leaks():
 REPAIRED = TWO.replace("Audit(tell", "Audit(coin")
 
 
-@pytest.fixture
-def repaired(project):
+@pytest.fixture(scope="module")
+def with_baseline(shared_project):
     """A project whose baseline has two audits that hold."""
-    project.audits(PRELUDE + REPAIRED)
-    assert project.run().code == 0
-    assert project("baseline", "update").code == 0
+    shared_project.audits(PRELUDE + REPAIRED)
+    assert shared_project.run().code == 0
+    assert shared_project("baseline", "update").code == 0
+    return shared_project
+
+
+@pytest.fixture
+def repaired(project, with_baseline):
+    """A copy of it."""
+    shutil.copytree(with_baseline.root, project.root, dirs_exist_ok=True)
     return project
 
 
@@ -169,6 +179,7 @@ def test_a_finding_is_confirmed_with_a_seed_and_an_alpha_of_its_own(project):
     assert project("confirm", "leaks").code == 0
 
 
+@pytest.mark.full
 def test_what_nobody_has_to_look_at_is_cut_short(project):
     """Twelve audits that are new are ten and a number; all that is worse is listed."""
     audit = "@audit()\ndef {0}{1}():\n    return Audit(coin, PureDP(1.0), BITS, calls=50)\n"

@@ -11,6 +11,8 @@ from auditdp.bounds import from_guesses, from_outputs, from_scores
 from auditdp.bounds.files import read
 from auditdp.errors import MissingExtraError
 
+pytestmark = pytest.mark.dear
+
 RNG = np.random.default_rng(11)
 LABELS = RNG.integers(0, 2, 300)
 SCORES = np.round(2 * LABELS + RNG.normal(size=300), 3)

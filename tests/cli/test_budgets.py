@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 PRELUDE = """
 def coin(data, size, *, rng):
     return rng.integers(0, 2, size)

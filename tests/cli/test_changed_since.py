@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 from one import one
 from two import two

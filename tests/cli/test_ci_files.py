@@ -14,6 +14,8 @@ import yaml
 from tests.cli.conftest import PATIENCE, SCRIPT, environment
 from tests.cli.test_changed_since import git
 
+pytestmark = pytest.mark.dear
+
 ROOT = Path(__file__).parents[2]
 FINE = "def noisy(x: int, rng):\n    '''A 1-DP number.'''\n    return x + rng.laplace(scale={})\n"
 TEXT = {"type": "string", "minLength": 1}

@@ -7,6 +7,8 @@ import typer.main
 
 from auditdp.cli.common import COMMANDS, app
 
+pytestmark = pytest.mark.dear
+
 
 def test_the_table_has_every_command_and_no_other():
     for module in COMMANDS.values():

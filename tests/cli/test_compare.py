@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 from counts import count, other
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 LIMIT = 1.0
 AUDITS = """
 BITS = AnyValues((0, 1))

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import RESPONSES
 
-pytestmark = pytest.mark.usefixtures("without_sandbox")
+pytestmark = [pytest.mark.dear, pytest.mark.usefixtures("without_sandbox")]
 
 distributed = pytest.importorskip("distributed")
 
@@ -69,6 +69,7 @@ def whole(project):
     return record
 
 
+@pytest.mark.full
 def test_a_worker_that_is_killed_costs_nothing(project, whole):
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

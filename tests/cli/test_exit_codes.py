@@ -6,6 +6,8 @@ import pytest
 
 from auditdp import __version__
 
+pytestmark = pytest.mark.dear
+
 PRELUDE = """
 def coin(data, size, *, rng):
     return rng.integers(0, 2, size)
@@ -217,6 +219,7 @@ def test_an_error_inside_the_harness_does_not_look_like_a_finding(project):
     assert "plotted" in outcome.out + outcome.err
 
 
+@pytest.mark.full
 def test_selftest_passes(project):
     outcome = project("selftest")
     assert outcome.code == 0

@@ -6,6 +6,8 @@ import tomllib
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 
 def test_what_it_writes_runs_and_leaves_what_is_there(project):
     project.write("pyproject.toml", "[project]\nname = 'mine'\n")
@@ -27,15 +29,16 @@ def test_what_it_writes_runs_and_leaves_what_is_there(project):
     settings = tomllib.loads((project.root / "pyproject.toml").read_text())
     assert settings["project"]["name"] == "mine"
     assert set(settings["tool"]["auditdp"]["profiles"]) == {"ci", "nightly", "paper"}
-    found = project("run", "--profile", "ci", "--format", "json")
+    found = project("run", "--profile", "ci", "--calls", "300", "--format", "json")
     assert found.code == 0, found.err
     audit = found.audit("histogram_is_private")
     assert (audit["claim"]["epsilon"], audit["claim"]["source"]) == (2.0, "the parameters of histogram")
+    assert [control["name"] for control in audit["controls"]] == ["mechanism without noise"]
     assert audit["controls"][0]["verdict"] == "VIOLATED"
     for profile in ("nightly", "paper"):
         assert project("config", "show", "--profile", profile).code == 0
     again = project("init", "package/release.py::histogram", "-P", "scale=1.0")
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert (again.code, "has histogram_is_private already" in again.err) == (2, True)
 
 
 def test_a_function_that_draws_elsewhere_and_a_job_for_gitlab(project):
@@ -49,6 +52,24 @@ def test_a_function_that_draws_elsewhere_and_a_job_for_gitlab(project):
     assert (found["claim"]["epsilon"], found["claim"]["delta"]) == (1.5, 1e-6)
     assert "draws its own randomness" in found["reproduce"]
     assert project("init", "flip.py::flip", "--ci", "none").code == 2
+
+
+def test_a_folder_is_searched_and_what_is_written_sees_the_noise_vanish(project):
+    source = """
+        def count(ages: list[int], rng, epsilon=1.0):
+            return len(ages) + {noise} * rng.laplace(scale=1 / epsilon)
+
+        def capped(ages: list[int], rng, cap):
+            return sum(ages) + rng.laplace(scale=cap)
+        """
+    project.write("package/release.py", source.format(noise=1))
+    made = project("init", "package", "--ci", "none")
+    assert "wrote audits/audit_release.py: count; settle its comments" in made.out
+    assert "left out package/release.py::capped: it needs cap; give -P cap=VALUE" in made.out
+    added = project("init", "package", "-P", "cap=100", "--ci", "none")
+    assert "added to audits/audit_release.py: capped" in added.out
+    project.write("package/release.py", source.format(noise=0))
+    assert project("run", "audits/audit_release.py::count_is_private", "--calls", "300", "-q").code == 1
 
 
 def test_inputs_of_which_nothing_is_known_are_not_guessed(project):
@@ -69,11 +90,11 @@ def test_inputs_of_which_nothing_is_known_are_not_guessed(project):
     ("arguments", "message"),
     [
         (["nothing.py::f"], "nothing.py: no such file"),
-        (["f.py"], "expected a function of a file"),
+        (["empty"], "nothing draws randomness there"),
         (["f.py::g"], "has no function 'g'"),
-        (["f.py::C"], "is no plain function"),
+        (["f.py::C"], "is no plain function; name a method, such as C.release"),
         (["f.py::nodata"], "takes no private data"),
-        (["f.py::f", "-P", "x=1"], "f has no such parameter"),
+        (["f.py::f", "-P", "x=1"], "no function has such a parameter"),
         (["f.py::f", "-P", "x"], "expected name=VALUE"),
         (["f.py::f", "-P", "x=os.system()"], "a value as Python writes it"),
         (["broken.py::f"], "broken.py, line 1: no Python"),
@@ -85,6 +106,7 @@ def test_inputs_of_which_nothing_is_known_are_not_guessed(project):
 def test_what_it_cannot_read_is_refused_and_nothing_written(project, arguments, message):
     project.write("f.py", "class C: pass\ndef f(x, rng): pass\ndef nodata(rng): pass\n")
     project.write("broken.py", "def f(\n")
+    project.write("empty/__init__.py", "")
     project.write("no-module.py", "def f(x, rng): pass\n")
     before = sorted(path.name for path in project.root.iterdir())
     outcome = project("init", *arguments)

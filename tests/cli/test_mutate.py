@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import Project, untimed
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """\
 @audit()
 def seeing(epsilon=1.0):
@@ -66,6 +68,7 @@ def test_a_false_claim_has_no_score(mutated):
     assert outcome.audit("false")["mutation"] is None
 
 
+@pytest.mark.full
 def test_run_audits_mutants_only_when_asked(mutated):
     assert mutated.run("-k", "seeing").audit("seeing")["mutation"] is None
     asked = mutated.run("-k", "seeing", "--mutants")
@@ -73,6 +76,7 @@ def test_run_audits_mutants_only_when_asked(mutated):
     assert asked.untimed == told.untimed
 
 
+@pytest.mark.full
 def test_the_outcome_does_not_depend_on_the_number_of_workers(mutated):
     alone, together = (mutated(*MUTATE, "--format", "json", "-n", n) for n in ("1", "2"))
     assert alone.code == together.code == 1

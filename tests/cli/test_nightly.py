@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 from mine import mechanism
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 README = Path(__file__).parents[2] / "README.md"
 COMMAND = Path(sys.executable).with_name("auditdp")
 

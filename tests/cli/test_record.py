@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 class Exact:
     '''A mechanism like any that a user writes: a class without a name or a repr of its own.'''

@@ -7,6 +7,8 @@ import shlex
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 BITS = AnyValues((0, 1))
 

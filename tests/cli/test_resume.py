@@ -11,7 +11,7 @@ import pytest
 
 from tests.adversary.records import with_digests
 
-pytestmark = pytest.mark.usefixtures("without_sandbox")
+pytestmark = [pytest.mark.dear, pytest.mark.usefixtures("without_sandbox")]
 
 ARGUMENTS = ("run", "--seed", "5", "--budget", "quick", "--format", "json")
 AUDITS = """

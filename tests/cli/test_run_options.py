@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import SCRIPT, environment
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 BITS = AnyValues((0, 1))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 def coin(data, size, *, rng):
     return rng.integers(0, 2, size)
@@ -69,6 +71,7 @@ def test_another_process_gives_the_same_record(shared_project, alone):
     assert outcome.untimed == alone.untimed
 
 
+@pytest.mark.full
 def test_mechanisms_without_a_name_give_the_same_record(shared_project, alone):
     """What Python shows of an object ends with where it lies in memory."""
     arguments = ("run", "--seed", "1", "--budget", "quick", "--format", "json", "-k", "object or partial")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("without_sandbox")
+pytestmark = [pytest.mark.dear, pytest.mark.usefixtures("without_sandbox")]
 
 EDGES = """
 class Named:

@@ -10,6 +10,8 @@ import pytest
 from auditdp.config import KINDS
 from tests.cli.conftest import Project
 
+pytestmark = pytest.mark.dear
+
 AUDITS = """
 def coin(data, size, *, rng):
     return rng.integers(0, 2, size)
@@ -193,6 +195,7 @@ def declines():
 """
 
 
+@pytest.mark.full
 def test_settings_and_options_say_whether_the_code_is_traced(project):
     project.audits(TRACED)
     project.write("pyproject.toml", "[tool.auditdp]\nseed = 5\n[tool.auditdp.profiles.plain]\ntrace = false\n")
@@ -210,6 +213,7 @@ def test_settings_and_options_say_whether_the_code_is_traced(project):
     assert traces("--no-trace") == traces("--profile", "plain") == traces(AUDITDP_TRACE="false") == set()
 
 
+@pytest.mark.full
 def test_an_audit_that_was_not_traced_is_not_when_it_is_played_again(project):
     project.audits(TRACED)
     plain = project("run", "--no-trace", "--seed", "5", "--format", "json")

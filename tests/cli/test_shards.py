@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.conftest import RESPONSES, untimed
 
+pytestmark = pytest.mark.dear
+
 AUDITS = f"""{RESPONSES}
 @audit()
 def third(epsilon=1.0):
@@ -60,6 +62,7 @@ def test_a_lost_shard_is_said_and_its_audits_are_run_by_resuming(project, shards
     assert untimed(record(project, "all.jsonl")) == whole
 
 
+@pytest.mark.full
 def test_a_shard_that_was_cut_off_is_resumed_by_itself(project, shards):
     whole, shard = shards
     shard(1)

@@ -15,6 +15,8 @@ import pytest
 
 from tests.cli.conftest import PATIENCE, SCRIPT, environment
 
+pytestmark = pytest.mark.dear
+
 DOCUMENT = Path(__file__).parents[2] / "CI.md"
 
 
@@ -69,10 +71,10 @@ def test_the_five_commands(repository):
     assert "new finding        audits/audit_counts.py::noisy_count_is_private" in message
     source.write_text(source.read_text().replace("scale=0.5", "scale=1.0"))
     audits = folder / "audits" / "audit_counts.py"
-    audits.write_text(audits.read_text().replace("        controls=[tells_all],\n", ""))
+    audits.write_text(re.sub(r" +controls=.*\n", "", audits.read_text()))
     code, message = run(check[0])
     assert code == 6
-    assert "control 'tells_all' is no longer refuted" in message
+    assert "control 'noisy_count without noise' is no longer refuted" in message
 
 
 def test_the_example_for_pytest(repository):

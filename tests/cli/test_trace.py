@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.dear
+
 FUNCTIONS = """\
 import os
 import numpy as np

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import SCRIPT, environment
 
-pytestmark = pytest.mark.usefixtures("without_sandbox")
+pytestmark = [pytest.mark.dear, pytest.mark.usefixtures("without_sandbox")]
 
 AUDITS = """
 @audit()

@@ -11,6 +11,8 @@ from docs.assembling import PAGES
 from docs.blocks import RUN, blocks, play
 from tests.cli.conftest import PATIENCE, environment, fork_server, project  # noqa: F401 - fixtures
 
+pytestmark = pytest.mark.dear
+
 PROGRAMS = {"pytest": ["-m", "pytest"], "python": []}
 RUNNABLE = [
     page

@@ -28,6 +28,7 @@ FORBIDDEN = {
 # A result draws itself when a person asks it to, by what draws records, which is imported then.
 WHEN_ASKED = {
     ("auditdp/record/results.py", "auditdp.report.html.notebook"),
+    ("auditdp/record/results.py", "auditdp.report.terminal.run"),
     ("auditdp/tracing/printing.py", "auditdp.report.html.notebook"),
 }
 NOT_FOR_MECHANISMS = {"auditing", "cli", "evidence", "history", "mutation", "report", "runner", "testing", "training"}
@@ -59,7 +60,7 @@ ROOMS = {
 }
 ROOMS["__main__"] = {"cli"}
 # The package itself is the vocabulary: it must not pull in the rooms that run and report.
-ROOMS[""] = {*CORE, "auditing", "bounds", "training"}
+ROOMS[""] = {*CORE, "auditing", "bounds", "mutation", "training"}
 
 
 def modules(package):

@@ -1,16 +1,21 @@
-"""``auditdp init``: a first audit file for a function, settings, and a job for CI."""
+"""``auditdp init``: first audits of functions, settings, and a job for CI."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from auditdp.cli.common import app, given, settings, tell
 from auditdp.doors import write
 from auditdp.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from auditdp.cli.init.signature import Signature
 
 
 class CI(StrEnum):
@@ -24,34 +29,60 @@ class CI(StrEnum):
 JOBS = {CI.github: (".github/workflows/privacy.yml", "github.yml"), CI.gitlab: ("privacy.gitlab-ci.yml", "gitlab.yml")}
 
 
-@app.command(short_help="Write a first audit of a function of yours.")
+@app.command(short_help="Write first audits of functions of yours.")
 def init(
-    target: Annotated[
-        str, typer.Argument(metavar="FILE::FUNCTION", callback=given, help="Such as package/counts.py::noisy_count.")
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE::FUNCTION...",
+            callback=lambda values: [given(value) for value in values],
+            help="Such as package/counts.py::noisy_count or ::Class.method; of a file or folder, all that draw randomness.",
+        ),
     ],
     parameters: Annotated[
-        list[str] | None, typer.Option("-P", help="name=VALUE: a parameter of the function without a default.")
+        list[str] | None, typer.Option("-P", help="name=VALUE: a parameter of a function without a default.")
+    ] = None,
+    example: Annotated[
+        Path | None, typer.Option(help="A table in CSV whose columns the rows of data have; no row of it is written.")
     ] = None,
     ci: Annotated[CI, typer.Option(help="For which service a job is written.")] = CI.github,
 ) -> None:
-    """Write a first audit of a function, which is read and not run; settings; and a job for CI. Nothing is overwritten.
+    """Write first audits of functions, which are read and not run; settings; and a job for CI. Nothing is overwritten.
 
-    The claim comes from the function's parameters or docstring; where they say nothing, it is a guess, and the file says so.
-    The neighbours come from the annotation of the private data; without one the file has to be given two inputs first.
+    The claim comes from the parameters or docstring; where they say nothing, it is a guess, and the file says so. The
+    neighbours come from the annotation of the private data, and from the columns that the code names; without one the file
+    has to be given two inputs first. Audits are added to a file that is there.
     """
-    from auditdp.cli.init.audit_file import audit_text, neighbours
-    from auditdp.cli.init.signature import read_signature
+    from auditdp.cli.init.audit_file import audit_name, audit_text, with_audits
+    from auditdp.cli.init.domains import columns_of
 
     root = Path.cwd().resolve()
-    signature = read_signature(target, root)
     values = dict(_parameter(text) for text in parameters or ())
-    file = Path(settings().paths[0]) / f"audit_{signature.module.rpartition('.')[2]}.py"
-    if file.suffix != ".py" or file.exists():
-        raise ConfigurationError(
-            f"{file} is there already; add the audit to it by hand: auditdp show has what it needs"
+    signatures, left = _signatures(targets, root, columns_of(example) if example is not None else {}, values)
+    needed = {name for signature in signatures for name in signature.required}
+    for name in values:
+        if name not in needed:
+            needs = ", ".join(sorted(needed)) or "none"
+            raise ConfigurationError(f"-P {name}: no function has such a parameter without a default; there is {needs}")
+    folder = Path(settings().paths[0])
+    written: dict[Path, list[tuple[Signature, str]]] = {}
+    for signature in signatures:
+        file = folder if folder.suffix == ".py" else folder / f"audit_{signature.module.rpartition('.')[2]}.py"
+        before = file.read_text(encoding="utf-8") if file.is_file() else ""
+        if re.search(rf"^def {audit_name(signature)}\b", before, re.MULTILINE):
+            left.append(f"{signature.called}: {file} has {audit_name(signature)} already")
+        else:
+            written.setdefault(file, []).append((signature, audit_text(signature, values)))
+    if not written:
+        raise ConfigurationError("; ".join(left) or "nothing draws randomness there; name a function: FILE::FUNCTION")
+    for file, audits in written.items():
+        before = file.read_text(encoding="utf-8") if file.is_file() else ""
+        write(file, with_audits(before, audits))
+        tell(
+            f"{'added to' if before else 'wrote'} {file}: {', '.join(s.called for s, _ in audits)}; settle its comments"
         )
-    write(file, audit_text(signature, values))
-    tell(f"wrote {file}: read it, and settle its comments")
+    for reason in left:
+        tell(f"left out {reason}")
     _add_settings(root / "pyproject.toml")
     if ci is not CI.none:
         path, template = JOBS[ci]
@@ -60,9 +91,39 @@ def init(
         else:
             write(Path(path), _template(template))
             tell(f"wrote {path}: say there where auditdp is installed from")
-    if not neighbours(signature):
-        tell(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")
+    for file, audits in written.items():
+        for signature in (signature for signature, _ in audits if not signature.pairs):
+            tell(f"settle: pairs= in {file} needs two values of {signature.data} that differ in one person's data")
     tell("next: auditdp run --profile ci; and where it finds nothing, auditdp baseline update")
+
+
+def _signatures(
+    targets: Sequence[str], root: Path, columns: Mapping[str, str], values: Mapping[str, str]
+) -> tuple[list[Signature], list[str]]:
+    """Return the functions that are named, or found in a file or folder, and why others that were found are left out."""
+    from auditdp.cli.init.finding import drawing, files_of, tree_of
+    from auditdp.cli.init.signature import read_signature
+
+    found, left = [], []
+    for target in targets:
+        place = root / target
+        if "::" in target or not place.exists():
+            found.append(read_signature(target, root, columns))
+            continue
+        for file in files_of(place):
+            shown = file.relative_to(root).as_posix()
+            for name in drawing(tree_of(file, shown)):
+                try:
+                    signature = read_signature(f"{shown}::{name}", root, columns)
+                except ConfigurationError as error:
+                    left.append(str(error))
+                    continue
+                lacking = [each for each in signature.required if each not in values]
+                if lacking:
+                    left.append(f"{shown}::{name}: it needs {', '.join(lacking)}; give -P {lacking[0]}=VALUE")
+                else:
+                    found.append(signature)
+    return found, left
 
 
 def _parameter(text: str) -> tuple[str, str]:

@@ -339,16 +339,20 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
     loss, p, q = stated.loss_of(pair), stated.law_of(pair.data), stated.law_of(pair.neighbour)
     if isinstance(p, LaplaceLaw) and loss.lower == math.inf:
-        return Counterexample(pair=str(pair), explanation=f"An infinite loss, computed from {loss.source}")
+        return Counterexample(
+            pair=str(pair), python=pair.python, explanation=f"An infinite loss, computed from {loss.source}"
+        )
     if isinstance(p, LaplaceLaw):
         return Counterexample(
             pair=str(pair),
+            python=pair.python,
             output="any output beyond both locations in every coordinate that differs",
             explanation=f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}",
         )
     if isinstance(p, GaussianLaw):
         return Counterexample(
             pair=str(pair),
+            python=pair.python,
             explanation=f"The two laws are Gaussian: exact {_value(loss, claim)}; the claim is {claim}",
         )
     with precision():
@@ -362,6 +366,7 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
         delta = float(hockey_stick(laws, arb(claim.level)).mid())
     return Counterexample(
         pair=str(pair),
+        python=pair.python,
         output=output if isinstance(output, str) else brief(output),
         explanation=(
             f"This output has probability {_show(pp)} on the first input and {_show(qq)} on the second, "
@@ -378,6 +383,7 @@ def _envelope_counterexample(envelope: Envelope, k: int, loss: PairLoss, pair: P
     each = f"; {envelope.uses} coordinates lose as much each, ε = {loss} in all" if envelope.uses > 1 else ""
     return Counterexample(
         pair=str(pair),
+        python=pair.python,
         output=output if isinstance(output, str) else brief(output),
         explanation=(
             f"This output has probability (or density) {_show(most)} on the first input and {_show(least)} on the second, "

@@ -12,6 +12,9 @@ import re
 from auditdp.adjacency import Adjacency
 from auditdp.betting.forecasting.estimators import ESTIMATOR_NAMES
 from auditdp.betting.game import Game
+from auditdp.mechanism.calls.calls import Shown
+from auditdp.mechanism.calls.leaves import Raised, row_keys
+from auditdp.mechanism.calls.representation import short_keys
 from auditdp.record.results import Counterexample
 
 MOST_WRITTEN = 10**9
@@ -48,6 +51,10 @@ LOOKED_AT = {
 """What a view or a forecaster looks at, by its name."""
 NO_PART = {"number of parts", "its type", "what does not fit"}
 """Numbers of a row that are no part of an output, from which a part differs by nothing that means anything."""
+TELLING = 0.5
+"""Share of calls by which an exception has to come oftener on one input, to be named as what tells them apart."""
+SHOWN = {"stdout": ("prints", "line"), "logging": ("logs", "message"), "files": ("writes", "file")}
+"""What calls show beside their outputs: what a mechanism does, and what it is counted in."""
 BITS = "bits: "
 """The prefix of views of how many bits a number has."""
 
@@ -104,12 +111,27 @@ def explained(fresh: Game) -> Counterexample:
     stake, played = odds(wealth.log_wealth), f"{wealth.calls:,} fresh call{'s' * (wealth.calls != 1)}"
     return Counterexample(
         pair=str(fresh.best.pair),
+        python=fresh.best.pair.python,
         explanation=(
             f"On {played}, bets on which of the two inputs was used multiplied their stake by {stake}; where the claim is "
-            f"true, bets win so much in at most 1 of {stake} games. The bets that won most looked at "
-            f"{looked_at(fresh.best_forecaster)}"
+            f"true, bets win so much in at most 1 of {stake} games. "
+            + (_raised(fresh) or f"The bets that won most looked at {looked_at(fresh.best_forecaster)}")
         ),
     )
+
+
+def _raised(fresh: Game) -> str:
+    """Return which exception tells the inputs apart; empty where none does by itself."""
+    sides, form = (fresh.best.memory.ones, fresh.best.memory.zeros), fresh.calls.form
+    for name in sorted(fresh.calls.raised):
+        (key,) = row_keys([Raised.of(type(name, (Exception,), {}))])
+        known = {key, *short_keys(key)}
+        often = [(sum(found in known for found in form.keys(side)), len(side)) for side in sides]
+        more, less = sorted(often, key=lambda one: -one[0] / max(one[1], 1))
+        if more[0] / max(more[1], 1) - less[0] / max(less[1], 1) >= TELLING:
+            many, few = (f"{raised:,} of {made:,}" for raised, made in (more, less))
+            return f"One input raises {name} in {many} calls, and the other in {few}"
+    return ""
 
 
 def odds(log_wealth: float) -> str:
@@ -125,9 +147,9 @@ def odds(log_wealth: float) -> str:
     return f"{math.floor(value / step) * step:,}"
 
 
-def count(number: int) -> str:
+def count(number: int, what: str = "call") -> str:
     """Return '1 call' or '2,184 calls'."""
-    return f"{number:,} call" + "s" * (number != 1)
+    return f"{number:,} {what}" + "s" * (number != 1)
 
 
 def notices(game: Game) -> list[str]:
@@ -154,7 +176,17 @@ def notices(game: Game) -> list[str]:
     if made.raised:
         kinds = ", ".join(f"{name} in {count(many)}" for name, many in sorted(made.raised.items()))
         found.append(f"the mechanism raised {kinds}; whoever calls it sees that, so an exception counts as an output")
-    return found
+    return found + [text for shown in made.shown for text in _not_audited(shown)]
+
+
+def _not_audited(shown: Shown) -> list[str]:
+    """Return what is to be known of what calls show beside their outputs; nothing where it is the same on all inputs."""
+    if shown.depends is False:
+        return []
+    verb, one = SHOWN[shown.stream]
+    depends = f", and what it {verb} depends on the input" if shown.depends else ""
+    many = f"{verb} {count(shown.many, one)} a call{depends}"
+    return [f"the mechanism {many}: not audited; observe=({shown.stream!r},) makes that part of the output"]
 
 
 def shows_nothing(same: int | None) -> list[str]:

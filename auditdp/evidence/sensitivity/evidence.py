@@ -185,6 +185,7 @@ def _evidence(
             ),
             counterexample=Counterexample(
                 pair=str(violation.pair),
+                python=violation.pair.python,
                 explanation=(
                     f"Before the noise the first input gives {show(violation.first)} and the second "
                     f"{show(violation.second)}{_where(violation)}; the {norm} norm of the difference is "

@@ -15,6 +15,7 @@ from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
 from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
 from auditdp.mechanism.calls.representation import Array, Outputs, Representation, SeenAs, stacked
+from auditdp.mechanism.calls.showing import STREAMS, showing
 from auditdp.mechanism.protocol import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
 PROBES = 8
@@ -32,6 +33,20 @@ class Run(NamedTuple):
     seed: int
 
 
+class Shown(NamedTuple):
+    """What calls show that is no part of their outputs.
+
+    Attributes:
+        stream: Of ``STREAMS``.
+        many: Lines, messages or files of a call, at most.
+        depends: Whether they are others on another input, with the same randomness; None where they differ anyway.
+    """
+
+    stream: str
+    many: int
+    depends: bool | None
+
+
 class Calls:
     """Runs one mechanism.
 
@@ -47,6 +62,7 @@ class Calls:
         raising: Whether exceptions are outputs; then every output has a call of its own.
         raised: How often calls raised, by the type of the exception.
         drew: Whether it drew from the generator when it was looked at.
+        shown: What it showed then beside its outputs.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -59,6 +75,7 @@ class Calls:
         self.raising = not is_vectorised(mechanism)
         self.raised: Counter[str] = Counter()
         self.drew = True
+        self.shown: list[Shown] = []
         self._representation: Representation | None = None
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
@@ -70,9 +87,27 @@ class Calls:
         if self._representation is not None:
             return
         probed = list(islice(inputs, MOST_PROBED))
-        before = rng.bit_generator.state
-        self._represent(self.outcomes(lambda: [self.outputs(data, PROBES, rng) for data in probed]))
+        before, same = rng.bit_generator.state, copy.deepcopy(rng)
+        with showing() as seen:
+            self._represent(self.outcomes(lambda: [self.outputs(data, PROBES, rng) for data in probed]))
         self.drew = rng.bit_generator.state != before
+        if seen:
+            self.shown = self._shown(probed, same)
+
+    def _shown(self, inputs: Sequence[Any], rng: np.random.Generator) -> list[Shown]:
+        """Return what single calls on inputs show, all with the same randomness, and on the first input twice."""
+        parts = []
+        for data in [*inputs[:1], *inputs]:
+            with showing(quiet=True) as seen:
+                self.outputs(data, 1, copy.deepcopy(rng))
+                parts.append(seen.parts)
+        found = []
+        for stream in STREAMS:
+            again, *others = (part[stream] for part in parts)
+            many = max(len(each.splitlines() if isinstance(each, str) else each) for each in others)
+            if many:
+                found.append(Shown(stream, many, None if again != others[0] else any(each != again for each in others)))
+        return found
 
     def outcomes(self, make: Callable[[], Result]) -> Result:
         """Return what makes calls before any is bet on, a second time where it raises: then with exceptions as outputs.
@@ -153,7 +188,7 @@ class Calls:
         try:
             if self.raising:
                 return [output for _ in range(size) for output in self._outcome(mechanism, data, rng)]
-            return _checked(mechanism(data, size, rng=rng), size, self.name)
+            return checked_outputs(mechanism(data, size, rng=rng), size, self.name)
         except AuditError:
             raise
         except Exception as error:
@@ -171,7 +206,7 @@ class Calls:
         except Exception as error:
             self.raised[type(error).__name__] += 1
             return [Raised.of(error)]
-        return raw if isinstance(mechanism, PerCall) and isinstance(raw, list) else _checked(raw, 1, self.name)
+        return raw if isinstance(mechanism, PerCall) and isinstance(raw, list) else checked_outputs(raw, 1, self.name)
 
     def _error(self, error: Exception, where: str) -> RaisedError:
         late = "; as a function f(data, rng) of one output, it may raise: that is an output then"
@@ -222,13 +257,17 @@ class SingleCalls(Calls):
             return stacked([self._run(self.mechanism, lent, 1, rng) for _ in range(size)])
 
 
-def _checked(raw: Any, size: int, name: str) -> Outputs:
-    """Return what a call of many outputs returned as these: an array with one row each, or a list of them."""
+def checked_outputs(raw: Any, size: int, name: str) -> Outputs:
+    """Return what a call of many outputs returned as these: an array with one row each, or a list of them.
+
+    Raises:
+        MechanismError: If it is not so many outputs.
+    """
     if isinstance(raw, Mapping):
-        columns = {key: _checked(column, size, f"{name}, {key!r}") for key, column in raw.items()}
+        columns = {key: checked_outputs(column, size, f"{name}, {key!r}") for key, column in raw.items()}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if isinstance(raw, tuple) and raw and all(isinstance(part, np.ndarray) for part in raw):
-        return list(zip(*(_checked(part, size, name) for part in raw), strict=True))
+        return list(zip(*(checked_outputs(part, size, name) for part in raw), strict=True))
     raw = of_tensor(raw)
     try:
         outputs = np.asarray(raw)

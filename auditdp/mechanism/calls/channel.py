@@ -196,7 +196,10 @@ def _raised(name: str, text: str, place: str) -> BaseException:
 
 
 def answer(
-    connection: Connection, path: str, answers: Callable[[str, tuple[Any, ...]], tuple[Any, Sequence[Array]]]
+    connection: Connection,
+    path: str,
+    answers: Callable[[str, tuple[Any, ...]], tuple[Any, Sequence[Array]]],
+    explained: Callable[[str], str] = str,
 ) -> None:
     """Answer questions until there are no more.
 
@@ -204,6 +207,7 @@ def answer(
         connection: To who judges.
         path: The file of the audit, whose lines errors name.
         answers: Returns plain data and arrays of numbers, from what is asked.
+        explained: Returns what an error says, with what this process has to do with it.
     """
     with suppress(EOFError, OSError):  # who judges has ended
         while True:
@@ -216,14 +220,16 @@ def answer(
                 first = json.dumps(line | {"cpu": time.process_time()})
             except BaseException as error:  # an exit, or an interrupt that a mechanism raises
                 arrays = []
-                first = json.dumps({"ticket": ticket, "cpu": time.process_time(), "error": _described(error, path)})
+                first = json.dumps(
+                    {"ticket": ticket, "cpu": time.process_time(), "error": _described(error, path, explained)}
+                )
             connection.send_bytes(b"".join([first.encode(), b"\n", *(array.tobytes() for array in arrays)]))
 
 
-def _described(error: BaseException, path: str) -> tuple[str, str, str]:
+def _described(error: BaseException, path: str, explained: Callable[[str], str]) -> tuple[str, str, str]:
     error = MissingExtraError.of(error) or error
     try:
-        text = str(error)
+        text = explained(str(error))
     except Exception:  # whatever the errors of a user raise
         text = ""
     return (

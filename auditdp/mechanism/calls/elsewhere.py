@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from auditdp.errors import MechanismError
-from auditdp.mechanism.calls.calls import MOST_PROBED, Calls, Run
+from auditdp.mechanism.calls.calls import MOST_PROBED, Calls, Run, Shown
 from auditdp.mechanism.calls.channel import Channel, LostError, shaped
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.representation import Array, Representation
@@ -106,7 +106,7 @@ class After:
 
 @dataclass(frozen=True)
 class FormHeld:
-    """How outputs are represented, and what each number of a row is called."""
+    """How outputs are represented, what each number of a row is called, and what calls show beside their outputs."""
 
     flat: bool
     typed: bool
@@ -115,6 +115,7 @@ class FormHeld:
     ordered: Count
     labels: list[Text]
     drew: bool
+    shown: list[tuple[Literal["stdout", "logging", "files"], Count, bool | None]]
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,10 @@ class HeldInput:
     def place(self) -> tuple[int, int]:
         """What questions call it by."""
         return self.pair, self.side
+
+    def ask(self, what: str) -> Any:
+        """Return what is answered about its pair."""
+        return self._channel.ask(what, self.pair)[0]
 
     def __deepcopy__(self, memo: Any) -> HeldInput:
         return self  # nothing here can change it
@@ -290,6 +295,7 @@ class CallsElsewhere(Calls):
         self.raising = mechanism.held.per_call
         self.raised: Counter[str] = Counter()
         self.drew = True
+        self.shown = []
         self._representation: Representation | None = None
         self._singly = False
 
@@ -304,6 +310,7 @@ class CallsElsewhere(Calls):
         if like.ndim < 1 or len(like) < 1:
             raise LostError("the process of the mechanism shows no outputs")
         self.like, self.labels, self.drew = like, form.labels, form.drew
+        self.shown = [Shown(*each) for each in form.shown]
         self._representation = Representation(
             like.shape[1:], like.dtype, form.flat, form.typed, form.kind, form.longest, form.ordered
         )

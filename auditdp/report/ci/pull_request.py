@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import AuditResult, RunRecord
 from auditdp.report.ci.judged import Judged, Level, judged, place
+from auditdp.report.guessing import guessing
 from auditdp.report.numbers import bounds, count, number
 from auditdp.report.reading import read_off, said
 from auditdp.report.standing import detectable, run_meaning
@@ -117,7 +118,9 @@ def _whole(item: Judged) -> list[str]:
             )
         lines += [f"- read off the code: {markdown(shorten(said(each), LONG))}" for each in read_off(result)]
         if (found := result.counterexample) is not None:
-            lines.append(f"- pair: {markdown_code(shorten(found.pair, LONG))}")
+            lines += [f"- in short: {markdown(sentence)}"] if (sentence := guessing(result)) else []
+            shown = found.python.splitlines() or [shorten(found.pair, LONG)]
+            lines += [f"- pair: {markdown_code(line)}" for line in shown]
             lines += [f"- output: {markdown_code(shorten(found.output, LONG))}"] if found.output else []
             lines.append(f"- {markdown(shorten(found.explanation, LONG))}")
         lines += [f"- reproduce: {markdown_code(command)}"] if (command := shell(result.reproduce)) else []

@@ -16,11 +16,12 @@ from auditdp import __version__
 from auditdp.history.baseline.differences import Difference
 from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Verdict
 from auditdp.report.ci.judged import Judged, Level, judged, place
+from auditdp.report.guessing import guessing
 from auditdp.report.reading import read_off, said
 from auditdp.report.standing import reasons
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
-from auditdp.report.wording import MEANINGS
+from auditdp.report.wording import MEANINGS, REMEDIES
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
@@ -35,6 +36,14 @@ RULES = {
     "weaker": ("AuditWeaker", "An audit shows less than the baseline says, or is gone."),
 }
 """Name and description of what is found, by id."""
+HELP = {
+    "violated": REMEDIES[Verdict.VIOLATED],
+    "miscalibrated": REMEDIES[Verdict.MISCALIBRATED],
+    "missed": "Something was mended, or the audit sees less than it did: correct what it declares, or give it more calls.",
+    "toothless": REMEDIES[Verdict.INCONCLUSIVE],
+    "weaker": "Bring back what is gone or weaker; where it is meant, make the baseline anew with `auditdp baseline update`.",
+}
+"""What to do about it."""
 LEVELS = {Level.CRASHED: "error", Level.UNDECIDED: "warning"}
 
 
@@ -65,6 +74,7 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
                         "id": f"auditdp/{key}",
                         "name": name,
                         "shortDescription": {"text": text},
+                        "help": {"text": HELP[key]},
                         "defaultConfiguration": {"level": "error"},
                     }
                     for key, (name, text) in RULES.items()
@@ -124,9 +134,12 @@ def message(item: Judged) -> str:
     if result is not None and item.level is not Level.REGRESSED:
         if result.claim is not None:
             parts.append(f"Claim: {result.claim.text} ({result.claim.adjacency}).")
+        parts += [sentence] if (sentence := guessing(result)) else []
         parts += [f"Read off the code: {said(finding)}." for finding in read_off(result)]
         if result.counterexample is not None:
-            parts.append(f"Pair: {result.counterexample.pair}. {result.counterexample.explanation}")
+            found = result.counterexample
+            pair = f"Pair, as Python:\n{found.python}\n" if found.python else f"Pair: {found.pair}. "
+            parts.append(f"{pair}{found.explanation}")
         if command := shell(result.reproduce):
             parts.append(f"Reproduce: {command}")
     return "\n".join(parts)

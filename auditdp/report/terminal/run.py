@@ -30,6 +30,7 @@ from auditdp.report.standing import (
     missed,
     mutation_score,
     named,
+    next_command,
     of_planned,
     refuting,
     run_meaning,
@@ -49,6 +50,9 @@ LABEL = 13
 PURPOSES_SHOWN = 6
 CELL = 40
 """Characters of a cell of the table of releases."""
+AS_PYTHON = "as Python"
+COPIED = ("reproduce", "next", AS_PYTHON)
+"""Labels of what is meant to be copied, and left whole."""
 COLUMNS = 76
 """Columns from which the numbers of an audit stand beside each other."""
 NARROW = 60
@@ -200,7 +204,10 @@ def _notes(result: AuditResult) -> list[tuple[str, str, str]]:
         survivors = result.mutation.of(Fate.SURVIVED)
         notes.append(("mutants", mutation_score(result.mutation), "yellow" if survivors else "green"))
         notes.extend(("survivor", f"{mutant.name}: {mutant.statement}", "yellow") for mutant in survivors)
-    if finding or result.verdict in REFUTATIONS or refuting(result):
+    open_question = result.verdict is Verdict.INCONCLUSIVE and not refuting(result)
+    if open_question and (command := shell(next_command(result))):
+        notes.append(("next", command, "bold"))
+    elif finding or result.verdict in REFUTATIONS or refuting(result):
         notes.extend(_command(result))
     return notes
 
@@ -222,7 +229,8 @@ def _traced(result: AuditResult) -> list[tuple[str, str, str]]:
 def _counterexample(found: Counterexample | None, summary: str) -> list[tuple[str, str, str]]:
     if found is None:
         return [("because", summary, "")] if summary else []
-    notes = [("pair", found.pair, ""), ("output", found.output, ""), ("because", found.explanation, "")]
+    pair = (AS_PYTHON, found.python, "") if found.python else ("pair", found.pair, "")
+    notes = [pair, ("output", found.output, ""), ("because", found.explanation, "")]
     if not found.confirmed:
         notes.append(("note", "Not confirmed on fresh randomness.", "yellow"))
     return [note for note in notes if note[1]]
@@ -237,7 +245,7 @@ def _note(label: str, value: str, style: str, width: int, *, indent: int = INDEN
     narrow = width < NARROW
     start = " " * (4 if narrow else indent + LABEL)
     paragraphs = [printable(paragraph) for paragraph in value.strip().splitlines()] or [""]
-    if label != "reproduce":
+    if label not in COPIED:
         room = width - len(start)
         paragraphs = [row for paragraph in paragraphs for row in (_wrap(paragraph, room) or [""])]
     note = Text().append(f"  {label}\n{start}" if narrow else " " * indent + f"{label:<{LABEL}}", style="dim")

@@ -15,8 +15,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import threadpool_limits
-
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.elsewhere import AuditElsewhere, DeclaredElsewhere
 from auditdp.auditing.judging import judge_recorded, run_audit
@@ -26,6 +24,7 @@ from auditdp.config import DATA_VARIABLE
 from auditdp.errors import AuditError, ConfigurationError, MissingExtraError, Skip, Timeout, raised_in
 from auditdp.mechanism.calls.channel import Channel, ForeignError, answer
 from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
+from auditdp.numerics.threads import one_thread
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
 from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Place, Published, Verdict
@@ -97,12 +96,11 @@ def judge(task: Task, connection: Connection) -> AuditResult:
 def serve_task(task: Task, connection: Connection) -> None:
     """Answer who judges an audit about its mechanism, until nobody asks any more."""
     place, started = partial(place_of, root=Path(task.root)), time.monotonic()
-    limits = threadpool_limits(limits=1)
     with (
         contextlib.redirect_stdout(sys.stderr),
         _environment(task),
         _other(task) as compared,
-        limits,
+        one_thread(),
         contextlib.ExitStack() as stack,
     ):
         served = Served(partial(find, task), stack, place=place, mutation=_mutation, compared=compared, plain=_plain)
@@ -113,7 +111,7 @@ def serve_task(task: Task, connection: Connection) -> None:
             with time_limit(left):
                 return served.answered(what, arguments)
 
-        answer(connection, task.path, answered)
+        answer(connection, task.path, answered, explained)
 
 
 def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutation:

@@ -74,3 +74,6 @@ def _end_children(listed: Path) -> None:
 if FOLDER in os.environ:
     settle(os.environ.pop(FOLDER))
     import auditdp.runner.processes.host  # noqa: F401 - with all that the import of audit files needs
+    from auditdp.numerics.threads import one_thread
+
+    one_thread()  # what it looks for, forks need not look for

@@ -21,8 +21,10 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import recv_handle
 from pathlib import Path
+from typing import NoReturn
 
 from auditdp.mechanism.ending import die_with_parent
+from auditdp.numerics.threads import one_thread
 from auditdp.runner.plan import COLLECTED
 from auditdp.runner.processes.children import ANSWER, GRACE, TALKING, TICK, Child, Work, divert, perform, printed_to
 from auditdp.runner.processes.collecting import collected_from
@@ -53,12 +55,7 @@ def host(connection: Connection, path: Path, overrides: dict[str, str], folder: 
     connection.send_bytes(COLLECTED.dump_json(replace(collected, forkable=forkable, printed=printed)))
     if collected.failure or not forkable:
         os._exit(0)
-    gc.collect()
-    gc.freeze()  # so that children share what is there
-    try:
-        _serve(connection, folder)
-    finally:
-        os._exit(0)
+    _serve(connection, folder)
 
 
 def judges(connection: Connection, folder: Path) -> None:
@@ -69,15 +66,20 @@ def judges(connection: Connection, folder: Path) -> None:
         folder: Where outputs go.
     """
     divert(folder / f"{os.getpid()}.judges")
+    _serve(connection, folder)
+
+
+def _serve(connection: Connection, folder: Path) -> NoReturn:
+    one_thread()  # what it looks for, forks need not look for
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # so that children share what is there
     try:
-        _serve(connection, folder)
+        _fork_for_all(connection, folder)
     finally:
         os._exit(0)
 
 
-def _serve(connection: Connection, folder: Path) -> None:
+def _fork_for_all(connection: Connection, folder: Path) -> None:
     running: list[Child] = []
     missing: set[str] = set()  # imported before the next audit is forked, if there is one
     try:

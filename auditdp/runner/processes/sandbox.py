@@ -97,7 +97,8 @@ def explained(failure: str) -> str:
         return failure
     return (
         f"{failure}; in the sandbox audits write only to temporary files (tempfile), and connect to nothing outside: give "
-        "--network, or --sandbox off, if they have to"
+        "--network, or --sandbox off, if they have to; with observe=('files',) the files that a mechanism leaves where it "
+        "runs are part of its output"
     )
 
 

@@ -45,8 +45,12 @@ class Reach:
             name: The name.
             files: All files that are imported for it, in each of which what runs at an import counts.
         """
+        return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
+
+    def all(self, starts: Iterable[tuple[Path, str]]) -> Reached:
+        """Return what several names reach, each of a file."""
         found: Reached = {}
-        waiting = [(file, name), *((other, ALWAYS) for other in (file, *files))]
+        waiting = list(starts)
         while waiting:
             place, wanted = waiting.pop()
             names = found.setdefault(place, set())

@@ -63,6 +63,7 @@ EFFECTS = {
     "evidence": (("game", "exact"), lambda result: result.asked == ["game", "exact"]),
     "forecasters": ([ViewExperts("mine: ")], lambda result: game(result).forecasters[0].name.startswith("mine: ")),
     "trace": (False, lambda result: game(result).trace is None),
+    "observe": (["stdout"], lambda result: "output['output']" in str(game(result).forecasters)),
 }
 """A value of each option, and what it does to the result."""
 

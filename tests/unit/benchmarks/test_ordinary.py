@@ -451,6 +451,7 @@ def test_one_row_more():
 # the benchmark's part
 
 
+@pytest.mark.full
 def test_some_through_the_assertion_of_a_test():
     for name in ("both counts", "favourite colours", "visits"):
         with pytest.raises(PrivacyViolation, match="is not 1-DP"):

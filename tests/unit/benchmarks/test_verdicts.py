@@ -131,6 +131,7 @@ def test_a_case_is_the_same_again_whatever_was_before_it():
     assert [Case(1, n).alpha for n in (0, 1)] == [NEVER, ALPHA]
 
 
+@pytest.mark.full
 def test_an_auditor_that_certifies_all_is_found_out(monkeypatch):
     monkeypatch.setattr(exact, "_judge", lambda loss, claim: (True, False))
     counted = part.chunk(3, 100, 20)

@@ -32,6 +32,8 @@ from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
+pytestmark = pytest.mark.dear
+
 PAIR = Pair(1, 0)
 CLAIM = PureDP(1.0)
 

@@ -22,6 +22,8 @@ from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 from benchmarks.false_alarms_game import Alternating, Drifting, Remembering, Smoothing, chain, shared_half
 
+pytestmark = pytest.mark.dear
+
 BIT = AnyValues((0.0, 1.0))
 CLAIM = PureDP(1.0)
 

@@ -20,6 +20,8 @@ from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 
+pytestmark = pytest.mark.dear
+
 LEAKING = 20
 CLAIM = PureDP(1.0)
 

@@ -17,6 +17,8 @@ from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.numerics.randomness import stream
 from auditdp.testing import GaussianMechanism, Response
 
+pytestmark = pytest.mark.dear
+
 GAMES = 150
 CASES = {
     "pure": (PureDP(1.0), 150, 0.05, False),

@@ -23,6 +23,8 @@ from auditdp.bounds.curves import EpsilonDelta, Gaussian, OfClaim, curve_of_clai
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.record.results import Verdict
 
+pytestmark = pytest.mark.dear
+
 
 def gaussian(mu):
     """The noised sum of one-hot gradients: each canary is a Gaussian mechanism of its own."""

@@ -28,6 +28,8 @@ from auditdp.mechanism.protocol import as_mechanism
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 
+pytestmark = pytest.mark.dear
+
 NAN, INF = math.nan, math.inf
 BIT = AnyValues((0, 1))
 Colour = enum.Enum("Colour", "RED GREEN BLUE")

@@ -42,6 +42,7 @@ def test_every_measurement_prints_what_the_benchmark_reads(name, small, capsys, 
         assert found["seconds"] > 0
 
 
+@pytest.mark.full
 def test_memory_that_was_held_is_in_the_peak():
     before = scale.peak_memory(torch.device("cpu"))
     held = np.ones(2**25 + 2**17 * int(before * 1024))  # a quarter of a GiB more than the peak so far
@@ -118,6 +119,7 @@ def test_there_are_no_units_without_data(monkeypatch):
     assert set(part.units(Options(1))) == set(part.MEASUREMENTS)
 
 
+@pytest.mark.full
 def test_a_measurement_that_fails_says_why(monkeypatch, tmp_path):
     monkeypatch.setenv(part.DATA_VARIABLE, str(tmp_path))
     with pytest.raises(RuntimeError, match=r"dpar-physics.*failed:(.|\n)*coauthor_physics"):

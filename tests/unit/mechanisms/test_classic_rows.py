@@ -9,6 +9,8 @@ from auditdp import Pair, PureDP
 from benchmarks.oracle import best_event, clopper_pearson, masses
 from benchmarks.rows import FALSE_CLAIMS, ROWS
 
+pytestmark = pytest.mark.dear
+
 TRUE = {
     "Laplace": 0.1,
     "NoisyHist1": 0.1,

@@ -15,6 +15,8 @@ from auditdp.mechanism.laws import ball, precision
 from audits.audit_edges_degrees import KURTOSIS
 from mechanisms.edges import DPRR, NoisyDegree, RandomisedResponse
 
+pytestmark = pytest.mark.dear
+
 
 def bits_with(ones, length):
     return np.r_[np.ones(ones, np.int8), np.zeros(length - ones, np.int8)]

@@ -15,6 +15,8 @@ from mechanisms.hierarchy.dendrogram import Dendrogram, Layer, balanced
 from mechanisms.hierarchy.exact_chain import states
 from mechanisms.hierarchy.noisy_probabilities import drawn_probability, noisy_counts
 
+pytestmark = pytest.mark.dear
+
 RNG = np.random.default_rng
 NEVER = {"tau1": math.inf, "tau2": math.inf}
 WEDGE = ((0, 1), (0, 2))

@@ -17,11 +17,14 @@ from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.mutation.score import _derived, _pairs, mutation
 from auditdp.record.results import Fate
 
+pytestmark = pytest.mark.dear
+
 ROOT = Path(__file__).parents[3]
 ARGUING = [file for file in sorted((ROOT / "audits").glob("audit_*.py")) if "equivalent_mutants=" in file.read_text()]
 SETTINGS = Settings(alpha=1e-3, calls=10_000, root_seed=20240229, key="mutation")
 
 
+@pytest.mark.full
 def test_every_mutant_that_counts_is_killed():
     """The seed is fixed, so this never flakes; how often another seed would let a mutant live was not worked out."""
     declared = collect(ROOT / "audits" / "audit_edges.py", ROOT)

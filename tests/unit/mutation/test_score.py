@@ -18,6 +18,8 @@ from auditdp.mutation.score import _arguments, mutation
 from auditdp.record.results import Fate, MutantResult, Mutation
 from auditdp.testing import LaplaceMechanism, Response
 
+pytestmark = pytest.mark.dear
+
 SETTINGS = Settings(alpha=1e-6, calls=3_000, root_seed=5, key="mutation")
 
 
@@ -69,6 +71,7 @@ class TwoBits:
 BOTH = [Pair((1, 0), (0, 0)), Pair((0, 1), (0, 0))]
 
 
+@pytest.mark.full
 def test_a_blind_audit_does_not_kill_what_it_does_not_play():
     seeing = Audit(TwoBits(1.0), PureDP(1.0), Neighbours(BOTH))
     assert mutation(seeing, SETTINGS).of(Fate.SURVIVED) == []
@@ -141,6 +144,7 @@ class Generous:
         return LaplaceLaw(np.array([float(data)]), np.array([self.scale]))
 
 
+@pytest.mark.full
 def test_broken_code_that_states_a_certified_law_is_equivalent():
     audit = Audit(Generous(1.0), PureDP(1.0), AnyValues((0, 1)))
     mutants, _ = judged(audit, exact=True)
@@ -192,6 +196,7 @@ def test_noise_shared_between_runs_is_rejected_and_counts_as_killed():
     assert result.killed == len(result.of(Fate.KILLED, Fate.REJECTED))
 
 
+@pytest.mark.full
 def test_a_mutant_that_crashes_while_its_outputs_are_counted_is_invalid(monkeypatch):
     """Counting runs it on inputs that nobody played or compared."""
 
@@ -269,6 +274,7 @@ def test_promises_about_estimates_are_held_against_faults_of_the_code_alone():
     assert one(mutants, "data + 5.0 → data").statement.startswith("estimation: ")
 
 
+@pytest.mark.full
 def test_the_outcome_depends_on_the_audit_and_its_seed_alone():
     audit = Audit(Response(1.0), PureDP(1.0), AnyValues((0, 1)))
     assert mutation(audit, SETTINGS) == mutation(audit, SETTINGS)

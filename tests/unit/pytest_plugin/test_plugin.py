@@ -145,6 +145,7 @@ def test_noisy(auditor):
 
 
 @pytest.mark.parametrize("trace", ["true", "false"])
+@pytest.mark.full
 def test_the_settings_of_the_project_say_whether_code_is_traced(session, pytester, monkeypatch, trace):
     monkeypatch.setenv("AUDITDP_TRACE", trace)
     pytester.makepyfile(test_traced=TRACED.replace("WITHOUT", str(trace == "false")))

@@ -26,6 +26,8 @@ from auditdp.record.budgets import BUDGETS, Budget, Fault
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, Response
 
+pytestmark = pytest.mark.dear
+
 STREAMS = partial(stream, 3, "budgets")
 
 
@@ -173,6 +175,7 @@ def test_a_stated_law_needs_fewer_calls_for_a_level():
 
 
 @pytest.mark.statistical
+@pytest.mark.full
 def test_the_fault_is_found_nine_times_in_ten_by_games_that_were_given_its_calls(repeats):
     """Randomised response at 1.5 times the claim, in any of two pairs. α = 1e-6."""
     games, found = repeats(150, least=20), 0

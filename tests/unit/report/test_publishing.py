@@ -39,6 +39,7 @@ def test_the_index_comes_last(clean_record):
     assert list(report_files(clean_record, "html", Path("out.html")))[-1] == Path("out.html")
 
 
+@pytest.mark.full
 def test_what_changed_since_the_last_report_in_its_place(clean_record, tmp_path):
     first = replace(clean_record, started="2026-11-20T10:00:00+00:00")
     assert "What changed" not in written(first, tmp_path / "out.html")

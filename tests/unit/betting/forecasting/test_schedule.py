@@ -16,6 +16,8 @@ from auditdp.claims.statements import ApproxDP, PureDP
 from auditdp.numerics.randomness import stream
 from tests.unit.betting.forecasting.test_experts import SIZES, batch, batches, opened, play
 
+pytestmark = pytest.mark.dear
+
 PAIR = Pair(1, 0)
 
 

@@ -4,7 +4,10 @@ import ast
 
 import pytest
 
-from auditdp.cli.init.audit_file import audit_text
+from auditdp import Rows
+from auditdp.cli.init.audit_file import audit_text, with_audits
+from auditdp.cli.init.domains import columns_of
+from auditdp.cli.init.finding import drawing
 from auditdp.cli.init.signature import read_signature
 
 
@@ -46,33 +49,132 @@ def test_what_is_claimed(read, source, epsilon, delta, says):
         ("def f(x, rng, epsilon=1.0): pass", "partial(f, epsilon=epsilon)"),
         ("def f(x): pass", "unseeded(f)"),
         ("def f(x, eps=1.0): pass", "unseeded(partial(f, eps=epsilon))"),
-        ("def f(x, generator): pass", "lambda data, rng: f(data, generator=rng)"),
-        ("def f(x, size, generator): pass", "lambda data, size, rng: f(data, size=size, generator=rng)"),
+        ("def f(x, generator): pass", "f(data, generator=rng)"),
+        ("def f(x, size, generator): pass", "f(data, size=size, generator=rng)"),
         ("def f(x, rng, scale): pass", "partial(f, scale=2)"),
     ],
 )
 def test_how_an_audit_calls_it(read, source, call):
     text = audit_text(read(source), {"scale": "2"} if "scale" in source else {})
     ast.parse(text)
-    assert f"        {call},\n" in text
+    made = "return" if "def mechanism(data" in text else "mechanism ="
+    assert f"{made} {call}\n" in text
+    assert ("without_noise(mechanism)" in text) == ("unseeded" not in call)
+
+
+METHODS = """
+from dataclasses import dataclass
+
+class Plain:
+    def __init__(self, most, epsilon=2.0): ...
+    def release(self, x: int, rng, cap): ...
+
+@dataclass
+class Record:
+    scale: float
+    def release(self, x: int, rng): "It is 3-DP."
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "epsilon"),
+    [
+        ("Plain.release", "mechanism = partial(Plain(epsilon=epsilon, most=2).release, cap=5)", 2.0),
+        ("Record.release", "mechanism = Record(scale=1.5).release", 3.0),
+    ],
+)
+def test_a_method_is_bound_to_an_object_that_is_made(read, name, made, epsilon):
+    signature = read(METHODS, name)
+    text = audit_text(signature, {"most": "2", "cap": "5", "scale": "1.5"})
+    assert f"    {made}\n" in text
+    assert (signature.epsilon, f"def {name.lower().replace('.', '_')}_is_private(" in text) == (epsilon, True)
+
+
+ROWS = """
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict
+
+@dataclass
+class Visit:
+    age: int
+    city: str
+
+class Purchase(TypedDict):
+    item: str
+    price: float
+
+def f(x: {}, rng):
+    return x["age"], x["city"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "inputs"),
+    [
+        ("list[int]", list),
+        ("Sequence[float] | None", list),
+        ("tuple[str, ...]", tuple),
+        ("list[list[int]]", list),
+        ("list[set[str]]", list),
+        ("'list[Visit]'", list),
+        ("list[Purchase]", list),
+        ("list[tuple[int, float]]", list),
+        ("list[dict]", list),
+        ("dict[int, list[int]]", dict),
+        ("np.ndarray", None),
+        ("pd.DataFrame", "pandas"),
+    ],
+)
+def test_what_is_written_is_neighbours_that_generate_inputs(read, annotation, inputs):
+    signature = read(ROWS.format(annotation))
+    made = {}
+    exec(ROWS.partition("def f")[0], made)
+    exec("import numpy as np\nfrom hypothesis import strategies as st\nfrom auditdp import Rows", made)
+    adjacency = eval(signature.pairs, made)
+    assert isinstance(adjacency, Rows)
+    assert adjacency.into == inputs or (inputs is None and adjacency.change == "replace")
+    for pair in adjacency.pairs():
+        adjacency.check(pair)
 
 
 @pytest.mark.parametrize(
     ("annotation", "pair"),
-    [
-        ("int", "(0, 1)"),
-        ("float", "(0.0, 1.0)"),
-        ("bool", "(False, True)"),
-        ("str", '("a", "b")'),
-        ("list[int]", "([0, 1, 1], [1, 1, 1])"),
-        ("Sequence[float]", "([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])"),
-        ("np.ndarray", "(np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0]))"),
-    ],
+    [("int", "(0, 1)"), ("bool", "(False, True)"), ("dict[str, int]", '({"a": 1, "b": 1}, {"a": 1})')],
 )
-def test_neighbours_by_annotation(read, annotation, pair):
-    text = audit_text(read(f"def f(x: {annotation}, rng): pass"), {})
-    assert f"        pairs=[{pair}],\n" in text
-    assert ("import numpy as np\n" in text) == ("np." in pair)
+def test_neighbours_of_one_value(read, annotation, pair):
+    assert f"        pairs=[{pair}],\n" in audit_text(read(f"def f(x: {annotation}, rng): pass"), {})
+
+
+def test_an_example_says_what_columns_hold(tmp_path):
+    example = tmp_path / "example.csv"
+    example.write_text("age,height,city\n30,1.5,Ulm\n41,1.9,Bonn\n")
+    columns = columns_of(example)
+    assert [*columns.values()] == ["st.integers(30, 41)", "st.floats(1.5, 1.9)", 'st.sampled_from(["Bonn", "Ulm"])']
+
+
+def test_audits_are_added_to_a_file_with_the_imports_that_it_lacks(read):
+    before = '"""Mine."""\n\nfrom auditdp import Audit, audit\n\n\ndef mine():\n    return 1\n'
+    signature = read("def f(x: list[int], rng): pass")
+    text = with_audits(before, [(signature, audit_text(signature, {}))])
+    assert text.startswith(before.partition("\n\n\n")[0])
+    assert "from auditdp import PureDP, Rows, without_noise\n" in text
+    assert [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)] == ["mine", "f_is_private"]
+    assert text.index("from mine import f") < text.index("def mine():")
+
+
+def test_functions_that_draw_are_found():
+    source = """
+import numpy as np
+def seeded(x, rng): ...
+def own(x): return x + np.random.laplace()
+def through(x): return own(x)
+def _hidden(x, rng): ...
+def plain(x): return x
+class Server:
+    def noisy(self, x): return self._noise(x)
+    def _noise(self, x): return x + self.rng.normal()
+"""
+    assert [*drawing(ast.parse(source))] == ["seeded", "own", "through", "Server.noisy"]
 
 
 @pytest.mark.parametrize("annotation", ["", ": Graph", ": 'Records'"])

@@ -12,6 +12,8 @@ from auditdp.evidence.exact.evidence import exact_evidence
 from auditdp.mechanism.laws import GaussianLaw, LaplaceLaw
 from auditdp.record.results import Verdict
 
+pytestmark = pytest.mark.dear
+
 
 @dataclass(frozen=True)
 class Noise:

@@ -24,6 +24,8 @@ from auditdp.record.details import Part
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, Response
 
+pytestmark = pytest.mark.dear
+
 STREAMS = partial(stream, 8, "continued")
 BITS = AnyValues((0, 1))
 

@@ -124,3 +124,29 @@ def test_a_lower_bound_of_nothing_is_not_spoken_of():
     assert found.epsilon_lower == 0.0
     assert "≥" not in found.statement
     assert "nine times in ten they would have refuted ε = " in found.statement
+
+
+def raises_on_one(data, rng):
+    if data and rng.random() < 0.9:
+        raise ValueError(data)
+    return rng.random()
+
+
+def raises_on_both(data, rng):
+    if rng.random() < 0.5:
+        raise ValueError(data)
+    return data + rng.random()
+
+
+@pytest.mark.parametrize("shape", [float, lambda x: {"a": x}], ids=["number", "dict"])
+def test_an_exception_that_tells_the_inputs_apart_is_named(shape):
+    def explanation(function):
+        mechanism = as_mechanism(lambda data, rng: shape(function(data, rng)))
+        options = GameOptions(alpha=0.05, calls=160, trace=False, bounded=False)
+        found = play_game(mechanism, PureDP(0.5), Neighbours([(1, 0)]), options, streams=streams)
+        return found.counterexample.explanation
+
+    assert re.search(
+        r"One input raises ValueError in \d+ of \d+ calls, and the other in 0 of \d+$", explanation(raises_on_one)
+    )
+    assert "raises ValueError" not in explanation(raises_on_both)

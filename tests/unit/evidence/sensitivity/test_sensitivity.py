@@ -23,6 +23,8 @@ from auditdp.mechanism.laws import LaplaceLaw
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 
+pytestmark = pytest.mark.dear
+
 
 @dataclass
 class Query:

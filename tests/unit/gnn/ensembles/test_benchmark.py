@@ -1,5 +1,7 @@
 """The benchmark of trainers: what its bars count, and that its units run."""
 
+import pytest
+
 from benchmarks import trainers
 from benchmarks import trainers_speed as speed
 from benchmarks.parts import Options, printed
@@ -55,6 +57,7 @@ def test_a_part_of_the_games_decides_no_bar():
     assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, None, None]
 
 
+@pytest.mark.full
 def test_a_unit_of_each_kind_runs():
     units = trainers.units(Options(seed=1, quick=True))
     found = units["no noise, step by step/0"]()

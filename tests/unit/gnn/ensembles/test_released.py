@@ -46,6 +46,8 @@ from gnn.models import GCN
 from gnn.training import PrivateSettings
 from gnn.validation import DataError
 
+pytestmark = pytest.mark.dear
+
 ALPHA = 1e-6
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from gnn.experiments.record import read
 
+pytestmark = pytest.mark.dear
+
 ROOT = Path(__file__).resolve().parents[4]
 TOY = """
 import time

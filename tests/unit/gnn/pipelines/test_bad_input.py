@@ -22,6 +22,8 @@ from gnn.pipelines.sage_dp import SAGEParameters, fit_sage
 from gnn.training import predict
 from gnn.validation import DataError, TrainingError
 
+pytestmark = pytest.mark.dear
+
 torch.set_num_threads(1)
 NODES = 80
 GOOD = stochastic_block_model([40, 40], inside=0.2, across=0.02, features=4, signal=2.0, rng=np.random.default_rng(0))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -343,3 +343,39 @@ def test_an_audit_that_is_gone_is_missed_where_a_change_chose_the_audits():
     asked = covered(replace(run(audit()), arguments=arguments))
     names = (ID, "audits/audit_a.py::two", "audits/audit_a.py::gone", "elsewhere/audit_b.py::x")
     assert [asked(name) for name in names] == [True, False, True, False]
+
+
+def disturbed(value, relative):
+    """Return a record in which every float has other last digits, as another processor computes them."""
+    if isinstance(value, float):
+        return value * (1 + relative)
+    if isinstance(value, list | tuple):
+        return type(value)(disturbed(each, relative) for each in value)
+    if is_dataclass(value):
+        given = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        return replace(value, **{name: disturbed(each, relative) for name, each in given.items()})
+    return value
+
+
+ON_EDGES = [  # of the two digits that a baseline keeps
+    audit(),
+    audit(epsilon_lower=0.81, epsilon_upper=0.81),
+    audit(
+        Verdict.CERTIFIED,
+        epsilon_lower=0.99,
+        epsilon_upper=1.0,
+        claim=replace(CLAIM, epsilon=1 / 3, text="0.333333-DP"),
+    ),
+    counted(0.5, 0.01, 0.31, 0.2),
+    audit(claim=replace(CLAIM, kind="AccountedDP", curve=[(0.0, 0.33), (7.2, 2e-12)])),
+]
+
+
+@pytest.mark.parametrize("relative", [1e-9, -1e-9])
+@pytest.mark.parametrize("result", ON_EDGES)
+def test_another_processor_s_last_digits_change_no_verdict_of_a_check(result, relative):
+    known = {ID: entry_of(disturbed(result, relative))}
+    for now in (result, disturbed(result, -relative)):
+        assert not [found.text for found in differences(known, run(now), covered=lambda identifier: True, today=TODAY)]
+    lost = replace(result, claim=replace(result.claim, epsilon=result.claim.epsilon * 1.001))
+    assert differences(known, run(lost), covered=lambda identifier: True, today=TODAY)[0].kind is Kind.CHANGED

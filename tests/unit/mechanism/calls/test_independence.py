@@ -24,6 +24,8 @@ from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 from auditdp.testing import LaplaceMechanism, LeakyResponse, Response, SharedNoise
 
+pytestmark = pytest.mark.dear
+
 
 def rng(seed=0):
     return np.random.default_rng(seed)

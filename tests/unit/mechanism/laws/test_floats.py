@@ -25,6 +25,8 @@ from auditdp.evidence.exact.losses import pair_loss
 from auditdp.mechanism.laws import Envelope, FiniteLaw, GaussianLaw, LaplaceLaw, StepLaw, ball, precision
 from auditdp.record.results import Verdict
 
+pytestmark = pytest.mark.dear
+
 BIT = AnyValues((0, 1))
 
 
