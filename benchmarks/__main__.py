@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import (
     ablation,
+    accountants,
     alarms,
     calls,
     curves,
@@ -54,6 +55,7 @@ PARTS = {
         gnn.PART,
         trainers.PART,
         one_run.PART,
+        accountants.PART,
         ablation.PART,
     )
 }

@@ -91,7 +91,14 @@ class Accountant(Protocol):
         """Return ε in nats at ``delta`` in [0, 1], ``inf`` where there is none; it never rises with ``delta``."""
 
 
-def least(function: Callable[[float], float], target: float, *, low: float = 0.0, high: float = math.inf) -> float:
+def least(
+    function: Callable[[float], float],
+    target: float,
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    near: tuple[float, float] | None = None,
+) -> float:
     """Return the smallest x in [low, high] with ``function(x) <= target``: the inverse of a decreasing function.
 
     The x that is returned satisfies the inequality as computed, and lies at most 1e-13 (relative) above the smallest; only
@@ -102,21 +109,25 @@ def least(function: Callable[[float], float], target: float, *, low: float = 0.0
         target: > 0.
         low: Where to begin, >= 0.
         high: Where to end; ``inf`` searches by doubling.
+        near: Between which two it lies most likely.
 
     Returns:
         The x, or ``inf`` where no x up to ``high`` (or up to 1e300) satisfies the inequality.
     """
     function = cache(function)
-    if function(low) <= target:
+    if near is not None and function(near[0]) > target >= function(near[1]):
+        a, b = near
+    elif function(low) <= target:
         return low
-    b = min(max(2 * low, 1.0), high)
-    while b / 16 > low and function(b / 16) <= target:
-        b /= 16
-    a = max(low, b / 16)
-    while function(b) > target:
-        if b >= min(high, 1e300):
-            return math.inf
-        a, b = b, min(2 * b, high)
+    else:
+        b = min(max(2 * low, 1.0), high)
+        while b / 16 > low and function(b / 16) <= target:
+            b /= 16
+        a = max(low, b / 16)
+        while function(b) > target:
+            if b >= min(high, 1e300):
+                return math.inf
+            a, b = b, min(2 * b, high)
 
     def gap(x: float) -> float:
         value = function(x)
@@ -179,19 +190,28 @@ def greatest(function: Callable[[float], float], target: float, *, high: float =
     return 1 / least(lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x)
 
 
-def epsilon_from(delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf) -> float:
+def epsilon_from(
+    delta_at: Callable[[float], float],
+    delta: float,
+    *,
+    pure: float = math.inf,
+    near: tuple[float, float] | None = None,
+) -> float:
     """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up: what every ``epsilon_at`` is made of.
 
     Args:
         delta_at: The privacy curve.
         delta: In [0, 1].
         pure: The largest privacy loss, beyond which the curve is constant; the answer where ``delta`` = 0 is exact.
+        near: Between which two, both > 0, the answer lies most likely.
 
     Raises:
         AccountantError: If ``delta`` is not in [0, 1].
     """
     check_delta("epsilon_at", delta)
     delta_at = cache(delta_at)
+    if delta > 0 and near is not None:
+        return least(delta_at, delta, high=pure, near=near)
     if delta_at(0.0) <= delta:
         return 0.0
     if delta == 0:
@@ -217,13 +237,19 @@ class Inverted:
         return epsilon_from(self.delta_at, delta, pure=self.largest_loss)
 
 
-def epsilon_below(delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf) -> float:
+def epsilon_below(
+    delta_at: Callable[[float], float],
+    delta: float,
+    *,
+    pure: float = math.inf,
+    near: tuple[float, float] | None = None,
+) -> float:
     """Return an ε at which ``delta_at`` was seen to exceed ``delta``, just below the crossing: for lower bounds.
 
     Returns:
         That ε; 0.0 where the curve starts at or below ``delta``, which bounds nothing, and ``inf`` where it stays above.
     """
-    found, step = epsilon_from(delta_at, delta, pure=pure), 2.0**-50
+    found, step = epsilon_from(delta_at, delta, pure=pure, near=near), 2.0**-50
     while 0 < found < math.inf and delta_at(found) <= delta:
         found, step = max(found * (1 - step), 0.0), 2 * step
     return found

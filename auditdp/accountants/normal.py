@@ -99,10 +99,16 @@ def gaussian_cells(edges: Array, mean: float, sigma: float) -> Enclosed:
         sigma: Its standard deviation.
     """
     ends = np.concatenate([[-np.inf], (edges - mean) / sigma, [np.inf]])
-    right = ends[:-1] > 0
-    near = at_most(np.where(right, -ends[:-1], ends[1:]))
-    far = at_most(np.where(right, -ends[1:], ends[:-1]))
-    return np.maximum((near[0] - far[1]) * (1 - 2.0**-52), 0.0), np.maximum((near[1] - far[0]) * (1 + 2.0**-52), 0.0)
+    low, high = upper_tail(np.abs(ends))
+    right, across = ends[:-1] > 0, (ends[:-1] <= 0) & (ends[1:] > 0)
+    near_low, near_high = (np.where(right, tail[:-1], tail[1:]) for tail in (low, high))
+    far_low, far_high = (np.where(right, tail[1:], tail[:-1]) for tail in (low, high))
+    # The nearer tail of a cell with the mean in it is more than a half.
+    near_low = np.where(across, (1 - near_high) * (1 - 2.0**-52), near_low)
+    near_high = np.where(across, np.minimum(1.0, (1 - low[1:]) * (1 + 2.0**-52)), near_high)
+    return np.maximum((near_low - far_high) * (1 - 2.0**-52), 0.0), np.maximum(
+        (near_high - far_low) * (1 + 2.0**-52), 0.0
+    )
 
 
 def sum_above(masses: Array) -> float:

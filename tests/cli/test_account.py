@@ -17,6 +17,7 @@ from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import GaussianCurve
+from auditdp.accountants.laplace import LaplaceUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
@@ -49,6 +50,7 @@ FAMILIES = [
     ("compose --count 30 --part-delta 1e-9", "--part-epsilon .1", OptimalComposition(0.1, 1e-9, 30)),
     ("top-k --count 20", "--eta .1", TopKZCDP(20, 0.1)),
     ("gaussian --sensitivity 2 --count 3", "--sigma 5", GaussianCurve(5.0, 2.0, 3)),
+    ("laplace --sensitivity 2 --count 3", "--scale 5", LaplaceUpper(5.0, 2.0, 3)),
     ("zcdp --count 4", "--rho .05", ZCDP(0.2)),
     ("subsample --scheme poisson --sampling-rate .01", "--mechanism-epsilon 2", PoissonSubsampled(2.0, 0.0, 0.01)),
     (
@@ -197,7 +199,7 @@ def test_the_answer_in_words_and_a_table(project):
     )
     rows = {line.split()[0]: line.split() for line in outcome.out.splitlines() if line}
     assert rows["PLDUpper"][1:4] == ["upper", "bound", "1.82826"]
-    assert rows["PLDLower"][1:4] == ["lower", "bound", "1.828"]
+    assert rows["PLDLower"][1:4] == ["lower", "bound", "1.82822"]
     assert rows["RDP"][1:5] == ["unproved", "upper", "bound", "2.10137"]
 
 

@@ -70,6 +70,10 @@ class FixedSize(Description):
         """Share of the records that a batch has."""
         return self.batch / self.records
 
+    def largest_loss(self, negligible: float) -> float:
+        """Return the largest loss of Poisson's pair with half the noise that is likelier than ``negligible``."""
+        return sampled_gaussian.largest_loss(self.noise_multiplier / 2, self.rate, negligible)
+
 
 @dataclass(frozen=True)
 class FixedSizeUpper(FixedSize, GridCurve):
@@ -90,15 +94,14 @@ class FixedSizeUpper(FixedSize, GridCurve):
         "amplified curve (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11), by connecting the dots"
     )
 
-    def losses(self) -> list[OnGrid]:
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss whose curve is the amplified one.
 
         Above zero it is that of the record's removal, below zero that of its addition, and what remains of the mass is at
         zero.
         """
         noise, rate = self.noise_multiplier / 2, self.rate
-        interval = sampled_gaussian.step_interval(noise, rate, self.steps)
-        last = int(sampled_gaussian.points(noise, rate, interval)[-1])
+        last = int(sampled_gaussian.points(noise, rate, negligible, interval)[-1])
         ends = np.arange(last + 1) * interval
         (low, high), (low_other, high_other) = (
             [side[1:] for side in both] for both in sampled_gaussian.cells(noise, rate, ends)
@@ -126,9 +129,9 @@ class FixedSizeLower(FixedSize, GridCurve):
     soundness: ClassVar[Soundness] = Soundness.LOWER
     source: ClassVar[str] = "an attained pair (Lebeda, Regehr, Kamath & Steinke 2024, arXiv:2405.20769)"
 
-    def losses(self) -> list[OnGrid]:
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step in both orders."""
-        return removed_and_added(self.noise_multiplier / 2, self.rate, self.steps)
+        return removed_and_added(self.noise_multiplier / 2, self.rate, negligible, interval)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -30,9 +30,9 @@ from auditdp.accountants.base import (
 )
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
-from auditdp.accountants.dp_sgd.sampled_gaussian import DEVIATIONS
+from auditdp.accountants.dp_sgd.sampled_gaussian import deviations
 from auditdp.accountants.gaussian import GaussianCurve, GaussianNoise
-from auditdp.accountants.normal import gaussian_cells
+from auditdp.accountants.normal import Enclosed, gaussian_cells
 from auditdp.accountants.renyi import RenyiCurve
 from auditdp.claims.statements import ApproxDP
 from auditdp.mechanism.protocol import Array
@@ -114,6 +114,13 @@ class NodeLevel(Description):
             way = way * (self.reached - k) * (self.batch - k) // ((k + 1) * (others - self.batch + k + 1))
         return counts, np.array([_quotient(way, total) for way in ways])
 
+    def largest_loss(self, negligible: float) -> float:
+        """Return the most that one ρ can lose, as far as its probability allows it to matter."""
+        counts, weights = self.affected
+        mu, weights = 2 * counts[weights > negligible] / self.noise, weights[weights > negligible]
+        reach = np.sqrt(2 * np.log(weights / negligible))
+        return float(np.max(mu**2 / 2 + mu * reach)) or 1.0  # any grid does where only batches without the node matter
+
 
 @dataclass(frozen=True)
 class NodeLevelRDP(NodeLevel, RenyiCurve):
@@ -140,16 +147,12 @@ class NodeLevelUpper(NodeLevel, GridCurve):
     soundness: ClassVar[Soundness] = Soundness.UPPER
     source: ClassVar[str] = "the pair that reveals ρ (Daigavane et al. 2021, arXiv:2111.15521), by connecting the dots"
 
-    def losses(self) -> list[OnGrid]:
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss whose curve is that of the pair, which is the same in both orders."""
         counts, weights = self.affected
         mu = 2 * counts / self.noise
-        seen = (mu > 0) & (weights > 1e-20)
-        # The most that one ρ can lose, at nine standard deviations, as far as its probability allows it to matter.
-        reach = np.maximum(0.0, np.sqrt(np.maximum(0.0, 2 * (46 + np.log(weights[seen])))))
-        high = float(np.max(mu[seen] ** 2 / 2 + mu[seen] * reach))
-        deviation = math.sqrt(float(np.dot(weights, mu**2)))
-        interval = min(max(deviation / 100, high / 1e5), high / 1e4)
+        seen = (mu > 0) & (weights > negligible / len(mu))
+        high = self.largest_loss(negligible)
         last = math.ceil(high / interval)
         ends = np.arange(-last, last + 1) * interval
         first, second = np.zeros(len(ends) + 1), np.zeros(len(ends) + 1)
@@ -177,22 +180,26 @@ class NodeLevelLower(NodeLevel, GridCurve):
     soundness: ClassVar[Soundness] = Soundness.LOWER
     source: ClassVar[str] = "the attained mixture of Gaussians"
 
-    def losses(self) -> list[OnGrid]:
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step in both orders."""
-        counts, weights = self.affected
-        means = 2.0 * counts
-        seen = weights > 1e-20
-        reach = DEVIATIONS * self.noise
-        edges = np.linspace(-reach, float(means[seen].max()) + reach, 100_001)
-        low, high = np.zeros(len(edges) + 1), np.full(len(edges) + 1, float(weights[~seen].sum()))
-        for weight, mean in zip(weights[seen], means[seen], strict=True):
-            cell_low, cell_high = gaussian_cells(edges, float(mean), self.noise)
-            low, high = low + weight * cell_low, high + weight * cell_high
-        off = (len(means) + 4) * 2.0**-52
-        low, high = low * (1 - off), high * (1 + off)
-        other_low, other_high = gaussian_cells(edges, 0.0, self.noise)
-        deviation = math.sqrt(float(np.dot(weights, (means / self.noise) ** 2)))
-        return [from_below(low, other_high, deviation / 100), from_below(other_low, high, deviation / 100)]
+        (low, high), (other_low, other_high) = _attained(self, negligible)
+        return [from_below(low, other_high, interval), from_below(other_low, high, interval)]
+
+
+@lru_cache(maxsize=1)
+def _attained(pair: NodeLevelLower, negligible: float) -> tuple[Enclosed, Enclosed]:
+    """Bounds on the probabilities of cells of outputs, with the node and without it."""
+    counts, weights = pair.affected
+    means = 2.0 * counts
+    seen = weights > negligible / len(means)
+    reach = deviations(negligible) * pair.noise
+    edges = np.linspace(-reach, float(means[seen].max()) + reach, 100_001)
+    low, high = np.zeros(len(edges) + 1), np.full(len(edges) + 1, float(weights[~seen].sum()))
+    for weight, mean in zip(weights[seen], means[seen], strict=True):
+        cell_low, cell_high = gaussian_cells(edges, float(mean), pair.noise)
+        low, high = low + weight * cell_low, high + weight * cell_high
+    off = (len(means) + 4) * 2.0**-52
+    return (low * (1 - off), high * (1 + off)), gaussian_cells(edges, 0.0, pair.noise)
 
 
 def _quotient(part: int, whole: int) -> float:

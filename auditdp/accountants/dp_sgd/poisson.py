@@ -16,13 +16,22 @@ from auditdp.accountants.base import Accountant, Soundness
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.opacus_sgd import OpacusGDP, OpacusPRV, OpacusRDP
 from auditdp.accountants.dp_sgd.parameters import Poisson
-from auditdp.accountants.dp_sgd.sampled_gaussian import cells, points, rounding, step_interval
+from auditdp.accountants.dp_sgd.sampled_gaussian import cells, half_way, largest_loss, points, rounding
 from auditdp.accountants.renyi import RenyiCurve, dp_accounting
 from auditdp.mechanism.protocol import Array
 
 
 @dataclass(frozen=True)
-class PLDUpper(Poisson, GridCurve):
+class _StepOnGrid(Poisson, GridCurve):
+    """What both bounds share."""
+
+    def largest_loss(self, negligible: float) -> float:
+        """Return the loss of the record's removal; that of its addition is the smaller one."""
+        return largest_loss(self.noise_multiplier, self.rate, negligible)
+
+
+@dataclass(frozen=True)
+class PLDUpper(_StepOnGrid):
     """The curve of the worst pair, rounded up.
 
     Note:
@@ -36,10 +45,9 @@ class PLDUpper(Poisson, GridCurve):
         "the worst pair (Zhu, Dong & Wang 2022, Theorem 11), by connecting the dots (arXiv:2207.04380v2)"
     )
 
-    def losses(self) -> list[OnGrid]:
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step when the record is removed, and when it is added."""
-        interval = step_interval(self.noise_multiplier, self.rate, self.steps)
-        at = points(self.noise_multiplier, self.rate, interval)
+        at = points(self.noise_multiplier, self.rate, negligible, interval)
         (low_with, high_with), (low, high) = cells(self.noise_multiplier, self.rate, at * interval)
         off = rounding(self.noise_multiplier, self.rate, at * interval)
         removed = from_above(high_with, low, int(at[0]), interval, rounding=off)
@@ -47,7 +55,7 @@ class PLDUpper(Poisson, GridCurve):
 
 
 @dataclass(frozen=True)
-class PLDLower(Poisson, GridCurve):
+class PLDLower(_StepOnGrid):
     """The curve of the worst pair, rounded down.
 
     Note:
@@ -58,9 +66,9 @@ class PLDLower(Poisson, GridCurve):
     soundness: ClassVar[Soundness] = Soundness.LOWER
     source: ClassVar[str] = "the attained pair (Zhu, Dong & Wang 2022, arXiv:2106.08567v3, Theorem 11)"
 
-    def losses(self) -> list[OnGrid]:
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of a step when the record is removed, and when it is added."""
-        return removed_and_added(self.noise_multiplier, self.rate, self.steps)
+        return removed_and_added(self.noise_multiplier, self.rate, negligible, interval)
 
 
 @dataclass(frozen=True)
@@ -77,12 +85,15 @@ class RDP(Poisson, RenyiCurve):
         return accountant.orders, accountant.rdp
 
 
-def removed_and_added(noise_multiplier: float, rate: float, steps: int) -> list[OnGrid]:
-    """Return lower bounds on the loss of the attained pair in both orders; cells end half-way between points."""
-    interval = step_interval(noise_multiplier, rate, steps)
-    ends = (points(noise_multiplier, rate, interval)[:-1] + 0.5) * interval
+def removed_and_added(noise_multiplier: float, rate: float, negligible: float, interval: float) -> list[OnGrid]:
+    """Return lower bounds on the loss of the attained pair in both orders."""
+    ends = half_way(noise_multiplier, rate, negligible, interval)
     (low_with, high_with), (low_without, high_without) = cells(noise_multiplier, rate, ends)
-    return [from_below(low_with, high_without, interval), from_below(low_without, high_with, interval)]
+    point = float(ends[0]) - interval / 2
+    return [
+        from_below(one, other, interval, -sign * point % interval)
+        for one, other, sign in ((low_with, high_without, 1), (low_without, high_with, -1))
+    ]
 
 
 def poisson_accountants(noise_multiplier: float, rate: float, steps: int) -> list[Accountant]:

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
+from scipy.special import log_ndtr, logit, ndtri
 
+from auditdp.accountants.base import crossing
 from auditdp.accountants.normal import Enclosed, gaussian_cells
 from auditdp.mechanism.protocol import Array
 
-DEVIATIONS = 9.5
-"""How far out, in standard deviations, grids reach; 1e-21 of the probability lies beyond, in cells without end."""
+
+def deviations(negligible: float) -> float:
+    """Return how far out, in standard deviations, a grid reaches that may leave out such a probability."""
+    return min(max(-float(ndtri(negligible)), 1.0), 37.0)
 
 
 def loss(output: Any, noise_multiplier: float, rate: float) -> Any:
@@ -34,27 +37,34 @@ def output_of(losses: Array, noise_multiplier: float, rate: float) -> NDArray[np
     return np.asarray(0.5 + noise_multiplier**2 * (beyond + np.log(-np.expm1(-beyond)) - logit(rate)))
 
 
-def largest_loss(noise_multiplier: float, rate: float) -> float:
-    """Return the loss of the output 9.5 standard deviations beyond the larger mean."""
-    return float(loss(1 + DEVIATIONS * noise_multiplier, noise_multiplier, rate))
+def largest_loss(noise_multiplier: float, rate: float, negligible: float) -> float:
+    """Return the loss that is exceeded with the probability ``negligible`` under the larger mean."""
+    return float(loss(1 + deviations(negligible) * noise_multiplier, noise_multiplier, rate))
 
 
-def step_interval(noise_multiplier: float, rate: float, steps: int) -> float:
-    """Return a distance of the points of a grid that suits the loss of a step.
-
-    A hundredth of its standard deviation, q √(e^(1/σ²) − 1), so that a composition is off by a small part of its own; but
-    1e4 points at least up to the largest loss, fewer for more than 1e4 steps, and 1e6 at most.
-    """
-    deviation = rate * math.sqrt(math.expm1(min(noise_multiplier**-2, 600.0)))
-    largest = largest_loss(noise_multiplier, rate)
-    return min(max(deviation / 100, largest / 1e6), largest / 1e4 * max(1.0, math.sqrt(steps / 1e4)))
-
-
-def points(noise_multiplier: float, rate: float, interval: float) -> NDArray[np.int64]:
-    """Return the numbers of the points of a grid from the least loss, or 9.5 standard deviations out, to the largest."""
-    reach = DEVIATIONS * noise_multiplier
+def points(noise_multiplier: float, rate: float, negligible: float, interval: float) -> NDArray[np.int64]:
+    """Return the numbers of the points of a grid from the least loss, or so far out, to the largest."""
+    reach = deviations(negligible) * noise_multiplier
     low, high = loss(np.array([-reach, 1 + reach]), noise_multiplier, rate) / interval
     return np.arange(math.floor(low), math.ceil(high) + 1)
+
+
+def half_way(noise_multiplier: float, rate: float, negligible: float, interval: float) -> NDArray[np.float64]:
+    """Return ends of cells, half-way between points of a grid, of which the lowest is the loss of the first cell as a whole.
+
+    Losses end at ln(1−q), and a good part of them lies just above: no cell below the first one could make its loss smaller.
+    """
+    reach = deviations(negligible) * noise_multiplier
+
+    def gap(output: float) -> float:
+        share = math.exp(log_ndtr((output - 1) / noise_multiplier) - log_ndtr(output / noise_multiplier))
+        return interval / 2 - float(loss(output, noise_multiplier, rate)) + math.log1p(rate * (share - 1))
+
+    numbers = points(noise_multiplier, rate, negligible, interval)
+    first = (float(numbers[0]) + 0.5) * interval
+    if rate < 1 and gap(-reach) > 0 >= gap(1 + reach):
+        first = float(loss(crossing(gap, -reach, 1 + reach), noise_multiplier, rate))
+    return np.asarray(first + np.arange(len(numbers)) * interval, np.float64)
 
 
 def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Enclosed, Enclosed]:

@@ -6,6 +6,7 @@ With σ = .6, one epoch of 1,000 batches and δ = 1e-5 Poisson batches lose ε =
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -80,16 +81,16 @@ class ShuffledLower(Shuffled, GridCurve):
     soundness: ClassVar[Soundness] = Soundness.LOWER
     source: ClassVar[str] = "the largest output of an attained pair (Chua et al. 2024, arXiv:2403.17673v2)"
 
-    def losses(self) -> list[OnGrid]:
+    def largest_loss(self, negligible: float) -> float:
+        """Return the loss of one release with the record in its batch."""
+        return 0.5 / self.noise_multiplier**2 + sampled_gaussian.deviations(negligible) / self.noise_multiplier
+
+    def losses(self, negligible: float, interval: float) -> list[OnGrid]:
         """Return the loss of an epoch in both orders."""
-        sigma = self.noise_multiplier
-        reach = sampled_gaussian.DEVIATIONS * sigma
-        edges = np.linspace(-reach, 2 + reach, 50_001)
-        (low, high), (low_other, high_other) = (self._cells(edges, mean, sigma) for mean in (2.0, 1.0))
-        interval = (1 / sigma**2 + 1 / sigma) / 2_000
+        (low, high), (low_other, high_other) = _attained(self, negligible)
         return [from_below(low, high_other, interval), from_below(low_other, high, interval)]
 
-    def _cells(self, edges: Array, mean: float, sigma: float) -> Enclosed:
+    def cells(self, edges: Array, mean: float, sigma: float) -> Enclosed:
         """Return bounds on the probabilities that the maximum lies between two edges, or beyond the last."""
         own, others = log_at_most((edges - mean) / sigma), log_at_most(edges / sigma)
         low, high = (
@@ -102,6 +103,15 @@ class ShuffledLower(Shuffled, GridCurve):
         least = np.where(upper, tails[0][:-1] - tails[1][1:], below[0][1:] - below[1][:-1])
         most = np.where(upper, tails[1][:-1] - tails[0][1:], below[1][1:] - below[0][:-1])
         return np.maximum(least * (1 - 2.0**-52), 0.0), np.maximum(most * (1 + 2.0**-52), 0.0)
+
+
+@lru_cache(maxsize=1)
+def _attained(pair: ShuffledLower, negligible: float) -> tuple[Enclosed, Enclosed]:
+    """Bounds on the probabilities of cells of the maximum, in either order."""
+    sigma = pair.noise_multiplier
+    reach = sampled_gaussian.deviations(negligible) * sigma
+    edges = np.linspace(-reach, 2 + reach, 50_001)
+    return pair.cells(edges, 2.0, sigma), pair.cells(edges, 1.0, sigma)
 
 
 @dataclass(frozen=True)

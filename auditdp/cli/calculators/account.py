@@ -132,6 +132,28 @@ def gaussian(
     return Model(parameters, accountants, FreeParameter("sigma", sigma, True), lambda sigma: accountants(sigma)[:1])
 
 
+@family("laplace")
+def laplace(
+    scale: Annotated[float | None, typer.Option(help="Scale of the noise.")] = None,
+    sensitivity: Sensitivity = 1.0,
+    count: Annotated[int, typer.Option(help="How many releases.")] = 1,
+) -> Model:
+    """Laplace noise on a number.
+
+    The curve of its composition, and that of any mechanisms with as large an ε.
+    """
+
+    def accountants(scale: float) -> Sequence[Accountant]:
+        from auditdp.accountants.composition.equal import OptimalComposition
+        from auditdp.accountants.laplace import LaplaceLower, LaplaceUpper
+
+        curve = LaplaceUpper(scale, sensitivity, count)
+        return [curve, LaplaceLower(scale, sensitivity, count), OptimalComposition(curve.epsilon, 0.0, count)]
+
+    parameters = {"sensitivity": sensitivity, "count": count}
+    return Model(parameters, accountants, FreeParameter("scale", scale, True), lambda scale: accountants(scale)[:1])
+
+
 @family("zcdp")
 def zcdp(
     rho: Annotated[float | None, typer.Option(help="ρ of each part.")] = None,

@@ -33,6 +33,7 @@ from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
 from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
 from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
+from auditdp.accountants.laplace import LaplaceLower, LaplaceUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import (
     TopKAdvanced,
@@ -59,6 +60,8 @@ ALL = [
     GaussianCurve(2.0),
     ClassicGaussian(5.0),
     ClassicGaussian(0.5, everywhere=True),
+    LaplaceUpper(2.0, count=3),
+    LaplaceLower(2.0, count=3),
     ZCDP(0.1),
     *(
         each(20, 0.1)

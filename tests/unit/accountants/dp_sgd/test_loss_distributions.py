@@ -29,7 +29,10 @@ class Lower(GridCurve):
     def uses(self):
         return self.count
 
-    def losses(self):
+    def largest_loss(self, negligible):
+        return 1.0
+
+    def losses(self, negligible, interval):
         return [self.loss]
 
 
@@ -55,7 +58,7 @@ def test_from_below_is_a_lower_bound_and_near(weights, count, interval, at):
     exact = brute_delta(first, second, epsilon, count)
     assert lower <= exact + 1e-15
     # every loss is put down by less than two steps of the grid
-    assert lower >= brute_delta(first, second, epsilon + 2 * count * interval, count) - 1e-12
+    assert lower >= brute_delta(first, second, epsilon + 2 * count * interval, count) * (1 - 1e-2) - 1e-12
 
 
 def test_from_below_keeps_losses_that_lie_near_the_grid():
@@ -85,7 +88,8 @@ def test_from_above_is_an_upper_bound_and_near(weights, count, interval, at):
     epsilon = max(0.0, at * count * float(np.max(losses)))
     exact = brute_delta(first, second, epsilon, count)
     # the polygon is between the values of the curve at the points on either side
-    assert exact <= bound.delta_at(epsilon) <= brute_delta(first, second, epsilon - 2 * count * interval, count) + 1e-12
+    most = brute_delta(first, second, epsilon - 2 * count * interval, count)
+    assert exact <= bound.delta_at(epsilon) <= most * (1 + 1e-2) + 1e-12
 
 
 def test_losses_outside_the_grid_are_put_to_its_first_point_or_lost():

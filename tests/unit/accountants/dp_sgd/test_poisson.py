@@ -22,9 +22,9 @@ DELTAS = st.sampled_from([1e-3, 1e-5, 1e-8])
 
 
 def test_known_values():
-    """σ = 1, q = .01, 1,000 steps, δ = 1e-5; dp-accounting's upper bound at an interval of 1e-5 is 1.82824."""
-    assert PLDLower(**KNOWN).epsilon_at(1e-5) == pytest.approx(1.82801, abs=1e-5)
-    assert PLDUpper(**KNOWN).epsilon_at(1e-5) == pytest.approx(1.82825, abs=1e-5)
+    """σ = 1, q = .01, 1,000 steps, δ = 1e-5; dp-accounting's upper bound at an interval of 1e-4 is 1.82824."""
+    assert PLDLower(**KNOWN).epsilon_at(1e-5) == pytest.approx(1.82822, rel=5e-5)
+    assert PLDUpper(**KNOWN).epsilon_at(1e-5) == pytest.approx(1.82827, rel=5e-5)
     assert RDP(**KNOWN).epsilon_at(1e-5) == pytest.approx(2.101366, abs=1e-6)
     optimistic = privacy_loss_distribution.from_gaussian_mechanism(
         1.0, pessimistic_estimate=False, use_connect_dots=False, sampling_prob=0.01
@@ -37,16 +37,17 @@ def test_known_values():
 )
 def test_it_is_dp_accountings_own_bound_where_that_is_exact(noise, rate, steps):
     own = privacy_loss_distribution.from_gaussian_mechanism(
-        noise, sampling_prob=rate, value_discretization_interval=sampled_gaussian.step_interval(noise, rate, steps)
+        noise, sampling_prob=rate, value_discretization_interval=sampled_gaussian.largest_loss(noise, rate, 1e-20) / 1e4
     ).self_compose(steps)
     upper = PLDUpper(noise, rate, steps)
-    assert upper.epsilon_at(1e-5) == pytest.approx(own.get_epsilon_for_delta(1e-5), rel=1e-5)
+    assert upper.epsilon_at(1e-5) == pytest.approx(own.get_epsilon_for_delta(1e-5), rel=1e-4)
     for epsilon in (0.0, 0.5, 2.0):
-        assert upper.delta_at(epsilon) == pytest.approx(own.get_delta_for_epsilon(epsilon), rel=1e-4, abs=1e-11)
+        assert upper.delta_at(epsilon) == pytest.approx(own.get_delta_for_epsilon(epsilon), rel=3e-3, abs=1e-11)
 
 
 @pytest.mark.parametrize(
-    ("noise", "rate", "steps", "apart"), [(30.0, 1e-4, 10**5, 1.01), (10.0, 1e-6, 10**6, 1.1), (1.0, 1e-6, 10**6, 1.05)]
+    ("noise", "rate", "steps", "apart"),
+    [(30.0, 1e-4, 10**5, 1.001), (10.0, 1e-6, 10**6, 1.02), (1.0, 1e-6, 10**6, 1.001)],
 )
 def test_the_bounds_stay_together_at_tiny_rates(noise, rate, steps, apart):
     """dp-accounting's own bound is 1.9 and 10 times the lower one at the first and last, and none at the second."""
@@ -138,7 +139,7 @@ def test_sampling_never_hurts_and_epsilon_and_delta_are_inverse(parameters, delt
         curve = kind(*parameters)
         epsilon = curve.epsilon_at(delta)
         if epsilon > 0:
-            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=1e-4)
+            assert curve.delta_at(epsilon) == pytest.approx(delta, rel=3e-3)
 
 
 def test_tiny_losses_are_not_zero():
@@ -149,14 +150,41 @@ def test_tiny_losses_are_not_zero():
     assert RDP(1.0, 0.1, 10).epsilon_at(0.0) == math.inf
 
 
-def test_a_million_steps():
-    """The bounds stay together; Rényi's is the looser one. What rounding may cost is 2.2e-7 of δ, on either side."""
+@pytest.mark.parametrize(
+    ("delta", "epsilon"),
+    [(1e-10, 3.32299), *(pytest.param(*known, marks=pytest.mark.full) for known in ((1e-6, 2.42084), (1e-25, 5.5568)))],
+)
+def test_a_million_steps(delta, epsilon):
+    """The bounds stay together; Rényi's is the looser one."""
     parameters = (2.0, 1e-3, 10**6)
-    lower, upper = PLDLower(*parameters).epsilon_at(1e-6), PLDUpper(*parameters).epsilon_at(1e-6)
-    assert lower == pytest.approx(2.4087, abs=1e-3)
-    assert lower < upper < lower + 0.03
-    assert upper < RDP(*parameters).epsilon_at(1e-6)
-    assert PLDUpper(*parameters).epsilon_at(1e-10) > RDP(*parameters).epsilon_at(1e-10)
+    lower, upper = PLDLower(*parameters).epsilon_at(delta), PLDUpper(*parameters).epsilon_at(delta)
+    assert lower == pytest.approx(epsilon, rel=1e-4)
+    assert lower < upper < 1.001 * lower
+    assert upper < RDP(*parameters).epsilon_at(delta)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "delta"),
+    [
+        ((0.888, 1.137e-5, 245), 5.2e-10),
+        pytest.param((0.85, 1.6e-4, 24_092), 1.5e-10, marks=pytest.mark.full),
+        pytest.param((1.0, 1e-3, 24_092), 1e-7, marks=pytest.mark.full),
+    ],
+)
+def test_bounds_are_a_thousandth_apart_where_delta_is_small(parameters, delta):
+    """At tiny rates a single step has most of δ; what a transform loses of the rest was once larger than δ."""
+    lower, upper = PLDLower(*parameters).epsilon_at(delta), PLDUpper(*parameters).epsilon_at(delta)
+    assert 0 < lower <= upper <= 1.001 * lower
+
+
+def test_the_curve_falls_where_one_grid_follows_another():
+    """Grids change where δ is 1e-3, 1e-6, ..: a curve and its inverse agree there as well."""
+    for kind in (PLDLower, PLDUpper):
+        curve = kind(1.0, 0.01, 300)
+        border = curve.epsilon_at(1e-6)
+        at = [curve.delta_at(border * factor) for factor in (0.9, 1 - 1e-4, 1 - 1e-9, 1.0, 1 + 1e-9, 1 + 1e-4, 1.1)]
+        assert at == sorted(at, reverse=True)
+        assert at[3] == pytest.approx(1e-6, rel=1e-3)
 
 
 @pytest.mark.parametrize("kind", [PLDLower, PLDUpper, RDP, OpacusRDP, OpacusPRV, OpacusGDP])
