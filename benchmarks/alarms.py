@@ -135,7 +135,10 @@ def _lower_bound(null: str, factor: float, repeats: int, rng: Rng) -> int:
     return sum(game.wealth.lower_bound(ALPHA) >= truth for game in games_for_a_bound(null, factor, repeats, rng))
 
 
-TRACED = ("Laplace", "(ε, δ)", "Gaussian")
+TRACED = ("(ε, δ)", "Gaussian")
+LEAKIER = (*TRACED, "Laplace", "Laplace, 3 numbers", "Gaussian, 3 numbers", "four bits", "(0, δ)")
+"""Nulls whose laws are read off a trace of their code, or of that of a leakier mechanism: noise, also such as is not
+followed, events that decide a number each, and outcomes of chance."""
 BOUNDED, FACTORS = ("randomised response", "(ε, δ)", "Gaussian"), (0.5, 2.0)
 PLAYED = (
     (
@@ -166,7 +169,8 @@ PLAYED = (
     ("(0, δ)", ("likelihood ratio", "overconfident", "watcher", "mixture", "threefold")),
     ("mostly new", ("overconfident", "watcher")),
     *((f"mixture of {name}", ("likelihood ratio", "overconfident", "watcher", "threefold")) for name in MIXED),
-    *((name, ("replayed ratio", "replayed ratio of leakier code")) for name in TRACED),
+    *((name, ("replayed ratio",)) for name in TRACED),
+    *((name, ("replayed ratio of leakier code",)) for name in LEAKIER),
     *((name, ("mixture", "likelihood ratio")) for name in NULLS if name.startswith("tight channels")),
 )
 

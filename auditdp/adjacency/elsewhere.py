@@ -53,10 +53,9 @@ class ProposedHeld:
 
 @dataclass(frozen=True)
 class TraceHeld:
-    """What a trace of the code proposes, and whether it understands all of it on some pair."""
+    """What a trace of the code proposes."""
 
     pairs: Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
-    is_traced: bool
 
 
 @record(frozen=True)
@@ -66,12 +65,10 @@ class TraceElsewhere:
     Attributes:
         calls: Calls of the mechanism.
         proposed: The pairs that are to be played beside the listed ones, each with what it promises, the best first.
-        is_traced: Whether it understands all of the code on some pair.
     """
 
     calls: CallsElsewhere
     proposed: Sequence[tuple[Pair, float]]
-    is_traced: bool
 
     def reads(self) -> bool:
         """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""
@@ -141,7 +138,7 @@ class AdjacencyElsewhere:
         assert isinstance(calls, CallsElsewhere)
         asked = calls.mechanism.number, [pair.data.pair for pair in played], most, seed, search
         found = shaped(_TRACE, self._channel.ask("trace", *asked)[0])
-        return TraceElsewhere(calls, [(self._pair(held), promise) for held, promise in found.pairs], found.is_traced)
+        return TraceElsewhere(calls, [(self._pair(held), promise) for held, promise in found.pairs])
 
     def proposed(self, calls: Any, played: Sequence[Pair], most: int, *, first: int) -> Proposed:
         """Have pairs searched for beside those that are played, with about so many calls.

@@ -30,7 +30,8 @@ from auditdp.auditing.gathering import gathered_here, kinds_of, request_for
 from auditdp.auditing.judging import claim_record, described
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
-from auditdp.betting.forecasting.replayed import Ratio, ReplayedRatio
+from auditdp.betting.forecasting.reading import Ratio
+from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
 from auditdp.betting.traced_pairs import TraceLook, looked_by_trace
@@ -267,10 +268,7 @@ class Served:
         among = self.built.adjacency if search else None
         self._look = looked_by_trace(request.adapted, request.privacy, listed, among, calls=most, seed=seed)
         found = [(replace(pair, name=pair.name or "traced"), promise) for pair, promise in self._look.proposed]
-        return {
-            "pairs": [(self._held(pair), promise) for pair, promise in found],
-            "is_traced": self._look.is_traced,
-        }, ()
+        return {"pairs": [(self._held(pair), promise) for pair, promise in found]}, ()
 
     def reads(self, number: int, calls: int) -> Answered:
         """Whether laws can be read off the code."""
@@ -289,7 +287,7 @@ class Served:
         if bound._ratio is None:
             return None, ()
         self._ratios.append(bound._ratio)
-        return len(self._ratios) - 1, ()
+        return len(self._ratios) - 1, () if bound.stated is None else (bound.stated.log_odds, bound.stated.weights)
 
     def odds(self, number: int, outputs: Array) -> Answered:
         """The log-odds of outputs by these laws."""

@@ -11,11 +11,12 @@ That is no evidence: the game bets on outputs of its own runs, and a proposal th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,16 +24,16 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
-from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
 from auditdp.betting.pairs import attempted, generated
 from auditdp.betting.telling import by_outputs
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
-from auditdp.mechanism.calls.leaves import Raised
+from auditdp.mechanism.calls.leaves import Raised, leaves
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import is_vectorised
-from auditdp.tracing import PairTrace, Trace, compare
+from auditdp.tracing import PairTrace, Trace, compare, replayed
 from auditdp.tracing.exploring import MOST_RUNS
 
 SHARE, FEW_RUNS, MOST_RUNS_OF_ALL = 10, 600, 20_000
@@ -47,10 +48,14 @@ RECORDED = 8
 """Recorded runs, which pairs have by turns: what happens seldom has to happen in some."""
 AGAIN = 3
 """Further runs of the pairs that show most: what is drawn may have a part in it."""
+MOST_TOLD = 2_048
+"""Numbers of an output that are compared with those of other runs."""
+LEAST_AGAIN = 128
+"""Of all runs, for each further run of a listed pair."""
 CLOSE = 1e-9
 """How far losses in two runs are apart by rounding, relatively."""
-FULL = 6
-"""Pairs that are looked at so at the end."""
+FULL, FIRST = 6, 3
+"""Pairs that are looked at with other outcomes of chance at the end, at most, and the part of the runs that the next has."""
 LAST = 1 / 3
 """Of the runs, so many are for these, at most."""
 CORNERS = 1 / 2
@@ -67,6 +72,8 @@ MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 BETTER = 1.05
 """A pair is worth its calls if it loses so many times what the listed ones lose."""
+ROUND = 2
+"""The kind of a pair on which something got round the noise that chance cannot have decided."""
 PROMISED, NOTABLE = 16.0, 4.0
 """What a call of a pair promises to gain, relative to a listed one: where the trace understood why, and where it did not."""
 
@@ -98,7 +105,7 @@ class TracedPair:
         """By which pairs are put in order, the largest first."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
-            return 2, min(trace.share, LARGEST)
+            return ROUND, min(trace.share, LARGEST)
         parted = trace.second.parted and not trace.reordered
         return int(trace.differ is not None or bool(parted)), min(trace.share, LARGEST)
 
@@ -106,7 +113,58 @@ class TracedPair:
     def reason(self) -> tuple[Any, ...]:
         """What pairs share that show the same kind of thing."""
         sites = frozenset(site for site, _ in self.trace.second.parted)
-        return self.rank[0], sites, frozenset(moved.first.site for moved in self.trace.moved if moved.distance)
+        return (
+            self.rank[0],
+            self.trace.is_hidden,
+            sites,
+            frozenset(moved.first.site for moved in self.trace.moved if moved.distance),
+        )
+
+
+class RunsOfPair(NamedTuple):
+    """How a pair ranks over several runs, first by how many it was worth.
+
+    Attributes:
+        runs: How many there were.
+        is_round: Whether something got round the noise in all of them, whatever chance decides.
+        told: In what part of the runs an output has a number that one input gave several times, and the other never.
+        kind: The mean of the first part of its ranks.
+        is_known: Whether it does so by noise alone, not by an order or a sample of rows that may be another one.
+        is_steady: Whether the pair loses the same in all of them, more than the claim.
+        least: The least loss.
+    """
+
+    runs: int
+    is_round: bool
+    told: float
+    kind: float
+    is_known: bool
+    is_steady: bool
+    least: float
+
+    @classmethod
+    def of(cls, pair: Pair, traces: Sequence[PairTrace]) -> RunsOfPair:
+        """Return it for some traces of a pair."""
+        kinds, shares = zip(*(TracedPair(pair, trace).rank for trace in traces), strict=True)
+        least = min(shares)
+        steady = least > 1 and max(shares) - least <= CLOSE * least
+        known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
+        return cls(len(traces), min(kinds) == ROUND, _told(traces), kind, known, steady, least)
+
+
+def _told(traces: Sequence[PairTrace]) -> float:
+    """Return in what part of the runs an output has a number that one input gave several times and the other never."""
+    try:
+        sides = [
+            [set(leaves(run.output)) for run in runs]
+            for runs in zip(*((t.first, t.second) for t in traces), strict=True)
+        ]
+    except Exception:  # of a type that no output of an audit may have
+        return 0.0
+    counts = [Counter(chain.from_iterable(side)) for side in sides]
+    only = [{x for x, n in mine.items() if n > 1 and x not in theirs} for mine, theirs in (counts, counts[::-1])]
+    told = [not own.isdisjoint(numbers) for own, side in zip(only, sides, strict=True) for numbers in side]
+    return sum(told) / len(told)
 
 
 @dataclass
@@ -116,6 +174,7 @@ class TraceLook:
     Attributes:
         trace: Of the mechanism.
         seed: Of the runs.
+        most: Runs that it may have.
         pairs: Pairs that were looked at.
         is_bound: Whether the loss of the releases bounds that of the output on all of them, as far as a trace shows.
         share: The largest loss, as a multiple of the claim.
@@ -126,6 +185,7 @@ class TraceLook:
 
     trace: Trace
     seed: int
+    most: int
     pairs: int = 0
     is_bound: bool = True
     share: float = 0.0
@@ -150,8 +210,11 @@ class TraceLook:
 
     def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
         """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
+        ways = ways_of(understood=self.is_traced, runs=self.most)
+        if not self.looked or not ways:
+            return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
-        made = ReplayedRatio(self.trace, claim, seed=self.seed)
+        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways)
         return made if made.reads(best, form) else None
 
 
@@ -170,9 +233,10 @@ class TraceSearch:
         self.trace = Trace(mechanism)
         self.enough = enough
         self.claim, self.most, self.seed = claim, runs, seed
-        self.look = TraceLook(self.trace, seed)
+        self.look = TraceLook(self.trace, seed, runs)
         self._seen: dict[Any, TracedPair] = {}
-        self._usual: dict[Any, tuple[float, bool, float]] = {}
+        self._runs: dict[Any, list[PairTrace]] = {}
+        self._usual: dict[Any, RunsOfPair] = {}
 
     def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
         """Look at the listed pairs and, in an adjacency, at others; say which of them are to be played."""
@@ -249,9 +313,13 @@ class TraceSearch:
         return self._keep(name, pair, self._compared(pair, 0, self.look.pairs % RECORDED))
 
     def _in_full(self, pair: Pair, outcomes: int) -> None:
-        """Look at a pair with other outcomes of chance."""
-        found = self._keep(key(pair), pair, self._compared(pair, min(max(outcomes, 1), MOST_RUNS)))
-        if found is not None:
+        """Look at a pair with other outcomes of chance, beside the run in which it shows most."""
+        numbers = range(1 + min(AGAIN, self.most // LEAST_AGAIN))
+        runs = self._runs.get(key(pair)) or [self._compared(pair, 0, number) for number in numbers]
+        recorded = max(runs, key=lambda trace: TracedPair(pair, trace).rank).first
+        outcomes = min(max(outcomes, 1), MOST_RUNS)
+        trace = replayed(self.trace, recorded, pair.neighbour, claim=self.claim, outcomes=outcomes)
+        if (found := self._keep(key(pair), pair, trace)) is not None:
             self.look.looked.append(found)
 
     def _compared(self, pair: Pair, outcomes: int, number: int = 0) -> PairTrace:
@@ -272,15 +340,12 @@ class TraceSearch:
         others = sorted(
             (each for name, each in self._seen.items() if name not in known), key=lambda e: e.rank, reverse=True
         )
-        most = max(self._left() // (2 * AGAIN), 1)
-        again = dict.fromkeys([*_by_reason(others), *others][:most])
-        usual = self._usual = {key(each.pair): self._over_runs(each) for each in again}
-        found = sorted(again, key=lambda each: usual[key(each.pair)], reverse=True)
-        largest = sorted(found, key=lambda each: usual[key(each.pair)][1:], reverse=True)
+        found = self._again(others)
+        largest = sorted(found, key=lambda each: self._usual[key(each.pair)][-3:], reverse=True)
         for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
             if number and not self._left():
                 break
-            outcomes = self._left() // FULL
+            outcomes = self._left() // FIRST
             attempted(partial(self._in_full, each.pair, outcomes))
             if not self._seen[key(each.pair)].is_broken:
                 attempted(partial(self._in_full, each.pair.swapped(), outcomes))
@@ -288,22 +353,25 @@ class TraceSearch:
         self.look.is_bound = all(each.trace.is_bound for each in self._seen.values())
         self.look.proposed = list(self._proposed({*known, *(key(pair.swapped()) for pair in listed)}))
 
-    def _over_runs(self, each: TracedPair) -> tuple[float, bool, float]:
-        """Return how a pair ranks over several runs: its mean class, whether it loses the same in all, and the least loss.
+    def _again(self, pairs: Sequence[TracedPair]) -> list[TracedPair]:
+        """Look at pairs again, by other draws, the better half of them each time; return them by how they rank over all.
 
-        What it loses may depend on what is drawn, as with rows in random order: then the output may hide it.
+        What a pair loses may depend on what is drawn, as with rows in random order: the luckiest of many runs shows little.
         """
-        runs = [each.rank]
+        found = list(dict.fromkeys([*_by_reason(pairs), *pairs]))[: max(self._left() // (2 * AGAIN), 1)]
+        self._runs = runs = {key(each.pair): [each.trace] for each in found}
         for k in range(AGAIN):
-            trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
-            runs += [] if trace is None else [TracedPair(each.pair, trace).rank]
-        classes, shares = zip(*runs, strict=True)
-        least = min(shares)
-        return math.fsum(classes) / len(runs), least > 1 and max(shares) - least <= CLOSE * least, least
+            for each in found[: max(len(found) >> k, 1)]:
+                trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
+                runs[key(each.pair)] += [] if trace is None else [trace]
+            self._usual = {key(each.pair): RunsOfPair.of(each.pair, runs[key(each.pair)]) for each in found}
+            found = sorted(found, key=lambda each: self._usual[key(each.pair)], reverse=True)
+        return found
 
-    def _is_steady(self, each: TracedPair) -> bool:
-        """Return whether a pair loses the same, more than the claim, in all runs."""
-        return any(self._usual.get(key(pair), (0, False))[1] for pair in (each.pair, each.pair.swapped()))
+    def _telling(self, each: TracedPair) -> tuple[Any, ...]:
+        """Return how much a pair tells in several runs, either way round."""
+        usual = [self._usual[key(pair)] for pair in (each.pair, each.pair.swapped()) if key(pair) in self._usual]
+        return max(((one.told, *one[-3:]) for one in usual), default=(0.0, False, False, 0.0))
 
     def _proposed(self, known: set[Any]) -> Iterator[tuple[Pair, float]]:
         """Yield the pairs to play: first those that break the claim as the trace has it, then what it cannot judge."""
@@ -312,7 +380,7 @@ class TraceSearch:
             frozenset((key(e.pair), key(e.pair.swapped()))): e for e in self.look.looked if key(e.pair) not in known
         }
         new = sorted(others.values(), key=lambda each: each.rank, reverse=True)
-        broken = sorted((each for each in new if each.is_broken), key=self._is_steady, reverse=True)
+        broken = sorted((each for each in new if each.is_broken), key=self._telling, reverse=True)
         for each in broken[:MOST_BROKEN]:
             yield each.pair, PROMISED
         rest = [each for each in new if not each.is_broken]

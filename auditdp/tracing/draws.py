@@ -19,6 +19,8 @@ WHOLE = -1
 
 COMPARED = " noise that was compared with a number before"
 """What follows the name of a family whose noise is conditioned by a comparison."""
+LENT = " noise that may have been changed in place"
+"""What follows the name of a family whose noise code may have changed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +37,8 @@ class WatchedDraw:
         used: For every entry of it, the first release that it went into; none yet where that is absent.
         limits: For every entry that was compared with a number, what P(U <= u) lies between by that; under ``WHOLE``
             for all.
+        drawn: A copy of an array that it returned, for replays: code may change that in place.
+        is_lent: Whether code got the memory of the array, as by ``view``, so that its numbers may be others since.
     """
 
     number: int
@@ -45,6 +49,8 @@ class WatchedDraw:
     location: Any = 0.0
     used: dict[int, int] = field(default_factory=dict)
     limits: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    drawn: Any = None
+    is_lent: bool = False
 
     def compared(self, index: Any) -> bool:
         """Return whether some entries were compared with a number before."""
@@ -87,6 +93,8 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
     One term has the family of its draw. The difference of two geometric draws of one p is two-sided geometric, that of two
     exponential ones of one scale Laplace, that of two Gumbel ones logistic; sums of Gaussian draws are Gaussian.
     """
+    if any(term.draw.is_lent for term in terms):
+        return NoiseLaw(f"{terms[0].draw.law.family}{LENT}")
     if len(terms) == 1:
         term, law = terms[0], terms[0].draw.law
         if term.draw.limits and term.draw.compared(term.index):

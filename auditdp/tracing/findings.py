@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss, allowed_delta
-from auditdp.tracing.draws import ALONE
 from auditdp.tracing.exploring import Outcomes, is_by_chance
 from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
@@ -149,7 +148,7 @@ def of_outputs(trace: PairTrace) -> list[Finding]:
 def _round(trace: PairTrace, sentence: str, tried: Outcomes | None = None) -> Finding:
     if trace.differ is not None and trace.differ not in sentence:
         sentence += f": {trace.differ}"
-    public = any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in trace.moved)
+    public = trace.is_hidden
     understood = not trace.opaque and (tried is None or tried.complete) and not public and not trace.doubt
     if trace.doubt:
         sentence += f"; but {trace.doubt}"

@@ -93,19 +93,20 @@ def signed(first: Form, second: Form) -> Form | None:
     return type(first)(first.run, first.value * second.value, (Term(made, term.index),))
 
 
-def logarithm(noise: Any, log: Callable[[Any], Any]) -> Form | None:
+def logarithm(noise: Any, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
     """Return the logarithm of a uniform draw, an exponential one with a minus sign; None of anything else.
 
     Args:
         noise: Any argument.
-        log: Computes the logarithm of its value.
+        log: Computes the logarithm of its value plus a number.
+        plus: That number.
     """
     if not isinstance(noise, Form) or len(noise.terms) != 1:
         return None
     term, draw = noise.terms[0], noise.terms[0].draw
     if draw.law.family != "uniform" or draw.used or draw.limits or noise.settled is not None:
         return None
-    width, start = term.factor * draw.law.scale, 0.0 if noise.offset is None else noise.offset
+    width, start = term.factor * draw.law.scale, (0.0 if noise.offset is None else noise.offset) + plus
     if not (same(width, 1.0) and same(start, 0.0)) and not (same(width, -1.0) and same(start, 1.0)):
         return None
     made = derived(draw, NoiseLaw("exponential", -1.0))

@@ -178,7 +178,7 @@ def _of_tables(first: Release, second: Release) -> Moved:
         p, q = float(first.location), float(second.location)
         if p == q:
             return Moved(first, second, 0.0, NOTHING, 0.0)
-    tables = tuple(_tables(release) for release in (first, second))
+    tables = tuple(tables_of(release) for release in (first, second))
     if first.names != second.names and first.names is not None and second.names is not None:
         tables = _by_name(first, second)
     if tables[0].shape != tables[1].shape:
@@ -215,7 +215,7 @@ def _by_name(first: Release, second: Release) -> tuple[Any, Any]:
     return tables[0], tables[1]
 
 
-def _tables(release: Release) -> Any:
+def tables_of(release: Release) -> Any:
     """Return the probabilities of the outcomes, shape (events, outcomes)."""
     if release.kind == COIN:
         p = np.atleast_1d(np.asarray(release.location, float)).ravel()
@@ -233,7 +233,7 @@ def chance(release: Release) -> float:
         p = float(release.location)
         return p if release.result else 1 - p
     if release.kind in (COIN, CHOICE, MAXIMUM):
-        rows = _tables(release)
+        rows = tables_of(release)
         results = np.atleast_1d(np.asarray(release.result, int)).ravel()
         count = rows.shape[-1]
         return math.prod(float(rows[k if len(rows) > 1 else 0][r]) if r < count else 0.0 for k, r in enumerate(results))

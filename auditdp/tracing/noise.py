@@ -25,6 +25,9 @@ from auditdp.tracing.run import law_and_groups
 from auditdp.tracing.shapes import ShapedForm
 from auditdp.tracing.sites import called_by_builtin, here
 
+LENDING = ("view", "data", "flat", "fill", "sort", "partition", "put", "resize")
+"""Attributes of an array by which code can change its numbers in place."""
+
 
 class Noise(ShapedForm):
     """A linear form of draws that behaves as the number or the array that it is."""
@@ -235,7 +238,11 @@ class Noise(ShapedForm):
             return getattr(self.value, name)
         if name == "clip":
             return lambda low=None, high=None: np.clip(self, low, high)
-        return getattr(self.settle(f"is used by .{name}"), name)
+        settled = self.settle(f"is used by .{name}")
+        if name in LENDING:
+            for term in self.terms:
+                term.draw.is_lent = True
+        return getattr(settled, name)
 
     def __reduce__(self) -> Any:
         return (_itself, (self.settle("is copied"),))

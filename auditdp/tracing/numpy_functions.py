@@ -16,6 +16,8 @@ from auditdp.tracing.noise import Noise
 from auditdp.tracing.plain import ndim
 
 ROUNDINGS = ("rint", "round", "around", "round_")
+LOGARITHMS = {"log": 0.0, "log1p": 1.0}
+"""Logarithms, and what they add before."""
 ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -37,7 +39,8 @@ def ufunc(function: Any, method: str, inputs: Sequence[Any], keywords: Mapping[s
         return _into(out, _compared(name, *inputs))
     if plain_call and name == "rint" and out is None:
         return rounded(inputs[0], np.rint(inputs[0].value)) or np.rint(inputs[0].settle("is rounded"))
-    if plain_call and name == "log" and out is None and (found := logarithm(inputs[0], np.log)) is not None:
+    log = plain_call and name in LOGARITHMS and out is None
+    if log and (found := logarithm(inputs[0], function, LOGARITHMS[name])) is not None:
         return found
     if plain_call and name == "absolute" and out is None:
         return abs(inputs[0])

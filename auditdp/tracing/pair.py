@@ -226,6 +226,11 @@ class PairTrace(Printed):
         return any(is_by_chance(pair.first) for pair in self.moved)
 
     @property
+    def is_hidden(self) -> bool:
+        """Whether values may depend on draws that are no noise and have too many outcomes to try, as an order of rows."""
+        return any(pair.first.kind == ALONE and not is_by_chance(pair.first) for pair in self.moved)
+
+    @property
     def reordered(self) -> bool:
         """Whether an order or a sample of rows is of another length on the other input: how they correspond is not known."""
         return any(

@@ -128,7 +128,7 @@ class WatchedRun:
         if expected is None:
             value = perform()
         elif same(expected.law.scale, law.scale) and same(expected.location, location):
-            value = expected.value
+            value = expected.value if expected.drawn is None else expected.drawn.copy()
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
         if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
@@ -136,6 +136,8 @@ class WatchedRun:
             traced.draws.append(same_draw)
             return same_draw
         made = WatchedDraw(len(traced.draws), method, law, value, site, location)
+        if self.record is None and isinstance(value, np.ndarray):
+            made.drawn = value.copy()
         if origin is not None:
             self._origins[origin] = made
         traced.draws.append(made)
@@ -259,7 +261,7 @@ def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
         ratio = (
             1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
         )
-        moved = location + (_array_of(draw.value) - draw.location) * ratio
+        moved = location + ((_array_of(draw.value) if draw.drawn is None else draw.drawn) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)
     if hasattr(draw.value, "aval"):

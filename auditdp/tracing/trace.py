@@ -147,6 +147,12 @@ class Trace:
             self._check(traced, data)
         return traced
 
+    def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        """Return the outputs of so many plain runs, as the mechanism returns them."""
+        self.runs += size
+        with self._inputs.lent(self.name, data) as (lent,):
+            return as_mechanism(self.function)(lent, size, rng=rng)
+
     def again(self, recorded: TracedRun, constants: frozenset[CodeLine]) -> TracedRun:
         """Record a run with the same generator once more.
 

@@ -1,9 +1,8 @@
 """The replayed ratio: the likelihood ratio of an output, by the noise that a trace read off the code.
 
-Before a pair is played, the code is traced on it a few times (``auditdp.tracing``), both ways round. Where all runs agree on
-the same releases, with the same values and scales on an input, and every noisy value that loses anything is a number of the
-output, or a linear function of one, the noisy values of any output can be read from it, and so can the probability that
-either input gives them. Where chance decides among few outputs, the probability of each is known instead.
+Before a pair is played, the code is traced on it a few times (``auditdp.tracing``), both ways round. Where what loses
+anything can be read from the output (`reading.py`), so can the probability that either input gives it. Where chance decides
+among few outputs, the probability of each is known instead.
 Where outputs got round the noise, values are known that come again and again from one input and from the other one never.
 
 **Why bets by it are valid, whatever the trace says.** What is read off a pair before its first call is a function f from
@@ -18,7 +17,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, Self
 
@@ -26,25 +25,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
-from auditdp.tracing.draws import ALONE, NOISY, Release
-from auditdp.tracing.families import Family
-from auditdp.tracing.losses import Moved
+from auditdp.tracing.exploring import MOST_RUNS
 
-Ratio = Callable[[Array], Floats]
-"""Log-odds of rows, NaN for those that do not look like the traced ones."""
-RUNS = 3
-"""Runs that are traced on each input of a pair."""
-VALUE_RUNS, OFTEN = 24, 3
-"""Runs on each input that show which values come again, and how often one has to."""
-CLOSE = 1e-9
-"""How far, relatively, rounding may take a number of the output from a linear function of a noisy value."""
-MOST_FITTED = 64
-"""Numbers of an output among which linear functions are looked for."""
+Read = tuple[Ratio, Law | None]
+"""The log-odds of rows, and how often they are which, where that is known beforehand."""
+Way = Callable[["ReplayedRatio", Pair, Representation], Read | None]
+RUNS, MORE_RUNS = 3, 32
+"""Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
+SHOWING_RUNS = 16
+"""Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
+LEAST_RUNS = 300
+"""Runs that a trace may have, from which on laws are read off in ways that take as many."""
+SHIFT_RUNS = (128, 1_024)
+"""Runs on each input that show noise which is not followed: one by one, and where many make one call."""
+VALUE_RUNS, OFTEN, MOST_VALUES = 64, 4, 4_096
+"""Runs on each input that show which values come again, how often one has to, and numbers of an output, at most."""
 
 
 class ReplayedRatio:
@@ -54,28 +56,36 @@ class ReplayedRatio:
         trace: Of the mechanism.
         claim: Of the game.
         seed: Of the traced runs.
+        ways: How laws are read off, in the order in which it is tried; ``WAYS`` where it is not said.
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
+        stated: How often it gives which log-odds, where that is known before the first call.
     """
 
     name = "replayed ratio"
-    share = 16.0
+    share = 16.0  # with 4 and with 64, refutations take 2 % more calls in the mean of 22 games
     calibrated = True
 
-    def __init__(self, trace: Trace, claim: Claim, *, seed: int) -> None:
+    def __init__(self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = ()) -> None:
         self.trace, self.claim, self.seed = trace, claim, seed
         self.abstained = 0
+        self.ways: Sequence[Way] = ways or WAYS
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
         bound = copy.copy(self)
-        bound._ratio = self._read(pair, mechanism.form)
+        if (found := self._read(pair, mechanism.form, self.ways)) is not None:
+            bound._ratio, bound.stated = found
         return bound
 
     def reads(self, pair: Pair, form: Representation) -> bool:
-        """Return whether the laws of a pair can be read off, and tell its inputs apart."""
-        return self._read(pair, form) is not None
+        """Return whether the laws of a pair can be read off, and tell its inputs apart; other pairs are then read alike."""
+        for way in self.ways:
+            if (found := self._read(pair, form, (way,))) is not None:
+                self.ways, self._known = tuple(dict.fromkeys((self.ways[0], way))), (pair, found)
+                return True
+        return False
 
     def fit(self, outputs: Array, labels: NDArray[np.int8]) -> Self:
         """Do nothing: the laws are read off the code."""
@@ -89,26 +99,61 @@ class ReplayedRatio:
         self.abstained += int(np.isnan(odds).sum())
         return np.nan_to_num(odds, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
-    def _read(self, pair: Pair, form: Representation) -> Ratio | None:
+    def _read(self, pair: Pair, form: Representation, ways: Sequence[Way]) -> Read | None:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
-        trace, both = self.trace, ((pair.data, pair.neighbour, True), (pair.neighbour, pair.data, False))
+        if self._known and self._known[0].data is pair.data and self._known[0].neighbour is pair.neighbour:
+            return self._known[1]
         try:
-            with trace:
-                seen = [
-                    (compare(trace, a, b, np.random.default_rng([self.seed, k]), claim=self.claim, outcomes=0), forward)
-                    for a, b, forward in both
-                    for k in range(RUNS)
-                ]
-                if (ratio := _by_noise(trace, seen, form)) is not None:
-                    return ratio
-                rng = np.random.default_rng([self.seed, 0])
-                in_full = compare(trace, pair.data, pair.neighbour, rng, claim=self.claim)
-                return _by_table(trace, in_full, form) or (self._by_values(in_full, form) if in_full.proposes else None)
+            with self.trace:
+                return next(filter(None, (way(self, pair, form) for way in ways)), None)
         except Exception:  # of the code that is traced, or of outputs that are no rows
             return None
 
-    def _by_values(self, seen: PairTrace, form: Representation) -> Ratio | None:
+    def _by_releases(self, pair: Pair, form: Representation, runs: int) -> Read | None:
+        """Return the log-odds by what can be read from the output, with so many runs."""
+        seen = self._seen(pair, form, RUNS)
+        if runs > RUNS and seen.is_alike:
+            seen = self._seen(pair, form, runs)
+        ratio = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
+        return None if ratio is None else (ratio, None)
+
+    def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
+        """Return the log-odds by what chance decides, or by values that got round the noise."""
+        shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
+        in_full = self._compared(pair, next(shows, 0))
+        table = _by_table(self.trace, in_full, form)
+        return table or (self._by_values(in_full, form) if in_full.proposes or in_full.is_notable else None)
+
+    def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
+        """Return the log-odds by noise that is not followed."""
+        runs = SHIFT_RUNS[is_vectorised(as_mechanism(self.trace.function))]
+        one, other = (
+            form.rows(self.trace.outputs(data, runs, np.random.default_rng([self.seed, runs]))).reshape(runs, -1)
+            for data in (pair.data, pair.neighbour)
+        )
+        ratio = by_shift(one.astype(float), other.astype(float))
+        return None if ratio is None else (ratio, None)
+
+    def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
+        """Return traced runs of a pair, so many from each input."""
+        traces = [self._compared(way, k, outcomes=0) for way in (pair, pair.swapped()) for k in range(runs)]
+        forward = [True] * runs + [False] * runs
+        pairs = [
+            (t.first, t.second) if ahead else (t.second, t.first) for t, ahead in zip(traces, forward, strict=True)
+        ]
+        one, other = (
+            _rows(self.trace, [run.output for run in side], form).astype(float) for side in zip(*pairs, strict=True)
+        )
+        return SeenRuns(traces, forward, (one, other))
+
+    def _compared(self, pair: Pair, number: int, outcomes: int = MOST_RUNS) -> PairTrace:
+        rng = np.random.default_rng([self.seed, number])
+        return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
+
+    def _by_values(self, seen: PairTrace, form: Representation) -> Read | None:
         """Return certainty where an output has a value that came several times from one input and never from the other."""
+        if np.prod(form.shape) > MOST_VALUES:
+            return None
         ones, zeros = (
             [self.trace.record(run.data, np.random.default_rng([self.seed, k])).output for k in range(VALUE_RUNS)]
             for run in (seen.first, seen.second)
@@ -120,18 +165,42 @@ class ReplayedRatio:
             Counter(chain.from_iterable(map(set, _values(_rows(self.trace, side, form), form))))
             for side in (ones, zeros)
         ]
-        only = [
+        alone = [
             {value for value, times in mine.items() if times >= OFTEN and value not in theirs}
             for mine, theirs in (counts, counts[::-1])
         ]
+        anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
+        only = anywhere if any(anywhere) else alone  # what is seldom at one place may be frequent at another
 
         def ratio(outputs: Array) -> Floats:
             shown = [(not only[0].isdisjoint(row), not only[1].isdisjoint(row)) for row in _values(outputs, form)]
             return np.array([0.0 if one == other else np.inf if one else -np.inf for one, other in shown])
 
-        return ratio if any(only) else None
+        plain = [_rows(self.trace, side[:VALUE_RUNS], form) for side in (ones, zeros)]
+        told = [float(np.mean(ratio(rows) != 0)) for rows in plain]
+        for k, run in enumerate((seen.first, seen.second)):
+            told[k] = max(told[k], sum(tail.chance for tail in seen.shown if tail.release in run.releases))
+        law = Law(np.array([np.inf, -np.inf, 0.0]), np.array([*told, 2 - sum(told)]))
+        return (ratio, law) if any(only) else None
 
+    stated: Law | None = None
     _ratio: Ratio | None = None
+    _known: tuple[Pair, Read] | None = None
+
+
+WAYS: tuple[Way, ...] = (
+    partial(ReplayedRatio._by_releases, runs=RUNS),
+    ReplayedRatio._by_outcomes,
+    partial(ReplayedRatio._by_releases, runs=MORE_RUNS),
+    ReplayedRatio._by_shift,
+)
+"""How laws are read off, in the order in which it is tried."""
+
+
+def ways_of(*, understood: bool, runs: int) -> Sequence[Way]:
+    """Return how laws are read off of code that a trace understands or not, within so many runs; none for no way."""
+    few = WAYS[:2] if runs < LEAST_RUNS else WAYS
+    return few if understood else few[len(WAYS) - 1 :]
 
 
 class ReplayedElsewhere(ReplayedRatio):
@@ -143,23 +212,24 @@ class ReplayedElsewhere(ReplayedRatio):
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced there."""
         bound = copy.copy(self)
-        bound._ratio = mechanism.mechanism.replayed(mechanism.form, pair)
+        if (found := mechanism.mechanism.replayed(mechanism.form, pair)) is not None:
+            bound._ratio, stated = found
+            bound.stated = Law(*stated) if stated else None
         return bound
 
 
 Value = tuple[int, float]
-"""A number of an output and its place, which is 1 for all numbers of outputs that have more or fewer of them."""
+"""A number of an output and its place; of outputs that have more or fewer numbers only the first and last places count."""
+ANYWHERE = -1
+"""The place that every number has as well."""
 
 
 def _values(rows: Array, form: Representation) -> list[list[Value]]:
     """Return the numbers of each row."""
     last = rows.shape[1] - 1
-    places = [k if not form.flat or k in (0, last) else 1 for k in range(last + 1)]
-    return [[(place, x) for place, x in zip(places, row, strict=True) if x == x] for row in rows.tolist()]
-
-
-def _loses(moved: Moved) -> bool:
-    return moved.loss is None or any(moved.loss)
+    places = [k if not form.flat or k in (0, last) else ANYWHERE for k in range(last + 1)]
+    found = [[(place, x) for place, x in zip(places, row, strict=True) if x == x] for row in rows.tolist()]
+    return found if form.flat else [[*row, *((ANYWHERE, x) for _, x in row)] for row in found]
 
 
 def _rows(trace: Trace, outputs: Sequence[Any], form: Representation) -> Array:
@@ -169,7 +239,7 @@ def _rows(trace: Trace, outputs: Sequence[Any], form: Representation) -> Array:
     return rows.reshape(len(outputs), -1)
 
 
-def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Ratio | None:
+def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Read | None:
     """Return the log-odds of outputs that chance decides, where the probability of each is known."""
     law = seen.outcomes
     if law is None or not law.complete or seen.extent != "full" or seen.noisy:
@@ -182,119 +252,4 @@ def _by_table(trace: Trace, seen: PairTrace, form: Representation) -> Ratio | No
     def ratio(outputs: Array) -> Floats:
         return np.array([table.get(row.tobytes(), np.nan) for row in outputs])
 
-    return ratio if np.any(p != q) else None
-
-
-def _by_noise(trace: Trace, seen: Sequence[tuple[PairTrace, bool]], form: Representation) -> Ratio | None:
-    """Return the log-odds of outputs that show all noisy values that lose anything; None where the traced runs differ."""
-    first = seen[0][0]
-    if not all(each.extent == "full" and each.differ is None and not each.second.parted for each, _ in seen):
-        return None
-    kinds = [(moved.first.site, moved.first.law.family, moved.first.shape) for moved in first.moved]
-    if any([(m.first.site, m.first.law.family, m.first.shape) for m in each.moved] != kinds for each, _ in seen):
-        return None
-    rows = _rows(trace, [each.first.output for each, _ in seen], form).astype(float)
-    read: list[_Entry] = []
-    for place, moved in enumerate(first.moved):
-        if any(_loses(each.moved[place]) for each, _ in seen):
-            entries = None if moved.first.groups is not None or moved.first.earlier else _entries(seen, place, rows)
-            if entries is None:
-                return None
-            read += entries
-    if not read:
-        return None
-    fixed = {place: rows[0, place] for place in ((0, -1) if form.flat else ()) if len({*rows[:, place].tolist()}) == 1}
-
-    def ratio(outputs: Array) -> Floats:
-        outputs = outputs.astype(float)
-        odds = np.sum([entry.log_odds(outputs) for entry in read], axis=0)
-        for place, value in fixed.items():
-            odds[outputs[:, place] != value] = np.nan
-        return np.asarray(odds)
-
-    return ratio
-
-
-@dataclass(frozen=True)
-class _Law:
-    """The law of one noisy value on one input: its family, what the noise is added to, and its scale and parameter."""
-
-    family: Family
-    location: float
-    scale: float
-    parameter: float | None
-
-    def log_density(self, values: Floats) -> Floats:
-        assert self.family.log_density is not None  # else it is not read
-        logs = self.family.log_density((values - self.location) / self.scale, self.parameter)
-        return np.asarray(logs) - (0.0 if self.family.is_whole else np.log(abs(self.scale)))
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One noisy number, as a linear function of one number of the output, and its laws on both inputs."""
-
-    column: int
-    slope: float
-    offset: float
-    laws: tuple[_Law, _Law]
-
-    def log_odds(self, outputs: Floats) -> Floats:
-        values = self.slope * outputs[:, self.column] + self.offset
-        with np.errstate(all="ignore"):
-            one, other = (law.log_density(values) for law in self.laws)
-            return one - other
-
-
-def _entries(seen: Sequence[tuple[PairTrace, bool]], place: int, rows: Floats) -> list[_Entry] | None:
-    """Return the numbers of one release that have another law on the other input; None where one cannot be read."""
-    sides: list[list[_Law]] = []
-    for is_data in (True, False):
-        made = [_laws(m.first if forward is is_data else m.second) for m, forward in _moved(seen, place)]
-        if made[0] is None or any(laws != made[0] for laws in made):  # it depends on other noise, or is not known
-            return None
-        sides.append(made[0])
-    values = np.array([np.ravel(np.real(m.first.result)).astype(float) for m, _ in _moved(seen, place)])
-    entries = []
-    for k, laws in enumerate(zip(*sides, strict=True)):
-        if laws[0] != laws[1]:
-            if (at := _column(values[:, k], rows)) is None:
-                return None
-            entries.append(_Entry(*at, laws))
-    return entries
-
-
-def _moved(seen: Sequence[tuple[PairTrace, bool]], place: int) -> list[tuple[Moved, bool]]:
-    return [(each.moved[place], forward) for each, forward in seen]
-
-
-def _laws(release: Release) -> list[_Law] | None:
-    """Return the law of every number of a release; None where it is not known."""
-    law = release.law
-    if law.known is None or law.known.log_density is None or release.kind not in (NOISY, ALONE):
-        return None
-    location = 0.0 if release.location is None else release.location
-    parameter = np.nan if law.parameter is None else law.parameter
-    numbers = np.broadcast_arrays(
-        *(np.asarray(x, float) for x in (location, law.scale, parameter)), np.empty(release.shape)
-    )
-    return [
-        _Law(law.known, v, c, None if law.parameter is None else p)
-        for v, c, p in zip(*(each.ravel().tolist() for each in numbers[:3]), strict=True)
-    ]
-
-
-def _column(values: Floats, rows: Floats) -> tuple[int, float, float] | None:
-    """Return the number of an output that shows a value, and slope and offset of the value as a function of it."""
-    alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
-    if len(alike):
-        return int(alike[0]), 1.0, 0.0
-    if rows.shape[1] > MOST_FITTED:
-        return None
-    low, high = int(np.argmin(values)), int(np.argmax(values))
-    with np.errstate(all="ignore"):
-        slopes = (values[high] - values[low]) / (rows[high] - rows[low])
-        offsets = values[low] - slopes * rows[low]
-        near = np.abs(slopes * rows + offsets - values[:, None]) <= CLOSE * np.max(np.abs(values))
-    fits = np.flatnonzero(np.all(near, axis=0) & np.isfinite(slopes) & (slopes != 0))
-    return (int(fits[0]), float(slopes[fits[0]]), float(offsets[fits[0]])) if len(fits) else None
+    return (ratio, Law(p - q, np.exp(p) + np.exp(q))) if np.any(p != q) else None

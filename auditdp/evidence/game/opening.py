@@ -144,7 +144,7 @@ def _replayed(
     A mechanism that states its law has a better one. A finding of one that draws from elsewhere has to be played again
     without running it, which a trace cannot be.
     """
-    if not calls.seeded or not look.is_traced or capabilities(calls.mechanism).knows_odds:
+    if not calls.seeded or capabilities(calls.mechanism).knows_odds:
         return []
     calls.look((data for pair in listed for data in (pair.data, pair.neighbour)), streams("shape", 0))
     if isinstance(look, TraceElsewhere):

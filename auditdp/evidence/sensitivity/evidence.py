@@ -32,6 +32,7 @@ from auditdp.adjacency.search import smallest
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.evidence.sensitivity.query import DRAWS, QueryComparison, QueryDifference, minus, show
+from auditdp.evidence.sensitivity.traced import traced_sensitivity
 from auditdp.mechanism.protocol import brief
 from auditdp.numerics.randomness import Streams
 from auditdp.record.details import SensitivityDetails
@@ -49,7 +50,8 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
     """What is computed before the noise, of the listed pairs alone where the audit is not exhaustive."""
     del alpha  # nothing is drawn that a verdict rests on
     if not request.able.is_calibrated:
-        return None
+        declared = request.able.query is None and request.able.finite_sensitivity is not None
+        return traced_sensitivity(request) if declared and request.game.trace else None
     examples = request.generated(EXAMPLES) if request.exhaustive else 0
     play, streams = request.game.play, request.streams
     return sensitivity_evidence(request.mechanism, request.adjacency, streams=streams, play=play, examples=examples)

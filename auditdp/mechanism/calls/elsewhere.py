@@ -212,15 +212,23 @@ class MechanismElsewhere:
         """Return what it states of how likely outputs are on a pair."""
         value, arrays = self.channel.ask("law", self.number, form, pair.data.pair)
         number, unlisted = shaped(_UNLISTED, value)
+        return LawElsewhere(self.channel, number, unlisted, self._stated(arrays))
+
+    def _stated(self, arrays: Sequence[Array]) -> list[Array]:
+        """Return how often which log-odds are given, two arrays or none."""
         stated = [np.asarray(array, np.float64) for array in arrays]
         if stated and not _is_law(*stated):
             raise MechanismError(f"{self.name}: the law of its odds has weights that are no frequencies")
-        return LawElsewhere(self.channel, number, unlisted, stated)
+        return stated
 
-    def replayed(self, form: Representation, pair: Any) -> Callable[[Array], Array] | None:
-        """Return the log-odds of outputs by what a trace reads off the code on a pair; None where that is nothing."""
-        number = shaped(_COUNT_OR_NONE, self.channel.ask("read", self.number, form, pair.data.pair)[0])
-        return None if number is None else partial(self._odds, number)
+    def replayed(self, form: Representation, pair: Any) -> tuple[Callable[[Array], Array], list[Array]] | None:
+        """Return the log-odds of outputs by what a trace reads off the code on a pair, and how often it gives which.
+
+        Where that is nothing, it returns None; what is not known beforehand is empty.
+        """
+        value, arrays = self.channel.ask("read", self.number, form, pair.data.pair)
+        number, stated = shaped(_COUNT_OR_NONE, value), self._stated(arrays)
+        return None if number is None else (partial(self._odds, number), stated)
 
     def _odds(self, number: int, outputs: Array) -> Array:
         odds = self._one(self.channel.ask("odds", number, outputs))

@@ -12,7 +12,7 @@ import numpy as np
 
 from auditdp.tracing.draws import ALONE, CHOICE, Term
 from auditdp.tracing.families import NoiseLaw
-from auditdp.tracing.folding import logarithm
+from auditdp.tracing.folding import logarithm, sign_of
 from auditdp.tracing.forms import number
 from auditdp.tracing.generators import LARGEST
 from auditdp.tracing.noise import Noise
@@ -54,6 +54,8 @@ ITEMS = ("choice", "choices", "sample", "shuffle")
 def watch(patches: Patches, active: Active) -> None:
     """Replace the functions of both modules, and the methods of their generators."""
     patches.attribute(math, "log", _log(math.log))
+    patches.attribute(math, "log1p", _log(math.log1p, 1.0))
+    patches.attribute(math, "copysign", _copied_sign(math.copysign))
     for name in (*SAMPLERS, *OTHERS, *ITEMS, "binomialvariate"):
         for module in (random, secrets):
             if callable(function := vars(module).get(name)):
@@ -64,13 +66,22 @@ def watch(patches: Patches, active: Active) -> None:
                 patches.attribute(kind, name, _watched(name, getattr(kind, name), active, is_method=True))
 
 
-def _log(log: Callable[..., float]) -> Callable[..., Any]:
+def _log(log: Callable[..., float], plus: float = 0.0) -> Callable[..., Any]:
     def logarithm_of(*arguments: Any) -> Any:
-        if len(arguments) == 1 and type(arguments[0]) is Noise and (found := logarithm(arguments[0], log)) is not None:
-            return found
-        return log(*arguments)
+        noise = arguments[0] if len(arguments) == 1 and type(arguments[0]) is Noise else None
+        found = None if noise is None else logarithm(noise, log, plus)
+        return log(*arguments) if found is None else found
 
     return logarithm_of
+
+
+def _copied_sign(copysign: Callable[..., float]) -> Callable[..., Any]:
+    def with_sign_of(*arguments: Any) -> Any:
+        is_noise = len(arguments) == 2 and type(arguments[1]) is Noise and type(arguments[0]) in (int, float)
+        sign = sign_of(arguments[1]) if is_noise else None
+        return copysign(*arguments) if sign is None else abs(arguments[0]) * sign
+
+    return with_sign_of
 
 
 def _watched(name: str, function: Callable[..., Any], active: Active, *, is_method: bool) -> Callable[..., Any]:

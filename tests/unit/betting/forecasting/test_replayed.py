@@ -57,16 +57,16 @@ def test_a_value_that_got_round_the_noise_is_certain():
     assert odds.tolist() == [math.inf, -math.inf, 0.0]
 
 
-def hidden(x, rng):
-    return round(x + rng.laplace(), 1)
-
-
 def adaptive(x, rng):
     first = x + rng.laplace()
     return first, x * first + rng.laplace()
 
 
-@pytest.mark.parametrize("function", [hidden, adaptive, lambda x, rng: rng.laplace()])
+def multiplied(x, rng):
+    return (x + 1) * rng.standard_cauchy()
+
+
+@pytest.mark.parametrize("function", [adaptive, multiplied, lambda x, rng: rng.laplace()])
 def test_it_abstains_where_noisy_values_cannot_be_read(function):
     forecaster, calls = bound(function, Pair(1.0, 0.0))
     assert not forecaster.log_odds(calls(1.0, 20, np.random.default_rng(3))).any()
@@ -89,3 +89,68 @@ def test_the_odds_of_an_output_depend_on_no_other_output():
     rows = calls(1.0, 20, np.random.default_rng(3))
     alone = np.concatenate([forecaster.log_odds(rows[[k]]) for k in range(20)])
     assert alone == pytest.approx(forecaster.log_odds(rows))
+
+
+def signed(x, rng):
+    size = rng.exponential(scale=2.0)
+    return x + np.where(rng.random() < 0.5, size, -size)
+
+
+def by_bits(x, size, *, rng):
+    noise = rng.standard_exponential(size)
+    bits = noise.view(np.uint64)
+    bits ^= rng.integers(0, 2, size, dtype=np.uint64) << np.uint64(63)
+    return x + 2 * noise
+
+
+def rounded(x, rng):
+    return round(x + rng.laplace(scale=2.0), 2)
+
+
+@pytest.mark.parametrize("function", [signed, by_bits, rounded])
+def test_noise_that_is_not_followed_is_read_off_by_its_shift(function):
+    forecaster, _ = bound(function, Pair(1.0, 0.0))
+    assert forecaster.log_odds(np.array([-9.0, 9.0])) == pytest.approx([-0.5, 0.5], rel=0.3)
+
+
+def running_sums(data, rng):
+    return np.cumsum(np.asarray(data) + rng.laplace(scale=2.0, size=3))
+
+
+def test_noisy_values_are_read_from_a_linear_function_of_the_whole_output():
+    forecaster, _ = bound(running_sums, Pair([0, 1, 1], [0, 0, 0]))
+    assert forecaster.log_odds(np.cumsum([[0, 9, -9], [5, 9, 9]], axis=1)) == pytest.approx([0, 1])
+
+
+def shuffled(ages, rng):
+    first, second = np.asarray(ages)[rng.permutation(4)[:2]]
+    return first * 10 + second + rng.laplace()
+
+
+def test_the_density_is_averaged_over_an_order_that_is_hidden():
+    forecaster, _ = bound(shuffled, Pair([0, 0, 0, 1], [0, 0, 0, 0]))
+    density = lambda x: np.exp(-np.abs(x)) / 2  # noqa: E731
+    outputs = np.array([0.0, 1.0, 10.0])
+    expected = np.log((2 * density(outputs) + density(outputs - 10) + density(outputs - 1)) / (4 * density(outputs)))
+    assert forecaster.log_odds(outputs) == pytest.approx(expected, abs=0.7)
+
+
+def answers(bits, rng):
+    return np.where(rng.random(len(bits)) < 0.75, bits, 1 - np.asarray(bits))
+
+
+def bloom(bits, rng):
+    return rng.random(len(bits)) < np.where(bits, 0.75, 0.25)
+
+
+@pytest.mark.parametrize("function", [answers, bloom])
+def test_events_that_decide_one_number_each_are_independent(function):
+    forecaster, _ = bound(function, Pair([1] * 9 + [0], [0] * 9 + [0]))
+    odds = forecaster.log_odds(np.array([[1] * 10, [0] * 10, [1] * 6 + [0] * 4]))
+    assert odds == pytest.approx(np.array([9, -9, 3]) * math.log(3))
+
+
+def test_how_often_it_tells_is_known_before_the_first_call():
+    forecaster, _ = bound(lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0))
+    zeros, ones = forecaster.stated.cells()
+    assert (zeros, ones) == (pytest.approx([0.75, 0.25]), pytest.approx([0.25, 0.75]))
