@@ -113,7 +113,7 @@ class LaplaceUpper(LaplaceNoise, GridCurve):
     """The curve of the attained pair, rounded up, and no ε above kε₀.
 
     >>> round(LaplaceUpper(1.0, count=10).epsilon_at(1e-5), 2)
-    8.53
+    9.99
     """
 
     soundness: ClassVar[Soundness] = Soundness.UPPER

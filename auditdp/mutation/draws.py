@@ -245,7 +245,7 @@ def without_noise(mechanism: Any) -> WithoutNoise:
     Raises:
         MechanismError: If it draws from elsewhere, where noise cannot be left out.
 
-    >>> without_noise(lambda x, rng: x + rng.laplace(scale=5))(3.0, 2, rng=np.random.default_rng(0))
+    >>> [float(x) for x in without_noise(lambda x, rng: x + rng.laplace(scale=5))(3.0, 2, rng=np.random.default_rng(0))]
     [3.0, 3.0]
     """
     if not is_seeded(mechanism):

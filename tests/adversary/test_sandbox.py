@@ -193,6 +193,7 @@ def test_every_attack_is_refused(whole):
     assert [attack.name for attack in ATTACKS if "REFUSED" not in whole.result(attack.name)["printed"]] == []
 
 
+@pytest.mark.full
 def test_landlock_alone_refuses_what_it_stands_against(without_namespaces):
     tried = [attack.name for attack in ATTACKS if attack.by == "landlock"]
     assert [name for name in tried if "REFUSED" not in without_namespaces.result(name)["printed"]] == []
@@ -205,7 +206,7 @@ def test_an_attack_is_one_where_nothing_refuses_it(off):
     assert off.record["sandbox"] == "none"
 
 
-@pytest.mark.parametrize("kind", ["whole", "without_namespaces"])
+@pytest.mark.parametrize("kind", ["whole", pytest.param("without_namespaces", marks=pytest.mark.full)])
 def test_what_an_audit_leaves_running_ends_with_the_run(kind, request):
     run = request.getfixturevalue(kind)
     log = run.root / f".auditdp/{run.mark}.jsonl"

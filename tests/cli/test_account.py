@@ -198,7 +198,7 @@ def test_the_answer_in_words_and_a_table(project):
         outcome.out
     )
     rows = {line.split()[0]: line.split() for line in outcome.out.splitlines() if line}
-    assert rows["PLDUpper"][1:4] == ["upper", "bound", "1.82826"]
+    assert rows["PLDUpper"][1:4] == ["upper", "bound", "1.82827"]
     assert rows["PLDLower"][1:4] == ["lower", "bound", "1.82822"]
     assert rows["RDP"][1:5] == ["unproved", "upper", "bound", "2.10137"]
 

@@ -23,7 +23,7 @@ from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, 
 
 ALPHA = 0.05
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.dear, pytest.mark.statistical]
 
 
 PAIR = Pair(1, 0)

@@ -29,7 +29,7 @@ from auditdp.record.results import RunRecord, Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 from benchmarks.false_alarms_counting import LAWS, PAIR, response
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.dear, pytest.mark.statistical]
 
 BIT = AnyValues((0, 1))
 ALPHA = 0.05

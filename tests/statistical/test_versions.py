@@ -15,7 +15,7 @@ from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.versions.comparing import bets
 from auditdp.tracing import PairTrace, Trace, VersionsTrace, compare
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.dear, pytest.mark.statistical]
 ALPHA, CALLS = 0.05, 400
 SAME = {
     "Laplace by two exponential draws": (

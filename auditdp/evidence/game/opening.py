@@ -29,6 +29,8 @@ from auditdp.record.details import Part
 
 FIRST = 2
 """Half of the calls go to the pairs that a trace proposes for a reason that it understood, before others are searched."""
+READING = 640
+"""Calls, where those of a trace are among them, from which on some are for laws that are read off: some hundred runs."""
 PLAYED = 0.6
 """Of the runs, where they are bounded, a game has so many, with its trace and its search; the others confirm a finding."""
 ENOUGH = 8.0
@@ -90,7 +92,7 @@ def open_game(
     check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
     look = _traced(made, claim, adjacency, options, streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
-    if options.forecasters is None and look is not None:
+    if options.forecasters is None and look is not None and not (options.within and options.calls < READING):
         forecasters += _replayed(made, claim, look, chosen, streams)
     most = _most(options, look)
     calls = calls if most is None else max(int(PLAYED * most) - (look.runs if isinstance(look, TraceLook) else 0), 1)

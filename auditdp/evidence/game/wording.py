@@ -156,8 +156,10 @@ def notices(game: Game) -> list[str]:
     """Return what a person should know of the calls of a game, whatever the verdict."""
     found, made = [], game.calls
     sides = [side for table in game.tables if table.calls for side in (table.memory.ones, table.memory.zeros)]
-    first = next(side[:1].tobytes() for side in sides if len(side))
-    if all(side[:few].tobytes() == len(side[:few]) * first for few in (8, None) for side in sides):
+    first = next((side[:1].tobytes() for side in sides if len(side)), None)
+    if first is not None and all(
+        side[:few].tobytes() == len(side[:few]) * first for few in (8, None) for side in sides
+    ):
         seen = sum(len(side) for side in sides)
         found.append(
             f"all {seen:,} outputs were the same, whatever the input: a constant was tested, so look whether the mechanism "

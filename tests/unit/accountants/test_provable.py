@@ -24,6 +24,8 @@ from auditdp.auditing.settings import Settings
 from auditdp.claims.statements import AccountedDP, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from auditdp.record.results import Verdict
 
+pytestmark = pytest.mark.dear
+
 CERTIFIED, VIOLATED, OPEN = Verdict.CERTIFIED, Verdict.VIOLATED, Verdict.NOT_REFUTED
 OFF = (1e-6, 1e-3, 0.3)
 ORDERS = (1.01, 2.0, 17.5, 400.0)

@@ -16,6 +16,8 @@ from auditdp.adjacency import NeighbourList
 from auditdp.adjacency.search import maximise, smallest
 from auditdp.errors import AuditError, MechanismError, Timeout
 
+pytestmark = pytest.mark.dear
+
 NUMBERS = st.integers(0, 10**6)
 PEAK = 777_777
 

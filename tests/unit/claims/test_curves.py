@@ -23,6 +23,8 @@ from auditdp.report import numbers
 from auditdp.report.guessing import guessing
 from auditdp.testing import GaussianMechanism
 
+pytestmark = pytest.mark.dear
+
 
 def family(factor):
     """The curve of N(0, 1) against N(1, 1) with that many times the noise."""

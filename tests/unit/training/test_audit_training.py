@@ -10,6 +10,8 @@ from auditdp.errors import AdjacencyError, ConfigurationError, MechanismError
 from auditdp.record.results import Verdict
 from auditdp.training import Training, audit_training, level_by_step
 
+pytestmark = pytest.mark.dear
+
 WORLDS = (np.array([1.0, 0.2]), np.array([0.2]))
 
 
@@ -234,7 +236,7 @@ def test_no_more_trainings_are_made_than_are_asked_for(norm):
         return clipped_to(norm)(data, rng)
 
     result = audit_training(train, GaussianDP(1.0), WITHOUT_ONE, calls=300)
-    assert made <= 330  # runs that look how outputs look are no calls
+    assert made <= 300 + 128  # runs that look how outputs look are no calls
     assert result.calls <= 300
 
 

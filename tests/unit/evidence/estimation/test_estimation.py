@@ -13,6 +13,8 @@ from auditdp.evidence.estimation.means import sample_variances
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import Verdict
 
+pytestmark = pytest.mark.dear
+
 INPUTS = {"low": [1.0], "high": [5.0]}
 WIDE = (-10.0, 20.0)
 

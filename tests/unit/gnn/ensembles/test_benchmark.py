@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import trainers
+from benchmarks import trainers, trainers_found
 from benchmarks import trainers_speed as speed
 from benchmarks.parts import Options, printed
 
@@ -23,6 +23,17 @@ def results(part, calls, correct):
         row = key.partition("/")[0]
         if row.startswith((speed.SPEED, speed.GROWTH)):
             found[key] = TIMES
+        elif row.startswith((trainers_found.BROKEN, trainers_found.CORRECT)):
+            broken = row.startswith(trainers_found.BROKEN) and calls is not None
+            found[key] = {
+                "verdict": "VIOLATED" if broken else "NOT_REFUTED",
+                "trainings": 100,
+                "named": broken,
+                "said": "",
+                "refuted_at": 50,
+                "traced": 10,
+                "cpu_seconds": 1.0,
+            }
         elif row.startswith(trainers.CORRECT):
             found[key] = {"calls": correct, "cpu_seconds": 1.0}
         elif row.startswith((trainers.FULL, trainers.FINAL, trainers.POISSON)):
@@ -34,9 +45,9 @@ def results(part, calls, correct):
 
 def test_bars_are_met_where_everything_is():
     view = trainers.view(results(0.97, 100, None))
-    assert [bar.met for bar in view.bars] == [True] * 7
+    assert [bar.met for bar in view.bars] == [True] * 9
     assert [bar.found for bar in view.bars[-2:]] == ["80.0 times", "562.5 times"]
-    assert len(view.tables) == 4
+    assert len(view.tables) == 5
     assert view.tables[-1].rows[-1] == ["nodes", "32", "50", "20,000"]
 
 
@@ -48,13 +59,13 @@ def slow(found):
 
 def test_bars_are_missed_one_by_one():
     view = trainers.view(slow(results(0.93, None, 50)))
-    assert [bar.met for bar in view.bars] == [False, True, False, False, False, False, False]
+    assert [bar.met for bar in view.bars] == [False, True, False, False, False, False, True, False, False]
 
 
 def test_a_part_of_the_games_decides_no_bar():
     whole = results(0.97, 100, None)
     some = {key: found for key, found in whole.items() if key.endswith("/0") and "μ = 2" not in key}
-    assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, None, None]
+    assert [bar.met for bar in trainers.view(some).bars] == [None, True, None, None, None, True, None, None, None]
 
 
 @pytest.mark.full

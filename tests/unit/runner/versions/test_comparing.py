@@ -13,6 +13,8 @@ from auditdp.runner.processes.collecting import find
 from auditdp.runner.versions.comparing import MORE, compared
 from auditdp.runner.versions.process import OtherVersion
 
+pytestmark = pytest.mark.dear
+
 NUMBER = itertools.count()
 COUNT = "def count(rows, rng):\n    return len(rows) + rng.laplace(scale={0})\n"
 AUDIT = """
