@@ -147,6 +147,7 @@ def test_what_cannot_be_asked(repaired, arguments, message):
     assert (outcome.code, message in " ".join(outcome.err.split())) == (2, True), outcome.err
 
 
+@pytest.mark.full
 def test_two_runs_are_compared_like_a_run_with_a_baseline(repaired):
     def report(name):
         return repaired("run", "--seed", "1", "--budget", "quick", "--report", f"json={name}")

@@ -61,6 +61,7 @@ def leaks():
         (SMALL_CONTROL, "refute the broken"),
     ],
 )
+@pytest.mark.full
 def test_what_needs_more_calls_than_the_budget_has_is_undecided(project, audit, wanted):
     project.audits(PRELUDE + audit)
     shown = project("run", "--seed", "1", "--budget", "quick")
@@ -129,6 +130,7 @@ def test_the_fault_to_be_found_decides_how_many_calls_there_are(project):
     assert (again.code, "same outcome as the recorded run" in again.err) == (0, True)
 
 
+@pytest.mark.full
 def test_the_settings_take_a_fault_or_a_number_and_a_command_one_budget(project):
     project.audits(PRELUDE + TO_FIND)
     project.write("pyproject.toml", "[tool.auditdp]\nbudget = 'level:2'\n")

@@ -70,6 +70,7 @@ def test_only_what_a_branch_and_the_working_tree_change_is_run(repository):
     assert ran(repository.run()) == ["first", "second"]
 
 
+@pytest.mark.full
 def test_a_baseline_is_silent_on_what_was_left_out(repository):
     assert repository.run().code == 0
     assert repository("baseline", "update").code == 0

@@ -158,6 +158,7 @@ def test_the_workflow_passes_a_repository_by_day_and_by_night(repository):
     assert "night 1 of the stream is written" in night.stdout
 
 
+@pytest.mark.full
 def test_the_job_for_gitlab(repository):
     job = parsed("auditdp/cli/init/gitlab.yml")["privacy-audits"]
     script = "\n".join(line for line in job["script"] if "pip install" not in line)
@@ -166,6 +167,7 @@ def test_the_job_for_gitlab(repository):
     assert 'failures="1"' in (repository.root / job["artifacts"]["reports"]["junit"]).read_text()
 
 
+@pytest.mark.full
 def test_the_hooks_before_a_commit(repository):
     hooks = {hook["id"]: hook["entry"] for hook in parsed(".pre-commit-hooks.yaml")}
     assert shell(repository, hooks["auditdp-baseline"]).stdout == "auditdp-baseline.toml: 1 audit\n"

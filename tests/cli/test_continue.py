@@ -81,6 +81,7 @@ def test_a_game_goes_on_and_on_with_all_that_it_has_won(recorded):
     assert game(project(*command, "--format", "json").record["results"][0]) == game(again.record["results"][0])
 
 
+@pytest.mark.full
 def test_one_that_was_interrupted_begins_again(recorded):
     project, _, _ = recorded
     (project.root / "cut.jsonl").write_bytes((project.root / "first.jsonl").read_bytes())
@@ -103,6 +104,7 @@ def test_another_audit_of_that_name_does_not_go_on(recorded):
     assert "this is another game; run it anew" in outcome.record["results"][0]["summary"]
 
 
+@pytest.mark.full
 def test_parameters_seed_and_the_share_of_alpha_are_those_of_the_run(project):
     project.audits(AUDITS)
     first = project("run", "-k", "played", "--seed", "7", "--alpha", "0.2", "-P", "epsilon=1.05", "--format", "json")

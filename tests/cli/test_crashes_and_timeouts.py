@@ -86,6 +86,7 @@ def test_an_audit_that_hangs_is_stopped_and_the_next_one_runs(project):
     assert outcome.audit("first")["verdict"] == outcome.audit("last")["verdict"] == "CERTIFIED"
 
 
+@pytest.mark.full
 def test_with_workers_an_audit_that_hangs_or_kills_its_process_costs_only_itself(project):
     project.audits(AUDITS + DEADLY)
     outcome = project.run("-n", "2", "--timeout", str(LIMIT))

@@ -55,6 +55,7 @@ def test_survivors_fail_the_command_and_are_printed_with_the_reason(mutated):
     assert re.search(r"but this one does: \(0, [01]\) \| \(0, [01]\)", " ".join(outcome.out.split()))
 
 
+@pytest.mark.full
 def test_an_audit_that_kills_all_passes(mutated):
     outcome = mutated(*MUTATE, "-k", "seeing", "--format", "json")
     assert outcome.code == 0, outcome.err
@@ -83,6 +84,7 @@ def test_the_outcome_does_not_depend_on_the_number_of_workers(mutated):
     assert alone.untimed == together.untimed
 
 
+@pytest.mark.full
 def test_the_report_shows_the_score_beside_the_audit(mutated):
     report = mutated.root / "report.html"
     mutated(*MUTATE, "--report", f"html={report}", "--report", f"json={mutated.root / 'run.json'}")

@@ -54,6 +54,7 @@ def test_nights_follow_each_other_and_capital_is_carried_over_until_the_code_cha
     assert state(nights)["night"] == 4
 
 
+@pytest.mark.full
 def test_capital_alone_reports_what_no_night_reports(nights):
     assert nights("nightly").code == 0
     content = state(nights)

@@ -65,6 +65,7 @@ def test_replay_gives_the_same_outcome(recorded, shared_project, source, name, c
     assert outcome.out.startswith(recorded.audit(name.rpartition("::")[2])["verdict"])
 
 
+@pytest.mark.full
 def test_replay_takes_the_last_run_unless_told(project):
     project.audits(AUDITS)
     project.run("-k", "holds")
@@ -73,6 +74,7 @@ def test_replay_takes_the_last_run_unless_told(project):
     assert "same outcome" in project("replay", "holds", "--log", "kept.jsonl").err
 
 
+@pytest.mark.full
 def test_replay_takes_the_parameters_of_the_run(project):
     project.audits(AUDITS)
     project.run("-k", "holds", "-P", "shift=7")
@@ -118,6 +120,7 @@ def test_the_command_of_an_audit_reproduces_it(recorded, shared_project, name):
 
 
 @pytest.mark.parametrize("label", ["two words", "it's", "$HOME"])
+@pytest.mark.full
 def test_the_command_can_be_pasted_into_a_shell(project, label):
     project.audits(AUDITS)
     found = project.run("-k", "it and leaks and not declared", "-P", f"label={label}").audit("leaks")
@@ -127,6 +130,7 @@ def test_the_command_can_be_pasted_into_a_shell(project, label):
     assert again["log_e_value"] == found["log_e_value"]
 
 
+@pytest.mark.full
 def test_the_command_of_an_audit_in_a_folder_with_a_space(project):
     project.audits(AUDITS, "my audits/audit_it.py")
     found = project.run("my audits", "-k", "holds").audit("holds")

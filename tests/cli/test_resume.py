@@ -200,6 +200,7 @@ def test_a_verdict_is_never_rolled_again(finished):
     assert finished.resume().audit("first")["verdict"] == "VIOLATED"
 
 
+@pytest.mark.full
 def test_resuming_needs_no_seed_and_takes_that_of_the_log(interruptible):
     first = interruptible.project("run", "--budget", "quick", "--format", "json")
     lines = interruptible.log.read_bytes().splitlines(keepends=True)

@@ -66,6 +66,7 @@ def test_what_x_left_out_is_run_by_resume(five):
     assert resumed.untimed == five.run().untimed
 
 
+@pytest.mark.full
 def test_resume_takes_the_options_of_the_interrupted_run(five):
     options = [
         "audits",
@@ -104,6 +105,7 @@ def test_x_without_anything_to_stop_at_is_a_whole_run(five):
     assert outcome.code == 1
 
 
+@pytest.mark.full
 def test_last_failed_repeats_errors_and_findings_alone(five):
     five.run()
     again = five.run("--last-failed")
@@ -147,6 +149,7 @@ def printed(project, *options):
     return project("run", "--seed", "1", "--budget", "quick", *options).out
 
 
+@pytest.mark.full
 def test_quiet_prints_what_has_to_be_looked_at_alone(five):
     text = printed(five, "-q")
     assert [line.split()[0] for line in text.splitlines() if not line.startswith(" ")] == ["ERROR", "VIOLATED"]

@@ -64,6 +64,7 @@ def test_two_workers_give_the_record_of_one(shared_project, alone):
     assert shared_project.run("-k", "not object and not partial", "-n", "2").untimed == alone.untimed
 
 
+@pytest.mark.full
 def test_another_process_gives_the_same_record(shared_project, alone):
     outcome = shared_project.script(
         *("run", "--seed", "1", "--budget", "quick", "--format", "json", "-k", "not object and not partial")
@@ -78,6 +79,7 @@ def test_mechanisms_without_a_name_give_the_same_record(shared_project, alone):
     assert shared_project(*arguments).untimed == shared_project.script(*arguments).untimed
 
 
+@pytest.mark.full
 def test_another_seed_gives_other_outcomes(shared_project, alone):
     other = shared_project.run("-k", "not object and not partial", "--seed", "2")
     assert other.record["root_seed"] == 2
@@ -94,6 +96,7 @@ def test_an_audit_gives_the_same_outcome_whatever_runs_beside_it(shared_project,
     assert only.audit("numbers")["evidence"] == alone.audit("numbers")["evidence"]
 
 
+@pytest.mark.full
 def test_a_run_without_a_seed_draws_another_one_every_time(project):
     project.audits("@audit()\ndef fine():\n    return Audit(Response(0.5), PureDP(1.0), AnyValues((0, 1)), calls=50)\n")
     seeds = {project("run", "--budget", "quick", "--format", "json").record["root_seed"] for _ in range(2)}

@@ -133,6 +133,7 @@ def test_without_its_data_an_audit_is_skipped_with_the_remedy(project):
     assert "value.txt" in found["summary"]
 
 
+@pytest.mark.full
 def test_a_command_in_a_subfolder_is_that_of_the_project(project):
     """Its settings, its ids and hence its randomness, with the paths that are given taken from where it was given."""
     project.write("pyproject.toml", SETTINGS)
@@ -152,6 +153,7 @@ def test_a_command_in_a_subfolder_is_that_of_the_project(project):
     assert inside("replay", "more/audit_other.py::fine").code == 0
 
 
+@pytest.mark.full
 def test_a_profile_and_the_environment_stand_between_file_and_options(project):
     project.write("pyproject.toml", SETTINGS + "[tool.auditdp.profiles.ci]\nseed = 78\nalpha = 0.02\n")
     project.audits(AUDITS, "privacy/audit_one.py")

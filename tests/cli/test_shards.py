@@ -50,6 +50,7 @@ def test_merged_shards_are_the_run_of_one_machine(project, shards):
     assert [result["id"].partition("::")[2] for result in found["results"]] == ["first", "second", "third"]
 
 
+@pytest.mark.full
 def test_a_lost_shard_is_said_and_its_audits_are_run_by_resuming(project, shards):
     whole, shard = shards
     shard(2)
@@ -75,6 +76,7 @@ def test_a_shard_that_was_cut_off_is_resumed_by_itself(project, shards):
     assert untimed(record(project)) == whole
 
 
+@pytest.mark.full
 def test_shards_of_different_runs_are_not_merged(project, shards):
     _, shard = shards
     shard(1)

@@ -77,6 +77,7 @@ def test_the_five_commands(repository):
     assert "control 'noisy_count without noise' is no longer refuted" in message
 
 
+@pytest.mark.full
 def test_the_example_for_pytest(repository):
     import sys
 

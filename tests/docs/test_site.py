@@ -236,6 +236,7 @@ def test_every_kind_of_page_fits_a_telephone_and_has_a_dark_ground(site):
 
 
 @needs_a_browser
+@pytest.mark.full
 def test_a_report_fits_a_telephone_and_has_a_dark_ground(tmp_path):
     pages = report_picture.report(tmp_path)
     fits_and_is_dark(tmp_path, set(pages))

@@ -60,6 +60,7 @@ def told(old, new, seed, calls=CALLS):
     return bets(read, built, [Seen(old, new)], Here(old), settings).change is LawChange.CHANGED
 
 
+@pytest.mark.full
 def test_versions_of_the_same_law_are_seldom_told_apart(repeats):
     number = repeats(500, least=24)
     false = sum(told(*SAME[name], seed) for name in SAME for seed in range(number // len(SAME)))

@@ -40,6 +40,7 @@ def test_the_least_noise_of_the_gaussian(target):
 
 @settings(deadline=None, max_examples=10)
 @given(targets, st.integers(1, 500))
+@pytest.mark.full
 def test_the_largest_part_of_a_composition(target, count):
     epsilon, delta = target
     found = solve(lambda each: [OptimalComposition(each, 0.0, count)], epsilon, delta, larger_is_safer=False)

@@ -315,6 +315,7 @@ def test_played_pairs_alone_do_not_certify():
     assert result.verdict is Verdict.NOT_REFUTED
 
 
+@pytest.mark.full
 def test_other_claims_are_audited_too():
     assert run(LeakyResponse(1.0 - 1e-9, 0.01), ApproxDP(1.0, 0.01), BIT).verdict is Verdict.CERTIFIED
     assert run(LeakyResponse(1.0, 0.2), ApproxDP(1.0, 0.01), BIT).verdict is Verdict.VIOLATED

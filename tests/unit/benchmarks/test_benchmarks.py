@@ -236,6 +236,7 @@ def test_noises_are_standardised():
 # views and bars
 
 
+@pytest.mark.full
 def test_bars_are_open_until_everything_was_measured():
     run = {
         "ratio": 0.99,

@@ -38,6 +38,7 @@ def play(mechanism, claim=CLAIM, pairs=BIT, *, calls=2_000, alpha=0.05, seed=1, 
     )
 
 
+@pytest.mark.full
 def test_an_order_of_rows_tells_nothing():
     """Each refuted a tight claim every time while batches were sorted by coin; a rate is in the benchmark."""
     for seed in range(10):
@@ -146,6 +147,7 @@ def test_a_finding_is_confirmed_at_the_level_of_the_audit():
     assert confirmation.log_e_value >= math.log(1 / 0.5e-4)
 
 
+@pytest.mark.full
 def test_an_explanation_shows_the_bets_that_were_made():
     """Also where those who led had not bet: nobody is told of 0 bets of which 0 were right."""
     for seed in range(20):

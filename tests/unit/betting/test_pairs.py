@@ -205,6 +205,7 @@ def test_pairs_that_are_not_adjacent_are_never_scored():
         propose(new_game(Sometimes()), Wrong(), 5_000)
 
 
+@pytest.mark.full
 def test_a_list_of_neighbours_can_be_searched():
     """One list of 30 where only the last cell is not noisy; the pairs that are listed differ in the first."""
 

@@ -64,6 +64,7 @@ def test_the_stated_level_is_refuted_nine_times_in_ten_and_a_smaller_one_is_not(
 
 
 @pytest.mark.statistical
+@pytest.mark.full
 def test_the_gaussian_level_is_about_right(repeats):
     """A normal approximation, so an estimate: at the stated mu most games refute, at the claim's own mu next to none."""
     claim, calls, alpha, games = GaussianDP(1.0), 150, 0.05, repeats(GAMES, least=40)
@@ -113,6 +114,7 @@ def rare(claim, share, *, alone):
 @pytest.mark.statistical
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize(("epsilon", "calls"), [(1.0, 5_000)])
+@pytest.mark.full
 def test_rare_outputs_that_are_stated_are_found_nine_times_in_ten(epsilon, calls, alone, repeats):
     """By a black box; a third as rare ones are not. α = 1e-6 for each assertion."""
     claim, games = PureDP(epsilon), repeats(400, least=30)

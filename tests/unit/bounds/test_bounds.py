@@ -144,6 +144,7 @@ def test_cells_of_counts_only_ever_raise_the_p_value(monkeypatch):
     assert fine < coarse < 1.3 * fine
 
 
+@pytest.mark.full
 def test_large_counts_reach_the_asymptotic_bound():
     """At 20,000 an arm the signed root is normal: the bound is ln(p/q) less 1.645 standard errors."""
     n, p, q = 20_000, 0.6, 0.25

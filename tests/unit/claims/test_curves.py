@@ -124,6 +124,7 @@ def test_a_curve_is_refuted_where_the_noise_is_too_small_and_bounded_where_it_is
     assert kept.wealth.lower_bound(0.05) >= 0.6 * claim.level
 
 
+@pytest.mark.full
 def test_a_curve_tells_more_than_one_statement_of_it():
     """The same calls against the curve of DP-SGD and against the epsilon that is quoted from it at delta = 1e-5."""
     upper = PLDUpper(1.0, 1.0, 1)

@@ -68,6 +68,7 @@ def test_a_black_box_is_played_and_counted(share, claim, verdict):
     assert result.epsilon_lower >= 0
 
 
+@pytest.mark.full
 def test_accountants_and_recorded_data():
     audit = Audit(None, ApproxDP(0.0, 0.2), accountants=[OptimalComposition(0.1, 0.01, 2)])
     assert run_audit(audit, SETTINGS).verdict is Verdict.CERTIFIED

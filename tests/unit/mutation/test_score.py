@@ -98,6 +98,7 @@ def test_what_only_uses_the_slack_up_is_equivalent_where_outputs_can_be_counted(
     assert result.of(Fate.SURVIVED) == []
 
 
+@pytest.mark.full
 def test_an_audit_of_inputs_that_do_not_differ_in_what_matters_kills_nothing():
     """The mechanism looks at the second bit alone, and only the first one is played."""
 
@@ -109,6 +110,7 @@ def test_an_audit_of_inputs_that_do_not_differ_in_what_matters_kills_nothing():
     assert result.counted > 3
 
 
+@pytest.mark.full
 def test_a_fault_that_shows_only_on_inputs_that_are_not_played_survives_and_the_input_is_named():
     def clipped(data, size, *, rng):
         return min(data, 1) + rng.laplace(size=size)

@@ -88,6 +88,7 @@ def session(pytester, monkeypatch):
     return run
 
 
+@pytest.mark.full
 def test_audits_and_tests_in_one_session_and_the_same_for_two_processes(session, pytester):
     one = session(".", "--auditdp", "--auditdp-report", "json=one.json", "--auditdp-report", "junit=out/one.xml")
     one.assert_outcomes(passed=3, failed=2, errors=1, skipped=1)

@@ -102,6 +102,7 @@ def test_an_attack_is_bet_on_in_place_of_the_released():
     assert result.mechanism == "sign on broken"
 
 
+@pytest.mark.full
 def test_a_trainer_of_many_models_at_once_is_a_mechanism_with_its_own_likelihood():
     class Batch:
         name = "many at once"
@@ -158,6 +159,7 @@ def test_what_is_no_trainer_is_refused(train, shown):
         audit_training(train, GaussianDP(1.0), pairs=WORLDS)
 
 
+@pytest.mark.full
 def test_bounds_grow_with_the_steps_that_are_released_and_stay_below_the_truth():
     """Each step is ½-Gaussian DP, so k of them are √k/2."""
     found = level_by_step(stepwise, GaussianDP(1.0), WORLDS, trainings=1_000, steps=[1, 4])
@@ -166,6 +168,7 @@ def test_bounds_grow_with_the_steps_that_are_released_and_stay_below_the_truth()
     assert max(found.bounds[0], 0.3) < found.bounds[1] < 1
 
 
+@pytest.mark.full
 def test_steps_are_chosen_up_to_all_of_them_and_drawn_with_the_claim():
     found = level_by_step(stepwise, GaussianDP(1.0), WORLDS, trainings=20)
     assert found.steps == [1, 2, 3, 4]

@@ -288,6 +288,7 @@ def test_the_mean_that_is_reported_is_the_mean():
         assert found.details.classes[0].mean == pytest.approx(4.0, abs=0.2)
 
 
+@pytest.mark.full
 def test_many_classes_are_corrected_for():
     """One of twenty unbiased classes has p < .05 by chance in most runs; Holm keeps the error of all of them at .05."""
     inputs = {str(k): [float(k)] for k in range(20)}

@@ -109,6 +109,7 @@ def game(made, claim, pairs, forecasters, seed=0):
 
 
 @pytest.mark.statistical
+@pytest.mark.full
 def test_the_correct_trainer_is_refuted_less_often_than_alpha():
     """α = 1e-6 each: full batches and Poisson ones, white and black box, at the level that holds."""
     pair = canary_pair(2, norm=10.0)
