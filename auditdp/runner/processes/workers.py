@@ -376,6 +376,7 @@ class Workers:
         return [*self._hosts.values(), *([] if self._judges is None else [self._judges])]
 
     def _own_folder(self) -> Path:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # an audit may have removed it
         return Path(tempfile.mkdtemp(dir=self._folder))
 
     def _close(self, host: _Host) -> None:
