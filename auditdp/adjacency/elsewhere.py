@@ -15,11 +15,13 @@ from auditdp.mechanism.calls.channel import Channel, LostError, shaped
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, Count, HeldInput, Text
 
 MOST_PROMISED = 16.0
-"""As in the search for pairs."""
+"""What a call of a found pair promises to gain, at most, relative to the listed one that differs most."""
 MOST_COUNTED = 1 << 20
 """Pairs that are counted, where there are so many or more."""
 PairHeld = tuple[Count, Text]
 """The number of a pair there, and how reports write it."""
+PromisedHeld = Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
+"""Pairs, each with what it promises."""
 
 
 @record(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class PairElsewhere(Pair):
 class ProposedHeld:
     """Pairs that a search proposes, each with what it promises, and what the search took."""
 
-    pairs: Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
+    pairs: PromisedHeld
     looked_at: Count
     spent: Count
 
@@ -55,7 +57,7 @@ class ProposedHeld:
 class TraceHeld:
     """What a trace of the code proposes."""
 
-    pairs: Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MOST_PROMISED)]]], Field(max_length=64)]
+    pairs: PromisedHeld
 
 
 @record(frozen=True)

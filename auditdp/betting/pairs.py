@@ -29,7 +29,7 @@ from hypothesis.strategies import SearchStrategy
 
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
-from auditdp.adjacency.elsewhere import AdjacencyElsewhere
+from auditdp.adjacency.elsewhere import MOST_PROMISED, AdjacencyElsewhere
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key, smallest
 from auditdp.betting.distance import Usual, distance, spread_of
@@ -74,8 +74,6 @@ MOST_PROPOSED = 4
 BETTER, CLEARLY = 1.05, 1.25
 """A found pair is worth its calls if it shows so many times what listed ones show that differ in the same column, or what
 all show: between columns, deviations are known to some tenth."""
-MOST_PROMISED = 16.0
-"""What a call of a found pair promises to gain, at most, relative to the listed one that differs most."""
 CAUTIOUS = [k for k, estimator in enumerate(ESTIMATORS) if estimator.name.endswith("cautious")]
 """Estimators whose odds are not far from 0 by chance."""
 FEWEST_EXAMPLES = 8

@@ -22,6 +22,7 @@ import numpy as np
 
 from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
+from auditdp.adjacency.elsewhere import MOST_PROMISED
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
 from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
@@ -74,7 +75,7 @@ BETTER = 1.05
 """A pair is worth its calls if it loses so many times what the listed ones lose."""
 ROUND = 2
 """The kind of a pair on which something got round the noise that chance cannot have decided."""
-PROMISED, NOTABLE = 16.0, 4.0
+PROMISED, NOTABLE = MOST_PROMISED, 4.0
 """What a call of a pair promises to gain, relative to a listed one: where the trace understood why, and where it did not."""
 
 
