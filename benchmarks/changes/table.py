@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.changes.more import HARMLESS, WORSE
+
 
 @dataclass(frozen=True)
 class Change:
@@ -170,4 +172,6 @@ CHANGES = (
         "    x, y = rows[:, 0], rows[:, 1]\n    total = np.array([[x @ x, x @ y], [x @ y, y @ y]])\n",
         worse=False,
     ),
+    *(Change(*each) for each in WORSE),
+    *(Change(*each, worse=False) for each in HARMLESS),
 )
