@@ -1,20 +1,21 @@
-"""``python -m benchmarks.changes``: each change in a repository of its package, checked with and without ``--compare``.
+"""``python -m benchmarks.changes``: each change as a pull request to a repository of its package, checked and compared.
 
 A change is caught where the check fails, with any exit code but 0. What fails it is 'bets' (a finding), 'trace' (more is
 lost than the claim, by the trace), 'baseline' (anything else that is weaker); 'law' and 'draws' are reported, and
-fail nothing.
+fail nothing. What was measured is a line of a file and is not measured again, so that a measurement can be left and goes on.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,7 +24,7 @@ from benchmarks.changes.table import CHANGES, Change
 HERE = Path(__file__).parent / "packages"
 SETTINGS = '[tool.auditdp.profiles.ci]\nseed = {seed}\nbudget = "quick"\n'
 KINDS = {"new finding": "bets", "loses more": "trace", "law changed": "law", "draws otherwise": "draws"}
-WEAKER = ("crashed", "drifted", "claim changed", "weaker", "skipped", "gone", "stale entry")
+WEAKER = ("crashed", "drifted", "claim changed", "weaker", "skipped", "gone", "stale entry", "not compared")
 
 
 def auditdp(folder: Path, *arguments: str) -> tuple[int, str]:
@@ -47,50 +48,75 @@ def prepared(folder: Path, package: str, seed: int) -> None:
         subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
-def checked(folder: Path, *more: str) -> tuple[int, set[str], float]:
-    """Check a repository; return exit code, what was said, and seconds."""
+def checked(folder: Path, change: Change, seed: int) -> dict[str, Any]:
+    """Check a change in the repository of its package; return what was said of it."""
+    text = (HERE / f"{change.package}.py").read_text()
+    (folder / f"{change.package}.py").write_text(text.replace(change.before, change.after))
     began = time.perf_counter()
-    code, printed = auditdp(folder, "run", "--profile", "ci", "-q", "--check", *more)
+    code, printed = auditdp(folder, "run", "--profile", "ci", "-q", "--check", "--compare", "main")
     kinds = set(re.findall(rf"^({'|'.join([*KINDS, *WEAKER])}) ", printed, re.M))
-    return code, {KINDS.get(kind, "baseline") for kind in kinds}, time.perf_counter() - began
+    return {
+        "package": change.package,
+        "name": change.name,
+        "seed": seed,
+        "worse": change.worse,
+        "code": code,
+        "said": sorted({KINDS.get(kind, "baseline") for kind in kinds}),
+        "seconds": round(time.perf_counter() - began, 1),
+        "printed": printed,
+    }
+
+
+def measured(changes: list[Change], seed: int) -> Iterator[dict[str, Any]]:
+    """Check changes, each in the repository of its package, which is made once a seed."""
+    for package in dict.fromkeys(change.package for change in changes):
+        with TemporaryDirectory() as made:
+            prepared(Path(made), package, seed)
+            for change in changes:
+                if change.package == package:
+                    yield checked(Path(made), change, seed)
+
+
+def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Say how many changes fail the check, and what alone says so."""
+    for what, of in (("worse", True), ("harmless", False)):
+        found = [row for row in rows if row["worse"] == of]
+        if not found:
+            continue
+        failing = [row for row in found if row["code"]]
+        seconds = sum(row["seconds"] for row in found) / len(found)
+        yield f"{what}: {len(failing)} of {len(found)} fail, in {seconds:.1f} s each"
+        for kind in ("bets", "trace", "baseline", "law"):
+            having = [row for row in found if kind in row["said"]]
+            alone = [row for row in having if set(row["said"]) - {"draws"} == {kind}]
+            yield f"  {kind}: {len(having)}, alone {len(alone)}"
+        yield from (
+            f"  {'passes' if of else 'accused'}: {row['package']} {row['seed']} {row['name']!r}, {', '.join(row['said'])}"
+            for row in found
+            if of != bool(row["code"])
+        )
 
 
 def main(
-    package: Annotated[str, typer.Option(help="Only this package.")] = "",
+    package: Annotated[str, typer.Option(help="Only these packages, with commas between.")] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of the check.")] = 1,
     harmless: Annotated[bool, typer.Option(help="Only changes that are harmless.")] = False,
+    log: Annotated[Path, typer.Option(help="Lines of what was measured; it is continued.")] = Path("changes.jsonl"),
 ) -> None:
     """Measure how many changes the check catches, and how many harmless ones it accuses."""
-    tally: Counter[str] = Counter()
-    for name in dict.fromkeys(change.package for change in CHANGES if package in ("", change.package)):
-        for seed in range(1, seeds + 1):
-            with TemporaryDirectory() as made:
-                _package(Path(made), name, seed, tally, harmless=harmless)
-    typer.echo("\n".join(f"{what}: {many}" for what, many in sorted(tally.items())))
-
-
-def _package(folder: Path, name: str, seed: int, tally: Counter[str], *, harmless: bool) -> None:
-    prepared(folder, name, seed)
-    text, seconds = (HERE / f"{name}.py").read_text(), Counter[str]()
-    for change in (c for c in CHANGES if c.package == name and not (harmless and c.worse)):
-        (folder / f"{name}.py").write_text(text.replace(change.before, change.after))
-        row = []
-        for way, options in (("alone", ()), ("compared", ("--compare", "main"))):
-            code, said, spent = checked(folder, *options)
-            seconds[way] += spent
-            row.append(f"{way} {code} {' '.join(sorted(said)) or '-'}")
-            _count(tally, way, change, code, said)
-        typer.echo(f"{name} {seed} {'worse' if change.worse else 'harmless'} {change.name!r}: {'; '.join(row)}")
-    typer.echo(f"{name} {seed} seconds {', '.join(f'{way} {spent:.1f}' for way, spent in seconds.items())}")
-
-
-def _count(tally: Counter[str], way: str, change: Change, code: int, said: set[str]) -> None:
-    kind = "worse" if change.worse else "harmless"
-    tally[f"{way}, {kind}"] += 1
-    tally[f"{way}, {kind}, fails"] += code != 0
-    tally[f"{way}, {kind}, reported alone"] += code == 0 and "law" in said
-    if code:
-        tally[f"{way}, {kind}, fails by {'+'.join(sorted(said - {'law', 'draws'})) or 'another code'}"] += 1
+    rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    known = {(row["package"], row["name"], row["seed"]) for row in rows}
+    asked = [c for c in CHANGES if (not package or c.package in package.split(",")) and not (harmless and c.worse)]
+    for seed in range(1, seeds + 1):
+        for row in measured([c for c in asked if (c.package, c.name, seed) not in known], seed):
+            with log.open("a") as file:
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            typer.echo(
+                f"{row['package']} {seed} {'worse' if row['worse'] else 'harmless'} {row['name']!r}: {row['code']} "
+                f"{' '.join(row['said']) or '-'} {row['seconds']}"
+            )
+            rows.append(row)
+    typer.echo("\n".join(summary(rows)))
 
 
 if __name__ == "__main__":
