@@ -97,7 +97,9 @@ def watched_draw(
         shape = (*shape, len(location))
     draw = run.draw(method, draw_it, law, site, location=location, shape=shape, origin=origin)
     value = draw.value
-    noise = Noise(run, value, (Term(draw, places_of(value)),), location if any_of(location) else None)
+    if any_of(location):
+        run.located.add(site)
+    noise = Noise(run, value, (Term(draw, places_of(value)),), location if site in run.located else None)
     if family == "integer" and any_of(law.parameter > LARGEST):
         return noise.settle("")
     settled = noise.offset is not None and law.known is not None and law.known.is_released_at_once

@@ -269,7 +269,11 @@ def replayed(
 ) -> PairTrace:
     """Replay a recorded run on a neighbour: ``compare`` where the run is there already, for a search from one input."""
     with trace:
+        located = len(trace.located)
         second = trace.replay(neighbour, recorded)
+        if len(trace.located) > located:
+            recorded = trace.again(recorded, recorded.constants)
+            second = trace.replay(neighbour, recorded)
         differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
         second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
         doubt = ""

@@ -72,6 +72,8 @@ class WatchedRun:
         aligned: For lines and families of which the replay has more or fewer releases: the number of the recorded release
             that each of its own corresponds to, None where it is none.
         constants: See ``TracedRun``; a replay has those of the record.
+        located: Lines whose sampler was given a location other than 0 in any run: there it is a value with noise,
+            even where it is 0. Lines are added.
     """
 
     def __init__(
@@ -81,7 +83,9 @@ class WatchedRun:
         forced: Mapping[int, Any] | None = None,
         aligned: Mapping[Key, Sequence[int | None]] | None = None,
         constants: frozenset[CodeLine] = frozenset(),
+        located: set[CodeLine] | None = None,
     ) -> None:
+        self.located = set() if located is None else located
         self.traced = TracedRun(data, constants=constants if record is None else record.constants)
         self.record = record
         self.forced = forced or {}

@@ -83,6 +83,7 @@ class Trace:
 
     Attributes:
         runs: Runs of the function so far.
+        located: See ``WatchedRun``.
 
     Raises:
         MechanismError: If it is not callable.
@@ -98,6 +99,7 @@ class Trace:
         self._depth = 0
         self._inputs = Inputs()
         self._fixed: set[tuple[CodeLine, str]] | None = None
+        self.located: set[CodeLine] = set()
 
     def __enter__(self) -> Trace:
         _sources.enter()
@@ -139,9 +141,11 @@ class Trace:
         Returns:
             The run; its output is that of a plain run with the same generator, bit for bit, unless results were forced.
         """
-        state = rng.bit_generator.state
-        run = WatchedRun(data, forced=forced, constants=constants)
-        traced = self._watched(run, data, rng)
+        state, located = rng.bit_generator.state, len(self.located)
+        traced = self._watched(WatchedRun(data, None, forced, None, constants, self.located), data, rng)
+        if len(self.located) > located:  # what the run drew there before is a value as well
+            rng.bit_generator.state = state
+            traced = self._watched(WatchedRun(data, None, forced, None, constants, self.located), data, rng)
         traced.state = (type(rng.bit_generator), state)
         if isinstance(traced.output, Raised) and not forced:
             self._check(traced, data)
@@ -213,7 +217,7 @@ class Trace:
         forced: Mapping[int, Any] | None,
         numbers: Mapping[Key, Sequence[int | None]] | None,
     ) -> TracedRun:
-        run = WatchedRun(neighbour, recorded, forced, numbers)
+        run = WatchedRun(neighbour, recorded, forced, numbers, located=self.located)
         run.traced.state = recorded.state
         traced = self._watched(run, neighbour, _generator(recorded))
         if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):

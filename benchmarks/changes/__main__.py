@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -84,8 +85,8 @@ def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
         if not found:
             continue
         failing = [row for row in found if row["code"]]
-        seconds = sum(row["seconds"] for row in found) / len(found)
-        yield f"{what}: {len(failing)} of {len(found)} fail, in {seconds:.1f} s each"
+        spent = statistics.median(row["seconds"] for row in found)
+        yield f"{what}: {len(failing)} of {len(found)} fail, in a median of {spent:.1f} s"
         for kind in ("bets", "trace", "baseline", "law"):
             having = [row for row in found if kind in row["said"]]
             alone = [row for row in having if set(row["said"]) - {"draws"} == {kind}]
@@ -113,7 +114,7 @@ def main(
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
             typer.echo(
                 f"{row['package']} {seed} {'worse' if row['worse'] else 'harmless'} {row['name']!r}: {row['code']} "
-                f"{' '.join(row['said']) or '-'} {row['seconds']}"
+                f"{' '.join(row['said']) or '-'}, {row['seconds']} s"
             )
             rows.append(row)
     typer.echo("\n".join(summary(rows)))

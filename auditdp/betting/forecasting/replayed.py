@@ -179,7 +179,8 @@ class ReplayedRatio:
         plain = [_rows(self.trace, side[:VALUE_RUNS], form) for side in (ones, zeros)]
         told = [float(np.mean(ratio(rows) != 0)) for rows in plain]
         for k, run in enumerate((seen.first, seen.second)):
-            told[k] = max(told[k], sum(tail.chance for tail in seen.shown if tail.release in run.releases))
+            chances = [tail.chance for tail in seen.shown if tail.release in run.releases]
+            told[k] = max(told[k], min(1.0, sum(chances)))  # at most: an output may show several
         law = Law(np.array([np.inf, -np.inf, 0.0]), np.array([*told, 2 - sum(told)]))
         return (ratio, law) if any(only) else None
 

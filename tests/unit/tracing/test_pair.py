@@ -282,3 +282,13 @@ def test_a_threshold_with_noise_is_compared_as_noise():
     if pair.outcomes is not None:
         assert pair.outcomes.complete
         assert pair.outcomes.epsilon == pytest.approx(-np.log(np.exp(-0.5) / 2 / (1 - np.exp(-0.5) / 2)))
+
+
+@pytest.mark.parametrize("counts", [([0, 3], [0, 2]), ([0, 0], [1, 0]), ([1, 0], [0, 0])])
+def test_a_sampler_that_is_given_a_value_adds_noise_to_it_where_the_value_is_0(counts):
+    def first(counts, rng):
+        return next((k for k, count in enumerate(counts) if rng.laplace(loc=count, scale=4.0) > 1.5), None)
+
+    pair = of(first, *counts, PureDP(1.0), seed=3)
+    assert pair.is_bound
+    assert pair.level == pytest.approx(0.25)

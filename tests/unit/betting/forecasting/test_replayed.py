@@ -154,3 +154,11 @@ def test_how_often_it_tells_is_known_before_the_first_call():
     forecaster, _ = bound(lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0))
     zeros, ones = forecaster.stated.cells()
     assert (zeros, ones) == (pytest.approx([0.75, 0.25]), pytest.approx([0.25, 0.75]))
+
+
+def test_frequencies_are_no_more_than_one_where_an_output_shows_several_numbers():
+    def by_key(keys, rng):
+        return {key: rng.laplace(scale=2.0) for key in keys} | {"all": len(keys) + rng.laplace(scale=2.0)}
+
+    forecaster, _ = bound(by_key, Pair(["a", "b", "c"], []))
+    assert forecaster.stated.weights.tolist() == [1.0, 1.0, 0.0]  # raw keys: [] is told as surely
