@@ -1,1 +1,1 @@
-"""How much of what makes privacy worse the check of CI catches: forty changes of eight small packages."""
+"""How much of what makes privacy worse the check of CI catches: changes of twenty small packages."""

@@ -109,3 +109,13 @@ def test_a_mixture_of_both_trees_is_refused(between):
         "x = 1\n", f"from {module} import count\n", audited_before=False, **{module: COUNT.format(1.0)}
     )
     assert found.result.change is LawChange.FAILED
+
+
+@pytest.mark.full
+def test_noise_that_is_drawn_until_it_pleases_loses_more(between):
+    until = (
+        "    noisy = 0\n    while noisy < 3:\n        noisy = len(rows) + rng.laplace(scale=1.0)\n    return noisy\n"
+    )
+    _, _, found = between(COUNT.format(1.0), f"def count(rows, rng):\n{until}")
+    assert found.result.change is LawChange.CHANGED
+    assert "the claim, 1-DP, is not kept on" in found.result.worse
