@@ -75,6 +75,7 @@ def test_what_needs_more_calls_than_the_budget_has_is_undecided(project, audit, 
     assert project("run", "--seed", "1", "--budget", "quick", "--fail-on", "inconclusive").code == 4
 
 
+@pytest.mark.full
 def test_no_game_has_more_calls_than_the_quick_budget(project):
     project.audits(PRELUDE + SMALL_CONTROL)
     (found,) = project.run().record["results"]

@@ -84,6 +84,7 @@ def test_replay_takes_the_parameters_of_the_run(project):
     assert recorded["result"]["parameters"] == {"shift": 7.0}
 
 
+@pytest.mark.full
 def test_replay_says_when_the_outcome_is_another_one(project):
     project.audits(AUDITS)
     project.run("-k", "holds")
@@ -216,6 +217,7 @@ def skips():
 """
 
 
+@pytest.mark.full
 def test_names_in_a_page_are_text_and_never_markup(project):
     project.audits(HOSTILE, "audits/audit_<script>alert(2)<.py")
     outcome = project.run("--report", "html=page.html", "-P", f"label=option {TAG}")

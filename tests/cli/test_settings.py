@@ -90,6 +90,7 @@ def test_modules_beside_the_audits_and_at_the_root_are_importable(project, worke
     assert found["claim"]["epsilon"] == 0.5
 
 
+@pytest.mark.full
 def test_an_audit_outside_the_current_folder_has_its_whole_path_as_id(project, tmp_path):
     project.audits(AUDITS, "../elsewhere/audit_one.py")
     outcome = project.run("../elsewhere")

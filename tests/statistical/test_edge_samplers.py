@@ -170,6 +170,7 @@ DENSE_AND_SPARSE = [
 ]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("dense", "sparse"), DENSE_AND_SPARSE, ids=lambda m: m.name)
 def test_sparse_laplace_graphs_have_the_law_of_the_dense_ones(dense, sparse, repeats):
     """Whole outputs on four nodes, coded as integers."""
@@ -192,6 +193,7 @@ def test_the_two_sample_test_sees_another_budget(repeats):
 LARGER = barabasi_albert(24, 2, np.random.default_rng(5))
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("dense", "sparse"),
     [
@@ -284,6 +286,7 @@ def large_graph():
     return barabasi_albert(100_000, 2, np.random.default_rng(0))
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "mechanism",
     [DPRR(0.1, 0.9), LocalLaplaceGraph(1.0, 100_000), LapGraph(1.0, 100_000), LocalLaplaceRow(1.0)],

@@ -69,6 +69,7 @@ def one_step_delta(epsilon, noise, rate):
     return rate * GaussianDP(1 / noise).delta_at(unamplified)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("rate", [1e-3, 0.1, 0.9, 1.0])
 @pytest.mark.parametrize("noise", [0.4, 1.0, 6.0])
 def test_one_step_is_the_integral_of_the_positive_part(noise, rate):
