@@ -37,6 +37,7 @@ def leaks():
 def keeps():
     return Audit(lambda x, rng: 0, PureDP(1.0), pairs=[(0, 1)])
 """
+LEAKS = HONEST.partition("\n@audit\ndef keeps")[0]
 LAST = Attack("daemon", "a daemon that outlives it", DAEMON, alone=True)
 
 pytestmark = [
@@ -227,7 +228,7 @@ def test_what_an_audit_leaves_running_ends_with_the_run(kind, request):
 def honest(tmp_path):
     """A project whose audits attack nothing."""
     (tmp_path / "audits").mkdir()
-    (tmp_path / "audits/audit_a.py").write_text(HONEST)
+    (tmp_path / "audits/audit_a.py").write_text(LEAKS)
     return tmp_path
 
 
@@ -285,7 +286,7 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         connects = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))\n"
-        (honest / "audits/audit_a.py").write_text(connects + HONEST)
+        (honest / "audits/audit_a.py").write_text(connects + LEAKS)
         closed, opened = run(honest), run(honest, "--network")
     assert (closed.returncode, opened.returncode) == (3, 1)
     assert "ConnectionRefusedError" in closed.stdout or "PermissionError" in closed.stdout
@@ -309,7 +310,7 @@ with multiprocessing.Manager() as manager:
     assert manager.list([1])[0] == 1
 given(st.integers())(lambda number: None)()
 """
-    (honest / "audits/audit_a.py").write_text(rightly + HONEST)
+    (honest / "audits/audit_a.py").write_text(rightly + LEAKS)
     (honest / "secret").write_text("read")
     with socket.socket(socket.AF_UNIX) as service:  # and what a service with a name is asked, no boundary
         monkeypatch.chdir(honest)

@@ -108,6 +108,7 @@ def test_a_selection_says_nothing_of_the_rest(repaired):
     assert (outcome.code, "1 not run" in outcome.out) == (0, True)
 
 
+@pytest.mark.full
 def test_a_crash_is_no_regression(repaired):
     repaired.audits(PRELUDE + REPAIRED.replace("return Audit(coin", "return 1 / 0 and Audit(coin", 1))
     assert repaired("run", "--seed", "1", "--budget", "quick", "--check").code == 3

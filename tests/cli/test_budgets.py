@@ -92,6 +92,7 @@ def test_what_calls_do_not_decide_is_a_finding_as_before(project, audit):
     assert "undecided" not in shown.out
 
 
+@pytest.mark.full
 def test_the_report_lists_what_is_undecided(project):
     project.audits(PRELUDE + SMALL_VIOLATION)
     project.run("--report", "html=out.html")

@@ -164,6 +164,7 @@ def test_report_is_html_in_a_file_and_text_in_a_terminal(recorded, shared_projec
     assert "<html" in (shared_project.root / "out/unless_told.html").read_text()
 
 
+@pytest.mark.full
 def test_the_same_record_gives_the_same_page(recorded, shared_project):
     first, second = (shared_project("report", name, "-f", "html").out for name in ("kept.jsonl", "run.json"))
     assert first == second

@@ -133,6 +133,7 @@ def test_last_failed_repeats_a_file_that_did_not_import(five):
     assert "audits/audit_broken.py" in outcome.err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("others", [["audits"], ["--resume"]])
 def test_last_failed_says_by_itself_what_to_run(five, others):
     five.run("-k", "violated")

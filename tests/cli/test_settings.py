@@ -48,6 +48,7 @@ def test_the_settings_of_a_project_are_used(project):
     assert len(project("list").out.splitlines()) == 2
 
 
+@pytest.mark.full
 def test_options_beat_the_settings(project):
     project.write("pyproject.toml", SETTINGS.replace('"quick"', '"thorough"'))
     project.audits(AUDITS, "privacy/audit_one.py")

@@ -141,6 +141,7 @@ def test_laplace_messages_have_the_stated_coordinates(mechanism, data):
     check(chi_square_p(np.bincount(signs, minlength=cells), np.full(cells, 1 / cells)), f"signs of {mechanism.name}")
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("row", [RandomisedResponse(0.8), DPRR(0.5, 1.0), DPRR(2.0, 3.0, False)], ids=lambda m: m.name)
 def test_sparse_rows_have_the_exact_law(row, repeats):
     """Three users, 64 outcomes: the sparse sampler against the exact law, not against another sampler."""
