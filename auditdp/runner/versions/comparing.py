@@ -35,6 +35,7 @@ from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.statements import PureDP
 from auditdp.errors import AuditError
+from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.protocol import brief, identity_key, name_of
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.record.results import SYMBOLS, Verdict
@@ -57,6 +58,8 @@ MORE = 10
 """Times as many calls for the game of an audit whose mechanism changed."""
 LINES = 3
 """Lines that are named."""
+ROUNDED = 2.0**-48
+"""The share of the largest number of an output by which rounding may move another one."""
 HERE, THERE = "here", "main"
 
 
@@ -222,7 +225,22 @@ def _is_worse(each: _Seen, *, changed: bool) -> bool:
     """Return whether the claim was kept on a pair by the old version's trace, and is not by the new one's."""
     if not each.old.is_bound or not each.old.satisfies or any(breaking(each.old)):
         return False
+    if each.new.differ is not None and _differs_by_rounding(each.new):
+        return False
     return any(is_shown(each.new, finding) or _same_noise(each, changed) for finding in breaking(each.new))
+
+
+def _differs_by_rounding(trace: PairTrace) -> bool:
+    """Return whether outputs differ by no more than floats do that were added in another order."""
+    try:
+        one, other = (np.array(list(leaves(run.output)), float) for run in (trace.first, trace.second))
+    except Exception:  # of a type that no output of an audit may have
+        return False
+    if one.shape != other.shape:
+        return False
+    moved = one != other
+    near = np.abs(one - other) <= ROUNDED * np.abs(one).max(initial=0.0)
+    return bool(moved.any() and (near & (one % 1 != 0) & (other % 1 != 0))[moved].all())
 
 
 def _same_noise(each: _Seen, changed: bool) -> bool:

@@ -7,11 +7,14 @@ import itertools
 import pytest
 
 from auditdp.auditing.settings import Settings
+from auditdp.numerics.randomness import stream
 from auditdp.record.versions import LawChange
 from auditdp.runner.plan import Against, Task
 from auditdp.runner.processes.collecting import find
+from auditdp.runner.versions import comparing
 from auditdp.runner.versions.comparing import MORE, compared
 from auditdp.runner.versions.process import OtherVersion
+from auditdp.tracing import Trace, compare
 
 pytestmark = pytest.mark.dear
 
@@ -121,3 +124,12 @@ def test_noise_that_is_drawn_until_it_pleases_loses_more(between):
     _, _, found = between(COUNT.format(1.0), f"def count(rows, rng):\n{until}")
     assert found.result.change is LawChange.CHANGED
     assert "the claim, 1-DP, is not kept on" in found.result.worse
+
+
+def test_outputs_that_differ_in_last_bits_differ_by_rounding():
+    for one, other in ((0.6, 0.6 + 1e-16), (0.6, 0.7), (3.0, 3.0 + 1e-15), (0.5, "0.5"), ({1: 0.5}, [0.5])):
+        trace = compare(
+            Trace(lambda side, rng, pair=(one, other): [rng.laplace(), pair[side]]), 0, 1, stream(1, "rounding")
+        )
+        assert trace.differ
+        assert comparing._differs_by_rounding(trace) is (one == 0.6 and other < 0.7)
