@@ -16,7 +16,7 @@ import platform
 import re
 import secrets
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -63,7 +63,19 @@ def header(
         project=project_name(Path.cwd()),
         run=secrets.token_hex(8),
         sandbox=sandbox,
+        sources=dict(sorted(_digests(sources))),
     )
+
+
+def _digests(sources: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield the path of each source from the working folder, and its digest."""
+    here = Path.cwd().resolve()
+    yield from ((file.relative_to(here).as_posix(), sha256(file)) for file in sources if file.is_relative_to(here))
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; empty where it is none."""
+    return hashlib.sha256(content_of(path)).hexdigest() if path.is_file() else ""
 
 
 def now() -> str:

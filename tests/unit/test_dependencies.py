@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
 ROOMS = {
-    "auditdp": ("accountants", "dask", "torch", "parquet"),
+    "auditdp": ("accountants", "attest", "dask", "torch", "parquet"),
     "mechanisms": (),
     "gnn": ("torch",),
     "audits": ("dev", "torch"),
