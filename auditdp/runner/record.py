@@ -35,7 +35,11 @@ from auditdp.runner.plan import Plan
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 """The end of a line of a log, and what comes before it."""
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "dp-accounting")
+LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "hypothesis", "dp-accounting"),
+    *("pandas", "polars", "torch", "torch-geometric", "opacus", "jax", "opendp", "diffprivlib", "python-dp"),
+)
+"""What draws, searches, judges or accounts, and what mechanisms are often made of."""
 
 
 def header(
