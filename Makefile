@@ -9,7 +9,7 @@ LIBRARIES := .venv/libraries
 LONG := $(addprefix libraries/audit_floating_point.py::,diffprivlib_gaussian pydp_gaussian)
 OLD := diffprivlib==0.4.0 opendp==0.6.1 smartnoise-synth==1.0.5
 
-.PHONY: help audit report libraries mutate test statistics lint format bench selftest docs screenshots wheel clean
+.PHONY: help audit report libraries mutate test statistics lint format bench selftest docs screenshots wheel lock clean
 
 help:  ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -71,6 +71,10 @@ wheel: .venv/ready  ## build the wheel, and check its contents and that it impor
 	rm -rf dist
 	$(BIN)/python -m build --wheel --outdir dist
 	$(BIN)/python tests/check_wheel.py dist
+
+lock:  ## write pylock.toml (PEP 751): what auditdp itself and its signatures need, as constraints.txt has it; needs uv
+	uv pip compile --quiet pyproject.toml --extra attest -c constraints.txt --universal --python-version 3.11 --no-config \
+		--default-index https://pypi.org/simple --custom-compile-command 'make lock' --format pylock.toml -o pylock.toml
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("auditdp needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'

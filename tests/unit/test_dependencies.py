@@ -99,6 +99,17 @@ def test_messages_name_extras_that_exist():
         assert canonicalize_name(DISTRIBUTIONS.get(module, module)) in names(OPTIONAL[extra])
 
 
+def test_the_lock_has_all_that_is_needed_as_it_is_pinned_and_from_the_public_index():
+    lock = tomllib.loads((ROOT / "pylock.toml").read_text())
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines())
+    pinned = {canonicalize_name(name): version for name, version in pins.items()}
+    locked = {package["name"]: package["version"] for package in lock["packages"]}
+    assert {name: pinned.get(name, version) for name, version in locked.items()} == locked
+    assert names([*PROJECT["dependencies"], *OPTIONAL["attest"]]) <= set(locked)
+    files = [file for each in lock["packages"] for file in (*each.get("wheels", ()), each.get("sdist"))]
+    assert {file["url"].split("/")[2] for file in files if file} == {"files.pythonhosted.org"}
+
+
 def test_python_versions_agree():
     versions = {text.rpartition(":: ")[2] for text in PROJECT["classifiers"] if "Python :: 3." in text}
     assert PROJECT["requires-python"] == f">={min(versions, key=lambda text: int(text.partition('.')[2]))}"
