@@ -6,18 +6,15 @@ The envelope is DSSE 1.0 as securesystemslib has it; keys are PEM files, as thos
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from auditdp.cli.common import DEFAULT_LOG, Source, app, given, read_whole, say, tell
 from auditdp.doors import MOST_SETTINGS, content_of, json_of, write
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
-
-if TYPE_CHECKING:
-    from securesystemslib.dsse import Envelope
 
 SUFFIX = ".intoto.jsonl"
 
@@ -48,7 +45,11 @@ def attest(
     inside = {result.mechanism_at.file for result in record.results if result.mechanism_at is not None}
     for name in sorted(inside - {*record.sources}):
         say(f"{name} has a mechanism and is not attested: it was imported after the audits were collected")
-    envelope = _with_key(key, lambda pem: _signed(json.dumps(made).encode(), PAYLOAD, pem))
+    signer = _key(key, private=True)
+    from securesystemslib.dsse import Envelope
+
+    envelope = Envelope(json.dumps(made).encode(), PAYLOAD, {})
+    envelope.sign(signer)
     path = path or file.with_name(file.name + SUFFIX)
     write(path, json.dumps(envelope.to_dict()) + "\n")
     tell(f"{path}: {_told(made)}")
@@ -110,35 +111,32 @@ def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
         yield from differences(attested["annotations"], noted(reading.record))
 
 
-def _signed(payload: bytes, kind: str, pem: bytes) -> Envelope:
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from securesystemslib.dsse import Envelope
-    from securesystemslib.signer import CryptoSigner
-
-    envelope = Envelope(payload, kind, {})
-    envelope.sign(CryptoSigner(load_pem_private_key(pem, None)))
-    return envelope
-
-
 def _opened(path: Path, key: Path) -> dict[str, Any]:
     """Return the statement in an envelope, once its signature is verified.
 
     Raises:
-        ConfigurationError: If it cannot be read.
+        ConfigurationError: If it, or the key, cannot be read.
         StoppedError: If it was not signed by this key, or is no statement of a run.
     """
     from auditdp.report.attestation import PAYLOAD, PREDICATE, STATEMENT
+
+    public = _key(key, private=False)
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import VerificationError
 
     try:
         content = json_of(content_of(path, MOST_SETTINGS))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}; expected what auditdp attest wrote") from error
-    envelope = _with_key(key, lambda pem: _verified(content, path, key, pem))
+    try:
+        envelope = Envelope.from_dict(content)
+        envelope.verify([public], 1)
+    except (VerificationError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise StoppedError(f"{path} was not signed by {key}, or was changed since: {error}") from error
     try:
         signed: dict[str, Any] = json_of(envelope.payload)
         types = (envelope.payload_type, signed["_type"], signed["predicateType"])
-        _told(signed)
-        signed["subject"][0]["annotations"]["audits"]
+        _told(signed), signed["subject"][0]["annotations"]["audits"]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise StoppedError(f"{path} is signed, and is no statement of auditdp: {error!r}") from error
     if types != (PAYLOAD, STATEMENT, PREDICATE):
@@ -146,36 +144,26 @@ def _opened(path: Path, key: Path) -> dict[str, Any]:
     return signed
 
 
-def _verified(content: Any, path: Path, key: Path, pem: bytes) -> Envelope:
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-    from securesystemslib.dsse import Envelope
-    from securesystemslib.exceptions import VerificationError
-    from securesystemslib.signer import SSlibKey
-
-    public = SSlibKey.from_crypto(load_pem_public_key(pem))
-    try:
-        envelope = Envelope.from_dict(content)
-        envelope.verify([public], 1)
-    except (VerificationError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise StoppedError(f"{path} was not signed by {key}, or was changed since: {error}") from error
-    return envelope
-
-
-def _with_key(key: Path, use: Callable[[bytes], Envelope]) -> Envelope:
-    """Return what a function makes of a key.
+def _key(path: Path, *, private: bool) -> Any:
+    """Return a key as securesystemslib has it: one that signs, or a public one.
 
     Raises:
-        ConfigurationError: If there is no such key.
+        ConfigurationError: If it is none.
         MissingExtraError: If the libraries are not installed.
     """
     try:
         from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+        from securesystemslib.signer import CryptoSigner, SSlibKey
 
-        return use(content_of(key, MOST_SETTINGS))
+        pem = content_of(path, MOST_SETTINGS)
+        return (
+            CryptoSigner(load_pem_private_key(pem, None)) if private else SSlibKey.from_crypto(load_pem_public_key(pem))
+        )
     except ImportError as error:
         raise MissingExtraError.of(error) or error from None
     except (OSError, TypeError, ValueError, UnsupportedAlgorithm) as error:
         raise ConfigurationError(
-            f"{key} is no key that can be used: {error}; expected PEM, to attest a private key without a passphrase "
+            f"{path} is no key that can be used: {error}; expected PEM, to attest a private key without a passphrase "
             "(openssl genpkey -algorithm ed25519), to verify the public one (openssl pkey -pubout)"
         ) from error

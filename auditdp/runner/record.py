@@ -54,12 +54,13 @@ def header(
         sources: Files below the working folder that the audits are made of.
         sandbox: What held the processes of audits.
     """
+    files = [*sources]
     return RunRecord(
         root_seed=root_seed,
         status="running",
         arguments=arguments,
         versions=versions(),
-        revision=_revision(sources),
+        revision=_revision(files),
         device=f"{platform.system()} {platform.machine()}, CPU",
         alpha_ledger=plan.ledger,
         results=[failure(path, reason) for path, reason in plan.failures],
@@ -67,7 +68,7 @@ def header(
         project=project_name(Path.cwd()),
         run=secrets.token_hex(8),
         sandbox=sandbox,
-        sources=dict(sorted(_digests(sources))),
+        sources=dict(sorted(_digests(files))),
     )
 
 
