@@ -52,7 +52,7 @@ format: .venv/ready  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 
 bench: .venv/ready  ## measure the auditor against the numbers to beat; leaves reports/bench.html and reports/bench.json
-	test -e .venv/peers || { $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]' \
+	test -e .venv/peers || { $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group bench \
 		&& touch .venv/peers; } || echo "the peers are not installed; the benchmark goes on without them"
 	$(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m benchmarks $(BENCH) --seed $(SEED)
 
@@ -60,7 +60,7 @@ selftest: .venv/ready  ## prove that this installation finds what is broken
 	$(BIN)/auditdp selftest
 
 docs: .venv/ready  ## build the documentation into build/site
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group docs
 	$(BIN)/python -m docs.assembling
 	$(BIN)/zensical build --clean --strict
 
@@ -79,13 +79,15 @@ lock:  ## write pylock.toml (PEP 751): what auditdp itself and its signatures ne
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("auditdp needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # which knows groups
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group dev
 	touch $@
 
 $(LIBRARIES)/ready: pyproject.toml constraints.txt
 	test -x $(LIBRARIES)/bin/python || $(PYTHON) -m venv $(LIBRARIES)
+	$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	grep -v '^scikit-learn==' constraints.txt > $(LIBRARIES)/constraints.txt
-	$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LIBRARIES)/constraints.txt -e '.[libraries]'
+	$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LIBRARIES)/constraints.txt -e . --group libraries
 	for old in $(OLD); do $(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 		--target $(LIBRARIES)/old/$$(echo $$old | sed 's/==/-/') $$old || exit 1; done
 	touch $@

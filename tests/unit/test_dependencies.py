@@ -14,7 +14,8 @@ from packaging.utils import canonicalize_name
 from auditdp.errors import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, GROUPS = SETTINGS["project"], SETTINGS["dependency-groups"]
 OPTIONAL = PROJECT["optional-dependencies"]
 ROOMS = {
     "auditdp": ("accountants", "attest", "dask", "torch", "parquet"),
@@ -32,7 +33,7 @@ ROOMS = {
         "parquet",
     ),  # tests that need one that is not dev are skipped without it
 }
-"""The extras with which the code of each room may be run."""
+"""The extras and groups with which the code of each room may be run."""
 DISTRIBUTIONS = {
     "distributed": "dask",
     "flint": "python-flint",
@@ -78,7 +79,7 @@ def imported(room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_is_imported_is_declared(room):
-    declared = names(PROJECT["dependencies"]).union(*(names(OPTIONAL[extra]) for extra in ROOMS[room]))
+    declared = names(PROJECT["dependencies"]).union(*(names((OPTIONAL | GROUPS)[extra]) for extra in ROOMS[room]))
     undeclared = {name: file for name, file in imported(room).items() if name not in declared}
     assert {(room, name) for name in undeclared} <= GIVEN, undeclared
 
@@ -89,8 +90,8 @@ def test_what_is_declared_is_imported():
 
 def test_every_extra_has_an_importer():
     everything = {name for room in ROOMS for name in imported(room)}
-    for extra in set(OPTIONAL) - {"dev", "bench", "docs"}:
-        assert names(OPTIONAL[extra]) & everything, extra
+    for extra in (*OPTIONAL.values(), GROUPS["libraries"]):
+        assert names(extra) & everything, extra
 
 
 def test_messages_name_extras_that_exist():
