@@ -167,6 +167,17 @@ def test_a_statement_is_one_by_the_published_schema(signed):
     assert [subject["name"] for subject in payload()["subject"]] == ["run.jsonl", *SOURCES]
 
 
+def test_the_signature_is_of_the_pre_authentication_encoding_of_dsse(signed):
+    """github.com/secure-systems-lab/dsse, protocol.md: another implementation verifies it."""
+    content = json.loads(STATEMENT.read_text())
+    kind, body = content["payloadType"].encode(), base64.b64decode(content["payload"])
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    public = serialization.load_pem_public_key(Path("own.pub").read_bytes())
+    signature = base64.b64decode(content["signatures"][0]["sig"])
+    public.verify(signature, b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(body), body))
+    assert kind == b"application/vnd.in-toto+json"
+
+
 def test_every_audit_is_in_the_list_that_it_has_come_to(record, clean_record):
     predicate = statement(record, "run.json", "0" * 64)["predicate"]
     lists = [set(predicate[name]) for name in ("passedTests", "warnedTests", "failedTests")]
