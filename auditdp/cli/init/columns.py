@@ -10,8 +10,10 @@ from auditdp.cli.init.domains import PLAIN, sampled
 
 AGGREGATED = {"agg", "aggregate", "count", "mean", "median", "nunique", "size", "std", "sum", "value_counts", "var"}
 """Methods of tables whose columns are no longer those of the data."""
-KEYED = {"drop_duplicates", "groupby", "pivot_table", "set_index", "sort_values"}
+KEYED = {"drop_duplicates", "get", "groupby", "pivot_table", "set_index", "sort_values"}
 """Methods that are given names of columns."""
+PARTS = {"T", "at", "columns", "dtypes", "empty", "iat", "iloc", "index", "loc", "shape", "size", "values"}
+"""Attributes of tables that are no columns."""
 
 
 def columns_read(function: ast.AST, data: str, constants: Mapping[str, ast.expr]) -> dict[str, str]:
@@ -26,8 +28,9 @@ def columns_read(function: ast.AST, data: str, constants: Mapping[str, ast.expr]
     while len(tables) > before:  # names that are made of the data, and names that are made of these
         before = len(tables)
         tables |= {name for node in nodes for name, value in _bound(node) if _origin(value) in tables}
-    names = [name for node in nodes if _origin(node) in tables for name in _columns(node)]
-    found = dict.fromkeys(names, PLAIN["int"])
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    reading = [node for node in nodes if _origin(node) in tables and node not in called]
+    found = {name: PLAIN["int"] for node in reading for name in _columns(node)}
     texts: dict[str, list[str]] = {}
     for node in nodes:
         match node:
@@ -68,6 +71,8 @@ def _columns(node: ast.AST) -> list[str]:
     match node:
         case ast.Subscript(slice=given):
             return _texts(given)
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return [name] * (name not in PARTS)
         case ast.Call(func=ast.Attribute(attr=method), args=args, keywords=keywords) if method in KEYED:
             return [name for each in (*args, *(keyword.value for keyword in keywords)) for name in _texts(each)]
     return []
@@ -75,7 +80,9 @@ def _columns(node: ast.AST) -> list[str]:
 
 def _named(node: ast.AST) -> list[str]:
     """Return the columns that the step of a chain names that is nearest to its beginning."""
-    return next((names for step in [*_steps(node)][::-1] if (names := _columns(step))), [])
+    steps = [*_steps(node)]
+    called = [step.func for step in steps if isinstance(step, ast.Call)]
+    return next((names for step in reversed(steps) if step not in called and (names := _columns(step))), [])
 
 
 def _texts(node: ast.expr) -> list[str]:

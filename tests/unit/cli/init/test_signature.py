@@ -160,6 +160,8 @@ INTS, TEXTS = "st.integers(0, 100)", 'st.sampled_from(["a", "b", "other"])'
         ("x[x['place'] == 'a']['h'].clip(0.5, 2.5)", {"place": TEXTS.replace('"b", ', ""), "h": "st.floats(0.5, 2.5)"}),
         ("x['place'].value_counts().reindex(['a', 'b']), rng['draw']", {"place": TEXTS}),
         ("x.sort_values(by='age'), OTHER['key']", {"age": INTS}),
+        ("x.age.clip(0, 9).sum() + len(x.index), x.copy()", {"age": "st.integers(0, 9)"}),
+        ("sum(y.get('age') for y in x)", {"age": INTS}),
     ],
 )  # fmt: skip
 def test_columns_are_those_that_code_reads_of_the_data(body, columns):
