@@ -49,9 +49,9 @@ def differences(attested: Any, found: Any, place: str = "") -> Iterator[str]:
 def statement(record: RunRecord, name: str, digest: str, *, url: str = "") -> dict[str, Any]:
     """Return the statement.
 
-    A claim that is not refuted, or a violation that is declared, has passed. Warned are audits that decide nothing or were
-    skipped, and verdicts that rest on what code of the audit computed, or on pairs whose outputs are the same. Findings,
-    crashes and audits without a result have failed, and so has a run that audited nothing.
+    A claim that is not refuted, or a violation that is declared, has passed. Warned are audits that decide nothing, were
+    skipped, or played pairs whose outputs are the same. Findings, crashes and audits without a result have failed, and so
+    has a run that audited nothing.
 
     Args:
         record: The run.
@@ -87,8 +87,8 @@ def statement(record: RunRecord, name: str, digest: str, *, url: str = "") -> di
 def _outcome(item: Judged) -> str:
     if item.level in (Level.FINDING, Level.CRASHED):
         return "FAILED"
-    weak = item.result is None or item.result.is_self_reported or item.result.has_same_outputs
-    return "PASSED" if item.level is Level.FINE and not weak else "WARNED"
+    blind = item.result is not None and item.result.has_same_outputs
+    return "PASSED" if item.level is Level.FINE and not blind else "WARNED"
 
 
 def noted(record: RunRecord) -> dict[str, Any]:
@@ -101,6 +101,7 @@ def noted(record: RunRecord) -> dict[str, Any]:
             result.id: {
                 "verdict": result.verdict.value,
                 "expected": result.expected,
+                "self_reported": result.is_self_reported,
                 "bounds": [json_number(result.epsilon_lower), json_number(result.epsilon_upper)],
                 **(_deployment(result, result.claim) if result.claim and result.claim.parameter in SYMBOLS else {}),
             }

@@ -10,7 +10,7 @@ import pytest
 
 from auditdp.cli.attest import attest, verify
 from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
-from auditdp.record.results import LedgerEntry, RunRecord, Verdict
+from auditdp.record.results import Evidence, LedgerEntry, RunRecord, Verdict
 from auditdp.report.attestation import statement
 from auditdp.runner.log import Log
 from auditdp.runner.record import sha256
@@ -191,14 +191,16 @@ def test_every_audit_is_in_the_list_that_it_has_come_to(record, clean_record):
     alone = replace(clean_record, results=[r for r in clean_record.results if r.verdict is Verdict.CERTIFIED])
     alone = replace(alone, alpha_ledger=[])
     assert statement(alone, "run.json", "")["predicate"]["result"] == "PASSED"
-    own = [replace(r, evidence=[replace(e, self_reported=True) for e in r.evidence]) for r in alone.results]
-    assert statement(replace(alone, results=own), "run.json", "")["predicate"]["result"] == "WARNED"
+    same = Evidence("game", Verdict.NOT_REFUTED, "", details={"same_outputs": 5})
+    blind = [replace(r, verdict=Verdict.NOT_REFUTED, evidence=[same]) for r in alone.results]
+    assert statement(replace(alone, results=blind), "run.json", "")["predicate"]["result"] == "WARNED"
     assert statement(replace(alone, results=[]), "run.json", "")["predicate"]["result"] == "FAILED"
 
 
 def test_what_the_registry_of_deployments_asks_for(record, audit):
     (found,) = statement(replace(record, results=[audit("feature_rr")]), "", "")["subject"]
     (entry,) = found["annotations"]["audits"].values()
+    assert (entry["verdict"], entry["self_reported"]) == ("VIOLATED", False)
     assert entry["dp_variant"] == {"variant_name": "Pure DP"}
     assert entry["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 0.0}
 
