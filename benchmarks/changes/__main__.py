@@ -42,8 +42,9 @@ def prepared(folder: Path, package: str, seed: int) -> None:
         (place / name).write_text((HERE / name).read_text())
     (folder / "pyproject.toml").write_text(SETTINGS.format(seed=seed))
     (folder / ".gitignore").write_text(".auditdp/\n__pycache__/\n")
-    auditdp(folder, "run", "--profile", "ci", "-q")
-    auditdp(folder, "baseline", "update")
+    _, printed = auditdp(folder, "run", "--profile", "ci", "-q")
+    if auditdp(folder, "baseline", "update")[0]:
+        raise RuntimeError(f"{package} has no baseline, since its audit is not clean:\n{printed}")
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "main")):
         identity = ("-c", "user.name=n", "-c", "user.email=e@example.org")
         subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
