@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ FEWEST_RUNS = 32
 LISTED = 4
 """Listed pairs that are looked at with other outcomes of chance."""
 LARGEST = 100.0
-"""A larger loss, as a multiple of the claim, is no better."""
+"""A larger loss, as a multiple of the claim, is no better by itself: what is then better is how far apart the laws are."""
 RECORDED = 8
 """Recorded runs, which pairs have by turns: what happens seldom has to happen in some."""
 AGAIN = 3
@@ -101,14 +101,15 @@ class TracedPair:
         """Whether the trace proposes that the claim fails, for a reason that it understands."""
         return self.trace.proposes
 
-    @property
+    @cached_property
     def rank(self) -> tuple[int, float]:
         """By which pairs are put in order, the largest first."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
             return ROUND, min(trace.share, LARGEST)
         parted = trace.second.parted and not trace.reordered
-        return int(trace.differ is not None or bool(parted)), min(trace.share, LARGEST)
+        loss = trace.share if trace.share < LARGEST else LARGEST + trace.apart
+        return int(trace.differ is not None or bool(parted)), loss
 
     @property
     def reason(self) -> tuple[Any, ...]:

@@ -41,6 +41,23 @@ class Moved:
     why: str = ""
     only: str = ""
 
+    @property
+    def apart(self) -> float:
+        """How far apart both laws are, from 0 to 1, where no bound on the loss says it: 1 where one result tells."""
+        if self.loss is None or not any(self.loss):
+            return 0.0
+        if self.first.kind in (COIN, CHOICE, MAXIMUM):
+            return self.loss.delta
+        law, other = self.first.law, self.second.law
+        if law.known is None or law.family != other.family or self.why not in ("", "scale"):
+            return 1.0
+        start, end = (0.0 if each.location is None else each.location for each in (self.first, self.second))
+        scales = np.abs(law.scale), np.abs(other.scale)
+        with np.errstate(all="ignore"):
+            far = np.linalg.norm(np.ravel(moves(start, end) / np.maximum(*scales)))
+            sizes = np.linalg.norm(np.ravel(np.log(scales[0] / scales[1])))
+        return float(np.nan_to_num(1 - 1 / (1 + math.hypot(far, sizes)), nan=1.0))
+
 
 def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
     """Return what a release loses on a pair.
