@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from heapq import nlargest
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -121,6 +122,10 @@ class TracedPair:
             sites,
             frozenset(moved.first.site for moved in self.trace.moved if moved.distance),
         )
+
+
+_Made = tuple[TracedPair, Drawn[Pair]]
+"""A pair that was generated, with the choices for it."""
 
 
 class RunsOfPair(NamedTuple):
@@ -270,16 +275,18 @@ class TraceSearch:
             attempted(partial(self._checked, adjacency, pair))
         if offered.generated is None or self._shows_enough():
             return
-        strategy, made = generated(adjacency), list[tuple[TracedPair, Drawn[Pair]]]()
+        strategy, ranked, lossy = generated(adjacency), list[_Made](), list[_Made]()
 
         def look(drawn: Drawn[Pair] | None) -> None:
             if drawn is not None and (found := self._checked(adjacency, drawn.value)) is not None:
-                made.append((found, drawn))
+                made = found, drawn
+                ranked[:] = nlargest(MOST_CHANGED, [*ranked, made], key=lambda each: each[0].rank)
+                lossy[:] = nlargest(MOST_CHANGED, [*lossy, made], key=lambda each: each[0].rank[1])
 
         for drawn in islice(draws(strategy, seed=self.seed), int(DRAWN * self._left(share))):
             attempted(partial(look, drawn))
-        for k in range(self._left(share)):
-            best = self._best(made)
+        for k in range(self._left(share)):  # of those that come first, and of those that lose most, by turns
+            best = [drawn for both in zip(ranked, lossy, strict=True) for _, drawn in both]
             if best:
                 attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
 
@@ -295,14 +302,7 @@ class TraceSearch:
             self.look.proposed = [] if key(best) in known else [(best, PROMISED)]
 
     def _shows_enough(self) -> bool:
-        return any(min(each.trace.share, LARGEST) >= self.enough for each in self._seen.values())
-
-    def _best(self, made: Sequence[tuple[TracedPair, Drawn[Pair]]]) -> list[Drawn[Pair]]:
-        """Return pairs to change: by turns those that come first, and those that lose most."""
-        ranked = sorted(made, key=lambda each: each[0].rank, reverse=True)
-        lossy = sorted(made, key=lambda each: each[0].rank[1], reverse=True)
-        turns = [each for both in zip(ranked[:MOST_CHANGED], lossy[:MOST_CHANGED], strict=True) for each in both]
-        return [drawn for _, drawn in turns]
+        return self.enough <= LARGEST and any(each.trace.share >= self.enough for each in self._seen.values())
 
     def _checked(self, adjacency: Adjacency, pair: Pair) -> TracedPair | None:
         adjacency.check(pair)
