@@ -232,7 +232,10 @@ def knows_choices() -> bool:
     return False
 
 
-class _ChoicesAlone(object if conjecture_data is None else conjecture_data):  # type: ignore[misc]
+_Data: Any = object if conjecture_data is None else conjecture_data
+
+
+class _ChoicesAlone(_Data):  # type: ignore[misc]
     """Keeps what was chosen, and not which strategy is part of which, as shrinking has it: half of the time of a draw.
 
     Attributes:
