@@ -228,7 +228,8 @@ def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple
 def knows_choices() -> bool:
     """Return whether this version of Hypothesis draws by choices as ``_drawn_by_choices`` has it do."""
     with suppress(Exception):
-        return _drawn_by_choices(st.integers(0, 9), Random(0), (7,)) == (7, (7,))
+        kept, anew = (_drawn_by_choices(st.integers(0, 999), Random(0), (7,), place) for place in (None, 0))
+        return kept == (7, (7,)) != anew
     return False
 
 
