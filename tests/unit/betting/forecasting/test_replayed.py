@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.game import Game
 from auditdp.claims.statements import PureDP
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.representation import SeenAs
@@ -162,3 +164,11 @@ def test_frequencies_are_no_more_than_one_where_an_output_shows_several_numbers(
 
     forecaster, _ = bound(by_key, Pair(["a", "b", "c"], []))
     assert forecaster.stated.weights.tolist() == [1.0, 1.0, 0.0]  # raw keys: [] is told as surely
+
+
+def test_a_game_that_is_certain_ends_at_the_call_that_refutes():
+    mechanism = as_mechanism(lambda x, rng: x + rng.laplace(scale=0.01))
+    forecasters = [ViewExperts(), ReplayedRatio(Trace(mechanism), PureDP(1.0), seed=1)]
+    game = Game(mechanism, PureDP(1.0), [Pair(1.0, 0.0)], forecasters, lambda *_: np.random.default_rng(2))
+    game.play(100, alpha=0.05, stop_when_refuted=True)
+    assert game.refuted_at <= math.log(20) / -math.log(1 / (1 + math.exp(-1.0))) + 1.5
