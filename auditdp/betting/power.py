@@ -186,8 +186,14 @@ def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
         claim: The claim that is bet against.
         truth: The claim whose dominating pair the outputs are drawn from.
     """
-    claimed, pair = claim.statements(), DominatingPair.of(truth.statements())
-    zeros, ones = Law(pair.log_odds, pair.p + pair.q).cells()
+    pair = DominatingPair.of(truth.statements())
+    return gain(claim, Law(pair.log_odds, pair.p + pair.q))
+
+
+def gain(claim: Claim, law: Law) -> tuple[float, float]:
+    """Return mean and standard deviation of a call's log factor under the best bet, for a law of log-odds that is known."""
+    claimed = claim.statements()
+    zeros, ones = law.cells()
     (region,) = nearest_regions(zeros[None], ones[None], lines(claimed)[None])
     gains = region.choose(np.log(ones) - np.log(zeros)) - region.price(DominatingPair.of(claimed))
     weights = np.stack([zeros, ones]) / 2

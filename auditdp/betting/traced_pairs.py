@@ -27,7 +27,7 @@ from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
 from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
 from auditdp.betting.pairs import attempted, generated
-from auditdp.betting.telling import by_outputs
+from auditdp.betting.telling import RUNS, by_outputs
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
@@ -63,12 +63,20 @@ CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
 FEWEST_CORNERS = 12
 """Of the corner cases, so many are looked at, whatever others have shown."""
+WORTH, MORE_TOLD = 3, 2
+"""How many times as many runs a search has where runs are bounded and a pair is broken, and a comparison of outputs."""
+AFTERWARDS = 32
+"""Runs that are left where runs are bounded and a pair has shown enough."""
 DRAWN = 1 / 2
 """Of the others, so many are drawn independently; the rest are made of the best."""
 MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
 MOST_BROKEN = 2
 """Pairs that are proposed for a reason that the trace understood."""
+OPAQUE = 8
+"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
+FEW_ROUND = 6
+"""Of the pairs on which something gets round the noise, so many are compared by their outputs, at least."""
 MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 BETTER = 1.05
@@ -110,6 +118,12 @@ class TracedPair:
         parted = trace.second.parted and not trace.reordered
         return int(trace.differ is not None or bool(parted)), min(trace.share, LARGEST)
 
+    def shows(self, enough: float) -> bool:
+        """Return whether it shows so many times what the claim allows: noise whose scale moves has to move as much."""
+        trace = self.trace
+        scaled = any(moved.why == "scale" for moved in trace.moved)
+        return trace.proposes and min(trace.share, LARGEST) >= enough and (not scaled or trace.apart >= enough)
+
     @property
     def reason(self) -> tuple[Any, ...]:
         """What pairs share that show the same kind of thing."""
@@ -144,9 +158,13 @@ class RunsOfPair(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, pair: Pair, traces: Sequence[PairTrace]) -> RunsOfPair:
-        """Return it for some traces of a pair."""
+    def of(cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool) -> RunsOfPair:
+        """Return it for some traces of a pair; with ``few``, of losses that have no bound, by what tells them apart."""
         kinds, shares = zip(*(TracedPair(pair, trace).rank for trace in traces), strict=True)
+        if few:
+            shares = tuple(
+                s * t.coherence + (t.apart if s == LARGEST else 0.0) for s, t in zip(shares, traces, strict=True)
+            )
         least = min(shares)
         steady = least > 1 and max(shares) - least <= CLOSE * least
         known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
@@ -209,13 +227,16 @@ class TraceLook:
         """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
         return any(each.is_broken for each in self.looked)
 
-    def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
-        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
-        ways = ways_of(understood=self.is_traced, runs=self.most)
+    def replayed(self, form: Representation, claim: Claim, *, few: int = 0) -> ReplayedRatio | None:
+        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most.
+
+        With ``few``, which are the runs of all kinds at most, in few runs.
+        """
+        ways = ways_of(understood=self.is_traced, runs=self.most, few=few > 0)
         if not self.looked or not ways:
             return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
-        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways)
+        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few)
         return made if made.reads(best, form) else None
 
 
@@ -238,6 +259,7 @@ class TraceSearch:
         self._seen: dict[Any, TracedPair] = {}
         self._runs: dict[Any, list[PairTrace]] = {}
         self._usual: dict[Any, RunsOfPair] = {}
+        self._is_certain = False
 
     def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
         """Look at the listed pairs and, in an adjacency, at others; say which of them are to be played."""
@@ -246,13 +268,18 @@ class TraceSearch:
         with self.trace:
             for pair in listed[:LISTED]:
                 self._in_full(pair, self.most // 4 // LISTED)
+            if not self.look.is_traced and math.isfinite(self.enough) and adjacency is not None:
+                self._by_outputs(listed, adjacency)
             if self.look.is_traced:
                 for pair in listed[LISTED:]:
                     self._score(pair)
-                if adjacency is not None:
+                certain = self._is_certain and math.isfinite(self.enough)
+                if adjacency is not None and not certain:
                     self._search(adjacency)
+                if self._shows_enough():
+                    self.most = min(self.most, self.trace.runs + AFTERWARDS)
                 self._finish(listed)
-                if math.isfinite(self.enough):
+                if math.isfinite(self.enough) and not certain:
                     self._ordered_by_outputs(listed)
         return self.look
 
@@ -269,6 +296,8 @@ class TraceSearch:
             attempted(partial(self._checked, adjacency, pair))
         if offered.generated is None or self._shows_enough():
             return
+        if math.isfinite(self.enough) and any(each.is_broken for each in self._seen.values()):
+            self.most *= WORTH  # a game on a worse pair saves more
         strategy, made = generated(adjacency), list[tuple[TracedPair, Drawn[Pair]]]()
 
         def look(drawn: Drawn[Pair] | None) -> None:
@@ -282,24 +311,44 @@ class TraceSearch:
             if best:
                 attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
 
+    def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
+        """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""
+        corners = offers(adjacency).corner_cases or []
+        checked = [pair for pair in corners[:OPAQUE] if attempted(partial(_is_adjacent, adjacency, pair))]
+        best = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[0]
+        if best is not listed[0]:
+            self.look.proposed = [(best, PROMISED)]
+
     def _ordered_by_outputs(self, listed: Sequence[Pair]) -> None:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
-        broken = sorted((e for e in self._seen.values() if e.is_broken), key=lambda e: e.rank, reverse=True)
-        lossy = [each.pair for each in broken[: min(self.most // RUNS_OF_LOSSY, MOST_LOSSY)]]
-        if len(lossy) > 1:
-            best = by_outputs(self.trace, lossy, seed=self.seed)[0]
+        broken = [each for each in self._seen.values() if each.is_broken]
+        broken.sort(key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
+        few = FEW_ROUND if broken and broken[0].trace.differ is not None else 2
+        most = min(max(self.most // RUNS_OF_LOSSY, few), MOST_LOSSY)
+        first = [each for each in self._seen.values() if each.is_broken]  # the corner cases, which are of all kinds
+        lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
+        if len(lossy) > 1 and not broken[0].trace.is_visible:
+            runs = RUNS if self._shows_enough() else MORE_TOLD * RUNS
+            best = by_outputs(self.trace, lossy, seed=self.seed, runs=runs)[0]
             known = {key(pair) for pair in listed}
             if key(best) not in known:
                 self._in_full(best, FULL)
             self.look.proposed = [] if key(best) in known else [(best, PROMISED)]
 
     def _shows_enough(self) -> bool:
-        return any(min(each.trace.share, LARGEST) >= self.enough for each in self._seen.values())
+        return any(each.shows(self.enough) for each in self._seen.values())
+
+    def _order(self, each: TracedPair) -> tuple[float, ...]:
+        """Return by what a pair is put in order: where runs are few, by what a final model keeps, and by moves."""
+        kind, share = each.rank
+        if not math.isfinite(self.enough):
+            return each.rank
+        return kind, attempted(lambda: share * each.trace.coherence) or 0.0, each.trace.apart
 
     def _best(self, made: Sequence[tuple[TracedPair, Drawn[Pair]]]) -> list[Drawn[Pair]]:
         """Return pairs to change: by turns those that come first, and those that lose most."""
-        ranked = sorted(made, key=lambda each: each[0].rank, reverse=True)
-        lossy = sorted(made, key=lambda each: each[0].rank[1], reverse=True)
+        ranked = sorted(made, key=lambda each: self._order(each[0]), reverse=True)
+        lossy = sorted(made, key=lambda each: self._order(each[0])[1:], reverse=True)
         turns = [each for both in zip(ranked[:MOST_CHANGED], lossy[:MOST_CHANGED], strict=True) for each in both]
         return [drawn for _, drawn in turns]
 
@@ -317,6 +366,7 @@ class TraceSearch:
         """Look at a pair with other outcomes of chance, beside the run in which it shows most."""
         numbers = range(1 + min(AGAIN, self.most // LEAST_AGAIN))
         runs = self._runs.get(key(pair)) or [self._compared(pair, 0, number) for number in numbers]
+        self._is_certain |= len(runs) > 1 and _told(runs) == 1
         recorded = max(runs, key=lambda trace: TracedPair(pair, trace).rank).first
         outcomes = min(max(outcomes, 1), MOST_RUNS)
         trace = replayed(self.trace, recorded, pair.neighbour, claim=self.claim, outcomes=outcomes)
@@ -338,9 +388,7 @@ class TraceSearch:
     def _finish(self, listed: Sequence[Pair]) -> None:
         """Look at the pairs that show most in full, and propose some."""
         known = {key(pair) for pair in listed}
-        others = sorted(
-            (each for name, each in self._seen.items() if name not in known), key=lambda e: e.rank, reverse=True
-        )
+        others = sorted((each for name, each in self._seen.items() if name not in known), key=self._order, reverse=True)
         found = self._again(others)
         largest = sorted(found, key=lambda each: self._usual[key(each.pair)][-3:], reverse=True)
         for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
@@ -359,13 +407,14 @@ class TraceSearch:
 
         What a pair loses may depend on what is drawn, as with rows in random order: the luckiest of many runs shows little.
         """
+        few = math.isfinite(self.enough)
         found = list(dict.fromkeys([*_by_reason(pairs), *pairs]))[: max(self._left() // (2 * AGAIN), 1)]
         self._runs = runs = {key(each.pair): [each.trace] for each in found}
         for k in range(AGAIN):
             for each in found[: max(len(found) >> k, 1)]:
                 trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
                 runs[key(each.pair)] += [] if trace is None else [trace]
-            self._usual = {key(each.pair): RunsOfPair.of(each.pair, runs[key(each.pair)]) for each in found}
+            self._usual = {key(each.pair): RunsOfPair.of(each.pair, runs[key(each.pair)], few=few) for each in found}
             found = sorted(found, key=lambda each: self._usual[key(each.pair)], reverse=True)
         return found
 
@@ -392,6 +441,11 @@ class TraceSearch:
         plain = [each for each in rest if not each.trace.is_notable and each.trace.share > BETTER * most]
         if plain and not broken:
             yield max(plain, key=lambda each: each.trace.share).pair, 1.0
+
+
+def _is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
+    adjacency.check(pair)
+    return True
 
 
 def _by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:

@@ -32,7 +32,7 @@ FULL = 0.9
 TOLERANCE = 1e-8
 """Of the duality gap. With 1e-6, 15 of 150 learned laws beyond a claim gave bets that cost more than they won; now 1."""
 RAREST, DEAR = (1e-6, 1e-5, 1e-4, 1e-3), 0.02
-"""Cells below the first of these probabilities set no price; below the next, where more than such a part of what is won is paid.
+"""Cells below the first of these probabilities set no price; below the next, where the price is such a part of what is won.
 With the first alone, a known law of twice the loss of a printed (ε, 1e-5) won nothing in three cases of four."""
 LEAST = 1e-9
 """Probabilities of cells below this are taken for it: smaller ones are lost in the rounding of the tails."""
