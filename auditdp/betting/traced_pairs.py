@@ -36,6 +36,7 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare, replayed
 from auditdp.tracing.exploring import MOST_RUNS
+from auditdp.tracing.steps import is_sample
 
 SHARE, FEW_RUNS, MOST_RUNS_OF_ALL = 10, 600, 20_000
 """Runs for a tenth of a game's calls; but for a third of them, or so many, where that is more; and never more than that."""
@@ -73,6 +74,8 @@ MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
 MOST_BROKEN = 2
 """Pairs that are proposed for a reason that the trace understood."""
+SAMPLED, DRAWN_AMONG = 64, 8
+"""Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
 OPAQUE = 8
 """Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
 FEW_ROUND = 6
@@ -200,6 +203,7 @@ class TraceLook:
         looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
         failed: Why the trace ended early; empty where it did not.
         proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
+        candidates: Where runs are bounded, a listed pair and some corner cases, for what two runs do not tell.
     """
 
     trace: Trace
@@ -211,6 +215,13 @@ class TraceLook:
     looked: list[TracedPair] = field(default_factory=list)
     failed: str = ""
     proposed: list[tuple[Pair, float]] = field(default_factory=list)
+    candidates: list[Pair] = field(default_factory=list)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether records are drawn, so that two runs do not tell what a pair loses, and nothing else is broken."""
+        drawn = any(is_sample(release) for each in self.looked for release in each.trace.first.releases)
+        return drawn and not self.is_broken
 
     @property
     def runs(self) -> int:
@@ -227,16 +238,22 @@ class TraceLook:
         """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
         return any(each.is_broken for each in self.looked)
 
-    def replayed(self, form: Representation, claim: Claim, *, few: int = 0) -> ReplayedRatio | None:
+    def replayed(
+        self, form: Representation, claim: Claim, *, few: int = 0, until: float = math.inf
+    ) -> ReplayedRatio | None:
         """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most.
 
-        With ``few``, which are the runs of all kinds at most, in few runs.
+        With ``few``, which are the runs of all kinds at most, in few runs; see there for ``until``.
         """
         ways = ways_of(understood=self.is_traced, runs=self.most, few=few > 0)
         if not self.looked or not ways:
             return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
-        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few)
+        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few, until=until)
+        if few and self.is_sampled and (told := made.told_by_parts(self.candidates, form)) is not None:
+            best = told
+            if told is not self.candidates[0]:
+                self.proposed = [(told, PROMISED)]
         return made if made.reads(best, form) else None
 
 
@@ -273,12 +290,15 @@ class TraceSearch:
             if self.look.is_traced:
                 for pair in listed[LISTED:]:
                     self._score(pair)
+                if self.look.is_sampled and math.isfinite(self.enough):
+                    self.most = min(self.most, SAMPLED)
                 certain = self._is_certain and math.isfinite(self.enough)
                 if adjacency is not None and not certain:
                     self._search(adjacency)
                 if self._shows_enough():
                     self.most = min(self.most, self.trace.runs + AFTERWARDS)
                 self._finish(listed)
+                self.look.candidates = [each.pair for each in self._seen.values()][:DRAWN_AMONG]
                 if math.isfinite(self.enough) and not certain:
                     self._ordered_by_outputs(listed)
         return self.look

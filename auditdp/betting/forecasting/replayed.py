@@ -18,6 +18,7 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, Self
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.normal import by_change, paired_runs
 from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.sampled import ratio_by_parts
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
@@ -36,6 +38,7 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
+from auditdp.tracing.steps import is_sample
 
 Read = tuple[Ratio, Law | None]
 """The log-odds of rows, and how often they are which, where that is known beforehand."""
@@ -49,6 +52,10 @@ LEAST_RUNS = 300
 WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (96, 400), 10
 """Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws better, where a game by them
 takes as many, and the part of all runs that they are, at most."""
+PROMISE = 0.1
+"""Of the runs at most, if those that are traced whatever they show are fewer, more are for a law that promises a finding."""
+FEW_PARTED, PARTED = 16, 48
+"""Runs on each input where records are drawn: to choose a pair by, and to bet by."""
 SHIFT_RUNS = (128, 1_024)
 """Runs on each input that show noise which is not followed: one by one, and where many make one call."""
 VALUE_RUNS, OFTEN, MOST_VALUES = (8, 64), 4, 4_096
@@ -63,7 +70,8 @@ class ReplayedRatio:
         claim: Of the game.
         seed: Of the traced runs.
         ways: How laws are read off, in the order in which it is tried; ``WAYS`` where it is not said.
-        few: Runs of all kinds at most, where they are bounded; else 0.
+        few: Runs of all kinds at most, where they are bounded; else 0. As many as ``until`` are traced before it is known
+            whether they promise a finding.
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
@@ -74,8 +82,10 @@ class ReplayedRatio:
     share = 16.0  # with 4 and with 64, refutations take 2 % more calls in the mean of 22 games
     calibrated = True
 
-    def __init__(self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = (), few: int = 0) -> None:
-        self.trace, self.claim, self.seed, self.few = trace, claim, seed, few
+    def __init__(
+        self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = (), few: int = 0, until: float = math.inf
+    ) -> None:
+        self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
         self.abstained = 0
         self.ways: Sequence[Way] = ways or WAYS
 
@@ -134,7 +144,8 @@ class ReplayedRatio:
             return table
         if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
             return None
-        return next(filter(None, (self._by_values(in_full, form, runs) for runs in VALUE_RUNS)), None)
+        sizes = [runs for runs in VALUE_RUNS if self._affords(2 * runs)]
+        return next(filter(None, (self._by_values(in_full, form, runs) for runs in sizes)), None)
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by noise that is not followed."""
@@ -150,10 +161,41 @@ class ReplayedRatio:
         for runs in sizes:
             if found is not None and not 2 * runs < calls < self.few:
                 break
+            if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
+                break
             if (found := by_change(*self._paired(pair, form, runs))) is None or found[1] is None:
                 return None
             calls = WON / max(gain(self.claim, found[1])[0], TINY)
         return found
+
+    def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
+        """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
+        first = self.trace.record(pair.data, np.random.default_rng([self.seed, 0, 0]))
+        if not (self._affords(2 * runs) and any(map(is_sample, first.releases))):
+            return None
+        sides = [
+            [self.trace.record(data, np.random.default_rng([self.seed, side, k])) for k in range(runs)]
+            for side, data in enumerate((pair.data, pair.neighbour))
+        ]
+        rows = [_rows(self.trace, [run.output for run in side], form).astype(float) for side in sides]
+        return ratio_by_parts((sides[0], sides[1]), (rows[0], rows[1]), np.random.default_rng([self.seed, runs]))
+
+    def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
+        """Return, of some pairs on which records are drawn, the one by which most is won; None where none can be read."""
+        won = []
+        with self.trace:
+            for pair in pairs:
+                with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
+                    if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
+                        told = float(
+                            np.tanh(np.abs(found[1].log_odds) / 2).mean()
+                        )  # where the claim is far, odds are told
+                        won.append((max(gain(self.claim, found[1])[0], 0.0), told, pair))
+        return max(won, key=lambda each: each[:2])[2] if won else None
+
+    def _affords(self, runs: int) -> bool:
+        """Return whether so many more runs may be traced, whatever they show."""
+        return self.trace.runs + runs <= self.until
 
     def _paired(self, pair: Pair, form: Representation, runs: int) -> tuple[Floats, Floats]:
         """Return the outputs of so many runs on either input with the same draws."""
@@ -233,7 +275,12 @@ WAYS: tuple[Way, ...] = (
     ReplayedRatio._by_shift,
 )
 """How laws are read off, in the order in which it is tried."""
-FEW_WAYS: tuple[Way, ...] = (*WAYS[:2], ReplayedRatio._by_change)
+FEW_WAYS: tuple[Way, ...] = (
+    WAYS[0],
+    partial(ReplayedRatio.by_parts, runs=PARTED),
+    WAYS[1],
+    ReplayedRatio._by_change,
+)
 """The same, where runs are few and outputs nearly normal, as those of trainings are."""
 
 

@@ -34,6 +34,8 @@ READING = 200
 """Runs, where they are bounded, from which on some are for laws that are read off."""
 PLAYED = 0.6
 """Of the runs, where they are bounded, a game has so many, with its trace and its search; the others confirm a finding."""
+TRACED = 0.6
+"""Of these, so many are traced at most before a finding is promised."""
 ENOUGH = 3.0
 """Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
 GAINING = 0.5
@@ -148,7 +150,7 @@ def _limit(
     if not options.within:
         return None
     assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
-    law = None if read is None or look is None or look.is_traced else read.promised
+    law = None if read is None or look is None or (look.is_traced and not look.is_sampled) else read.promised
     most = options.calls if options.proposed is None else options.proposed
     promised = law is not None and gain(claim, law)[0] * PLAYED * most > math.log(1 / options.alpha)
     promises = promised or (look is not None and look.is_broken)
@@ -184,7 +186,11 @@ def _replayed(
     calls.look((data for pair in options.play or () for data in (pair.data, pair.neighbour)), streams("shape", 0))
     if isinstance(look, TraceElsewhere):
         return ReplayedElsewhere() if look.reads() else None
-    return look.replayed(calls.form, claim, few=(options.proposed or options.calls) if options.within else 0)
+    if not options.within:
+        return look.replayed(calls.form, claim)
+    return look.replayed(
+        calls.form, claim, few=options.proposed or options.calls, until=TRACED * PLAYED * options.calls
+    )
 
 
 def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, alpha: float, limit: RunLimit | None) -> bool:
