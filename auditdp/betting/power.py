@@ -74,6 +74,8 @@ class _Levels:
 
     def detectable(self, *, calls: int, alpha: float, share: float, white_box: bool) -> float:
         """Return the smallest level refuted with probability at least .9, or infinity."""
+        if not calls:
+            return math.inf
         needed = math.log(1 / alpha) - math.log(share)
         if not white_box:
             needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)

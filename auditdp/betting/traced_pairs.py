@@ -64,8 +64,8 @@ CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
 FEWEST_CORNERS = 12
 """Of the corner cases, so many are looked at, whatever others have shown."""
-WORTH, MORE_TOLD = 3, 2
-"""How many times as many runs a search has where runs are bounded and a pair is broken, and a comparison of outputs."""
+MORE_TOLD = 2
+"""How many times as many runs a comparison of outputs has where a search has more."""
 AFTERWARDS = 32
 """Runs that are left where runs are bounded and a pair has shown enough."""
 DRAWN = 1 / 2
@@ -78,8 +78,8 @@ SAMPLED, DRAWN_AMONG = 64, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
 OPAQUE = 8
 """Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
-FEW_ROUND = 6
-"""Of the pairs on which something gets round the noise, so many are compared by their outputs, at least."""
+FEW_ROUND, ROUND_RUNS = 6, 150
+"""Of the pairs on which something gets round the noise, so many are compared by their outputs, at least, by so many runs."""
 MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 BETTER = 1.05
@@ -266,11 +266,14 @@ class TraceSearch:
         runs: Runs at most, but for those of the last pair that is looked at with other outcomes.
         seed: Of the pairs, and of the one recorded run that all of them have.
         enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
+        more: Runs where a pair loses more than the claim, if these are more.
     """
 
-    def __init__(self, mechanism: Any, claim: Claim, *, runs: int, seed: int, enough: float = math.inf) -> None:
+    def __init__(
+        self, mechanism: Any, claim: Claim, *, runs: int, seed: int, enough: float = math.inf, more: int = 0
+    ) -> None:
         self.trace = Trace(mechanism)
-        self.enough = enough
+        self.enough, self.more = enough, max(more, runs)
         self.claim, self.most, self.seed = claim, runs, seed
         self.look = TraceLook(self.trace, seed, runs)
         self._seen: dict[Any, TracedPair] = {}
@@ -317,7 +320,7 @@ class TraceSearch:
         if offered.generated is None or self._shows_enough():
             return
         if math.isfinite(self.enough) and any(each.is_broken for each in self._seen.values()):
-            self.most *= WORTH  # a game on a worse pair saves more
+            self.most = self.more  # a game on a worse pair saves more
         strategy, made = generated(adjacency), list[tuple[TracedPair, Drawn[Pair]]]()
 
         def look(drawn: Drawn[Pair] | None) -> None:
@@ -343,12 +346,13 @@ class TraceSearch:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
         broken = [each for each in self._seen.values() if each.is_broken]
         broken.sort(key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
-        few = FEW_ROUND if broken and broken[0].trace.differ is not None else 2
+        round_it = broken and broken[0].trace.differ is not None and self.look.most >= ROUND_RUNS
+        few = FEW_ROUND if round_it else 2
         most = min(max(self.most // RUNS_OF_LOSSY, few), MOST_LOSSY)
         first = [each for each in self._seen.values() if each.is_broken]  # the corner cases, which are of all kinds
         lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
         if len(lossy) > 1 and not broken[0].trace.is_visible:
-            runs = RUNS if self._shows_enough() else MORE_TOLD * RUNS
+            runs = MORE_TOLD * RUNS if self.most > self.look.most else RUNS
             best = by_outputs(self.trace, lossy, seed=self.seed, runs=runs)[0]
             known = {key(pair) for pair in listed}
             if key(best) not in known:
@@ -482,6 +486,7 @@ def looked_by_trace(
     calls: int,
     seed: int,
     enough: float = math.inf,
+    more: int = 0,
 ) -> TraceLook:
     """Return what a trace saw of a mechanism.
 
@@ -493,9 +498,10 @@ def looked_by_trace(
         calls: Calls of the game.
         seed: Of the pairs and of the runs.
         enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
+        more: Runs where a pair loses more than the claim, if these are more.
     """
     runs = trace_runs(calls, vectorised=is_vectorised(mechanism))
-    search = TraceSearch(mechanism, claim, runs=runs, seed=seed, enough=enough)
+    search = TraceSearch(mechanism, claim, runs=runs, seed=seed, enough=enough, more=more)
     try:
         return search(listed, adjacency)
     except (Exception, SystemExit) as error:  # a trace is no evidence: an audit goes on without it, and says why

@@ -144,7 +144,7 @@ class ReplayedRatio:
             return table
         if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
             return None
-        sizes = [runs for runs in VALUE_RUNS if self._affords(2 * runs)]
+        sizes = [runs for runs in VALUE_RUNS[not self.few :] if self._affords(2 * runs)]
         return next(filter(None, (self._by_values(in_full, form, runs) for runs in sizes)), None)
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:

@@ -36,6 +36,8 @@ PLAYED = 0.6
 """Of the runs, where they are bounded, a game has so many, with its trace and its search; the others confirm a finding."""
 TRACED = 0.6
 """Of these, so many are traced at most before a finding is promised."""
+BROKEN = 0.05
+"""Of the runs of a game that a broken pair has, so many are for the search of a worse one."""
 ENOUGH = 3.0
 """Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
 GAINING = 0.5
@@ -169,7 +171,10 @@ def _traced(
     among = adjacency if options.search else None
     if options.within:
         bounded = int(PLAYED * options.calls)
-        return looked_by_trace(calls.mechanism, claim, listed, among, calls=bounded, seed=seed, enough=ENOUGH)
+        more = int(BROKEN * PLAYED * (options.proposed or 0))
+        return looked_by_trace(
+            calls.mechanism, claim, listed, among, calls=bounded, seed=seed, enough=ENOUGH, more=more
+        )
     return looked_by_trace(calls.mechanism, claim, listed, among, calls=options.calls, seed=seed)
 
 
