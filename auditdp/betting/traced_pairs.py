@@ -347,7 +347,7 @@ class TraceSearch:
         broken = [each for each in self._seen.values() if each.is_broken]
         broken.sort(key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
         round_it = broken and broken[0].trace.differ is not None and self.look.most >= ROUND_RUNS
-        few = FEW_ROUND if round_it else 2
+        few = FEW_ROUND if round_it else 4
         most = min(max(self.most // RUNS_OF_LOSSY, few), MOST_LOSSY)
         first = [each for each in self._seen.values() if each.is_broken]  # the corner cases, which are of all kinds
         lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]

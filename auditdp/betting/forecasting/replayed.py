@@ -159,7 +159,7 @@ class ReplayedRatio:
         found: Read | None = None
         calls = math.inf  # that a game by what was found takes
         for runs in sizes:
-            if found is not None and not 2 * runs < calls < self.few:
+            if found is not None and not runs < calls < self.few:
                 break
             if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
                 break
