@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.normal import FINEST
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.tracing import Trace
 
 RUNS = 6
 """Runs on each input, unless there are to be others."""
-FINEST = 1e-6
-"""Standard deviations, relative to the largest number of their place, that are not taken for noise."""
 
 
 def telling(trace: Trace, pair: Pair, *, seed: int, runs: int = RUNS) -> float:
