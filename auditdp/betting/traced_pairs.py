@@ -319,7 +319,7 @@ class TraceSearch:
             attempted(partial(self._checked, adjacency, pair))
         if offered.generated is None or self._shows_enough():
             return
-        if math.isfinite(self.enough) and any(each.is_broken for each in self._seen.values()):
+        if math.isfinite(self.enough) and self._broken():
             self.most = self.more  # a game on a worse pair saves more
         strategy, made = generated(adjacency), list[tuple[TracedPair, Drawn[Pair]]]()
 
@@ -344,12 +344,11 @@ class TraceSearch:
 
     def _ordered_by_outputs(self, listed: Sequence[Pair]) -> None:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
-        broken = [each for each in self._seen.values() if each.is_broken]
-        broken.sort(key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
+        first = self._broken()  # the corner cases, which are of all kinds
+        broken = sorted(first, key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
         round_it = broken and broken[0].trace.differ is not None and self.look.most >= ROUND_RUNS
         few = FEW_ROUND if round_it else 4
         most = min(max(self.most // RUNS_OF_LOSSY, few), MOST_LOSSY)
-        first = [each for each in self._seen.values() if each.is_broken]  # the corner cases, which are of all kinds
         lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
         if len(lossy) > 1 and not broken[0].trace.is_visible:
             runs = MORE_TOLD * RUNS if self.most > self.look.most else RUNS
@@ -360,7 +359,11 @@ class TraceSearch:
             self.look.proposed = [] if key(best) in known else [(best, PROMISED)]
 
     def _shows_enough(self) -> bool:
-        return any(each.shows(self.enough) for each in self._seen.values())
+        return any(each.shows(self.enough) for each in self._broken())
+
+    def _broken(self) -> list[TracedPair]:
+        """Return the pairs that two runs show to lose more than the claim: none where they do not tell, of samples."""
+        return [] if self.look.is_sampled else [each for each in self._seen.values() if each.is_broken]
 
     def _order(self, each: TracedPair) -> tuple[float, ...]:
         """Return by what a pair is put in order: where runs are few, by what a final model keeps, and by moves."""

@@ -185,6 +185,8 @@ class ReplayedRatio:
         won = []
         with self.trace:
             for pair in pairs:
+                if not self._affords(2 * (FEW_PARTED + PARTED) + 2):
+                    break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
                     if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
                         told = float(
