@@ -337,7 +337,8 @@ class TraceSearch:
     def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
         """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""
         corners = offers(adjacency).corner_cases or []
-        checked = [pair for pair in corners[:OPAQUE] if attempted(partial(_is_adjacent, adjacency, pair))]
+        few = min(OPAQUE, self.most // (2 * RUNS) - 1)
+        checked = [pair for pair in corners[: max(few, 1)] if attempted(partial(_is_adjacent, adjacency, pair))]
         best = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[0]
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
