@@ -92,7 +92,11 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
         one: Outputs on the data, shape (runs, numbers).
         other: Outputs on the neighbour with the same draws.
     """
-    if one.shape != other.shape or one.shape[1] > WIDEST or not np.isfinite([one, other]).all():
+    if one.shape != other.shape:
+        return None
+    kept = np.flatnonzero(np.isfinite([one, other]).all(axis=(0, 1)))  # others are no numbers of these outputs
+    one, other = one[:, kept], other[:, kept]
+    if not 0 < len(kept) <= min(WIDEST, len(one)):
         return None
     rows, labels = np.concatenate([one, other]), np.repeat([1, 0], len(one)).astype(np.int8)
     direction = _direction(rows, labels)
@@ -106,7 +110,7 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
     odds = square / 2 + math.sqrt(square) * ndtri(normal)
     law = Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))
     slope = square / (apart * max(deviation, np.finfo(float).tiny))
-    return lambda outputs: _scored(outputs, direction, middle, slope), law
+    return lambda outputs: _scored(outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope), law
 
 
 def _scored(outputs: Array, direction: Floats, middle: float, slope: float) -> Floats:

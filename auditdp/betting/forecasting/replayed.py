@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.normal import by_change, paired_runs
+from auditdp.betting.forecasting.normal import FEWEST_PAIRED, by_change, paired_runs
 from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
 from auditdp.betting.forecasting.sampled import ratio_by_parts
 from auditdp.betting.power import gain
@@ -154,8 +154,8 @@ class ReplayedRatio:
 
     def _by_change(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by two normal laws; where they win little in so many calls, by more runs."""
-        few = paired_runs(int(np.prod(form.shape)))
-        sizes = [runs for runs in (few, *MORE_PAIRED) if few <= runs <= self.few // SHARE_PAIRED]
+        few = int(min(paired_runs(int(np.prod(form.shape))), (self.until - self.trace.runs) // 2))
+        sizes = [runs for runs in (few, *MORE_PAIRED) if max(few, FEWEST_PAIRED) <= runs <= self.few // SHARE_PAIRED]
         found: Read | None = None
         calls = math.inf  # that a game by what was found takes
         for runs in sizes:
