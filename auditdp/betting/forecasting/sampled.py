@@ -20,7 +20,10 @@ from auditdp.mechanism.protocol import Array
 from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.run import TracedRun
 
-DRAWN = {"Gaussian": np.random.Generator.standard_normal, "Laplace": np.random.Generator.laplace}
+DRAWN: dict[str, Callable[..., Floats]] = {
+    "Gaussian": np.random.Generator.standard_normal,
+    "Laplace": np.random.Generator.laplace,
+}
 """Families whose outputs are drawn anew, for how often there are which log-odds."""
 SIMULATED = 2_000
 """Outputs of each input that are drawn."""
@@ -60,7 +63,8 @@ def ratio_by_parts(
 
     def ratio(outputs: Array) -> Floats:
         values = np.asarray(outputs, float)
-        return np.sum([log_odds_by(part, [entry.values(values) for entry in part]) for part in parts], axis=0)
+        odds = [log_odds_by(part, [entry.values(values) for entry in part]) for part in parts]
+        return np.asarray(np.sum(odds, axis=0))
 
     odds = [_simulated(parts, side, kinds[0][0][1], rng) for side in (0, 1)]
     told = float(np.clip(odds[0], -LARGEST, LARGEST).mean() - np.clip(odds[1], -LARGEST, LARGEST).mean())
