@@ -246,7 +246,7 @@ class DeclaredElsewhere(Declared):
         """Return the overrides of every size that is tried."""
         return self.held.sizes
 
-    def build(self, overrides: Mapping[str, str]) -> tuple[Audit, dict[str, Any]]:
+    def build(self, overrides: Mapping[str, str]) -> tuple[AuditElsewhere, dict[str, Any]]:
         """Have the audit made, and return what is told of it.
 
         Raises:

@@ -291,7 +291,7 @@ def brief(data: Any, limit: int = 60) -> str:
         listed = f"{len(data)} nodes, {' '.join(['edges', *edges]) if edges else 'no edges'}"
         return listed if len(listed) <= LONGEST_GRAPH else f"{len(data)} nodes, {len(edges):,} edges"
     if is_table(data):
-        text = f"{len(data)} rows {data.to_dict('list')}"
+        text = f"{len(data)} row{'' if len(data) == 1 else 's'} {data.to_dict('list')}"
     else:
         text = (
             np.array2string(data, threshold=20, separator=",")

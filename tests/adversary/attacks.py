@@ -54,14 +54,17 @@ def leaks(x, rng):
 AUDIT = """
 @audit
 def {name}():
-    try:
-        attack()
-    except OSError as error:
-        print("REFUSED", repr(error))
-    else:
-        print("DONE")
+    for attack in ({attacks},):
+        try:
+            attack()
+        except OSError as error:
+            print(attack.__name__, "REFUSED", repr(error))
+        else:
+            print(attack.__name__, "DONE")
     return Audit(leaks, PureDP(1.0), pairs=[(0, 1)])
 """
+TOGETHER = 10
+"""Attacks in one file: a run of a file each would cost twenty seconds more."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Attack:
         code: Of the function ``attack``, which raises OSError where it is refused.
         by: What refuses it: 'landlock', or 'namespaces' where Landlock alone does not.
         lands: Whether it is done where nothing refuses it; otherwise that would not be safe to try.
+        alone: Whether nothing else can be tried after it in the same process.
     """
 
     name: str
@@ -81,11 +85,27 @@ class Attack:
     code: str
     by: str = "landlock"
     lands: bool = True
+    alone: bool = False
 
-    def source(self, **values: object) -> str:
-        """The audit file."""
+    @property
+    def function(self) -> str:
+        """What does it, in the audit file."""
         body = "\n".join(f"    {line}" for line in self.code.strip().splitlines())
-        return HEAD.format(**values) + f"\ndef attack():\n{body}\n" + AUDIT.format(name=self.name)
+        return f"\ndef {self.name}():\n{body}\n"
+
+
+def in_files(attacks: list[Attack]) -> dict[str, list[Attack]]:
+    """Return the attacks by the name of an audit, which has a file of its own and tries them one after the other."""
+    many = [attack for attack in attacks if not attack.alone]
+    files = {f"attacks_{k}": many[k : k + TOGETHER] for k in range(0, len(many), TOGETHER)}
+    return {**files, **{attack.name: [attack] for attack in attacks if attack.alone}}
+
+
+def source(name: str, attacks: list[Attack], **values: object) -> str:
+    """The audit file."""
+    functions = "".join(attack.function for attack in attacks)
+    called = ", ".join(attack.name for attack in attacks)
+    return HEAD.format(**values) + functions + AUDIT.format(name=f"audit_{name}", attacks=called)
 
 
 ATTACKS = [
@@ -148,9 +168,16 @@ ATTACKS = [
         "namespaces",
         lands=False,
     ),
-    Attack("bomb", "it forks without end", "while os.fork():\n    pass\ntime.sleep(600)", "namespaces", lands=False),
+    Attack(
+        "bomb",
+        "it forks without end",
+        "while os.fork():\n    pass\ntime.sleep(600)",
+        "namespaces",
+        lands=False,
+        alone=True,
+    ),
 ]
-"""Each in a file of its own; ``LOG`` is the log of the run."""
+"""``LOG`` is the log of the run."""
 DAEMON = """
 if os.fork() == 0:
     os.setsid()

@@ -26,6 +26,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 def test_an_output_that_names_its_input_refutes_the_claim(mechanism):
     assert check(mechanism, PureDP(1.0), [(0, 1)], calls=1_000, seed=1).verdict is Verdict.VIOLATED

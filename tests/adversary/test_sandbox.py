@@ -19,7 +19,7 @@ import pytest
 
 from auditdp.runner.processes.sandbox import sandbox_of
 from auditdp.runner.record import scan_log
-from tests.adversary.attacks import ATTACKS, DAEMON, Attack
+from tests.adversary.attacks import ATTACKS, DAEMON, Attack, in_files, source
 from tests.cli.conftest import SCRIPT, environment
 
 HERE = sandbox_of("auto", network=False)
@@ -37,7 +37,8 @@ def leaks():
 def keeps():
     return Audit(lambda x, rng: 0, PureDP(1.0), pairs=[(0, 1)])
 """
-LAST = Attack("daemon", "a daemon that outlives it", DAEMON)
+LEAKS = HONEST.partition("\n@audit\ndef keeps")[0]
+LAST = Attack("daemon", "a daemon that outlives it", DAEMON, alone=True)
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="Landlock and namespaces are of Linux"),
@@ -67,12 +68,14 @@ class Attacked:
     def record(self) -> dict:
         return json.loads((self.root / "reports/run.json").read_text())
 
-    def result(self, name: str) -> dict:
-        return next(each for each in self.record["results"] if each["id"].endswith(f"::{name}"))
+    def came_to(self, name: str) -> str:
+        """What an attack printed of its end: REFUSED or DONE; nothing where it had none."""
+        lines = [line.split() for each in self.record["results"] for line in each["printed"].splitlines()]
+        return next((words[1] for words in lines if words[0] == name), "")
 
 
 def attacked(root: Path, attacks: list[Attack], *options: str, refused: tuple[int, ...] = ()) -> Attacked:
-    """Run attacks, each in a file of its own, between honest audits.
+    """Run attacks between honest audits.
 
     Args:
         root: Of the project.
@@ -91,8 +94,8 @@ def attacked(root: Path, attacks: list[Attack], *options: str, refused: tuple[in
     connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         values = {"mark": mark, "port": server.getsockname()[1], "log": log, "sandboxed": "off" not in options}
-        for attack in attacks:
-            (root / f"audits/audit_{attack.name}.py").write_text(attack.source(**values))
+        for name, tried in in_files(attacks).items():
+            (root / f"audits/audit_{name}.py").write_text(source(name, tried, **values))
         (root / "audits/audit_a.py").write_text(HONEST)
         (root / "audits/audit_z.py").write_text(HONEST)
         before = {path: path.read_bytes() for path in [shared, *root.rglob("*")] if path.is_file()}
@@ -158,13 +161,13 @@ def off(tmp_path_factory):
     return attacked(tmp_path_factory.mktemp("off") / "project", attacks, "--sandbox", "off")
 
 
-def as_it_has_to_be(run: Attacked, names: list[str]) -> None:
+def as_it_has_to_be(run: Attacked, attacks: list[Attack]) -> None:
     """The run has ended in order, every result is there and true, and nothing but its log and reports has changed."""
     assert run.done.returncode == 1, run.done.stderr
     assert run.record["status"] == "complete"
     verdicts = {each["id"].rpartition("/")[2]: each["verdict"] for each in run.record["results"]}
     honest = {f"audit_{k}.py::{n}": v for k in "az" for n, v in (("leaks", "VIOLATED"), ("keeps", "NOT_REFUTED"))}
-    expected = {**{f"audit_{name}.py::{name}": "VIOLATED" for name in names}, **honest}
+    expected = {**{f"audit_{name}.py::audit_{name}": "VIOLATED" for name in in_files(attacks)}, **honest}
     assert verdicts == expected
     log = scan_log(run.root / f".auditdp/{run.mark}.jsonl")
     assert not log.problems
@@ -178,31 +181,31 @@ def as_it_has_to_be(run: Attacked, names: list[str]) -> None:
 
 
 def test_a_run_that_is_attacked_ends_as_one_that_is_not(whole):
-    as_it_has_to_be(whole, [*(attack.name for attack in ATTACKS), "daemon"])
+    as_it_has_to_be(whole, [*ATTACKS, LAST])
     assert whole.record["sandbox"] == "Landlock and namespaces, network closed"
 
 
 @pytest.mark.full
 def test_where_namespaces_are_refused_it_does_so_too(without_namespaces):
-    names = [attack.name for attack in ATTACKS if attack.by == "landlock"]
-    as_it_has_to_be(without_namespaces, [*names, "daemon"])
+    tried = [attack for attack in ATTACKS if attack.by == "landlock"]
+    as_it_has_to_be(without_namespaces, [*tried, LAST])
     assert without_namespaces.record["sandbox"] == "Landlock, network closed"
 
 
 def test_every_attack_is_refused(whole):
-    assert [attack.name for attack in ATTACKS if "REFUSED" not in whole.result(attack.name)["printed"]] == []
+    assert [attack.name for attack in ATTACKS if whole.came_to(attack.name) != "REFUSED"] == []
 
 
 @pytest.mark.full
 def test_landlock_alone_refuses_what_it_stands_against(without_namespaces):
     tried = [attack.name for attack in ATTACKS if attack.by == "landlock"]
-    assert [name for name in tried if "REFUSED" not in without_namespaces.result(name)["printed"]] == []
+    assert [name for name in tried if without_namespaces.came_to(name) != "REFUSED"] == []
 
 
 @pytest.mark.full
 def test_an_attack_is_one_where_nothing_refuses_it(off):
     tried = [attack.name for attack in ATTACKS if attack.lands]
-    assert [name for name in tried if "DONE" not in off.result(name)["printed"]] == []
+    assert [name for name in tried if off.came_to(name) != "DONE"] == []
     assert off.record["sandbox"] == "none"
 
 
@@ -211,7 +214,7 @@ def test_what_an_audit_leaves_running_ends_with_the_run(kind, request):
     run = request.getfixturevalue(kind)
     log = run.root / f".auditdp/{run.mark}.jsonl"
     written = log.read_bytes()
-    assert "DONE" in run.result("daemon")["printed"]
+    assert run.came_to("daemon") == "DONE"
     for _ in range(50):
         left = [line for line in command_lines() if run.mark in line]
         if not left:
@@ -225,7 +228,7 @@ def test_what_an_audit_leaves_running_ends_with_the_run(kind, request):
 def honest(tmp_path):
     """A project whose audits attack nothing."""
     (tmp_path / "audits").mkdir()
-    (tmp_path / "audits/audit_a.py").write_text(HONEST)
+    (tmp_path / "audits/audit_a.py").write_text(LEAKS)
     return tmp_path
 
 
@@ -283,7 +286,7 @@ def test_the_network_is_open_where_that_is_asked_for(honest):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         connects = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))\n"
-        (honest / "audits/audit_a.py").write_text(connects + HONEST)
+        (honest / "audits/audit_a.py").write_text(connects + LEAKS)
         closed, opened = run(honest), run(honest, "--network")
     assert (closed.returncode, opened.returncode) == (3, 1)
     assert "ConnectionRefusedError" in closed.stdout or "PermissionError" in closed.stdout
@@ -307,7 +310,7 @@ with multiprocessing.Manager() as manager:
     assert manager.list([1])[0] == 1
 given(st.integers())(lambda number: None)()
 """
-    (honest / "audits/audit_a.py").write_text(rightly + HONEST)
+    (honest / "audits/audit_a.py").write_text(rightly + LEAKS)
     (honest / "secret").write_text("read")
     with socket.socket(socket.AF_UNIX) as service:  # and what a service with a name is asked, no boundary
         monkeypatch.chdir(honest)

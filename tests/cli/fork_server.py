@@ -24,8 +24,11 @@ def preload() -> None:
     import scipy.linalg.lapack  # noqa: F401
     import threadpoolctl  # noqa: F401
 
+    import auditdp.mutation
     import auditdp.runner.processes.host
-    import auditdp.runner.processes.jobs  # noqa: F401 - what processes of audit files and audits need
+    import auditdp.runner.processes.jobs
+    import auditdp.testing
+    import auditdp.training  # noqa: F401 - what processes of audit files and audits need
     from auditdp.cli.run import run, running  # noqa: F401
     from auditdp.numerics.threads import one_thread
     from auditdp.record.results import RunRecord

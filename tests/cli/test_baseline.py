@@ -39,6 +39,7 @@ def repaired(project, with_baseline):
     return project
 
 
+@pytest.mark.full
 def test_from_a_finding_to_a_repair_and_back(project):
     project.audits(PRELUDE + TWO)
     assert project.run().code == 1
@@ -107,6 +108,7 @@ def test_a_selection_says_nothing_of_the_rest(repaired):
     assert (outcome.code, "1 not run" in outcome.out) == (0, True)
 
 
+@pytest.mark.full
 def test_a_crash_is_no_regression(repaired):
     repaired.audits(PRELUDE + REPAIRED.replace("return Audit(coin", "return 1 / 0 and Audit(coin", 1))
     assert repaired("run", "--seed", "1", "--budget", "quick", "--check").code == 3
@@ -164,6 +166,7 @@ def test_two_runs_are_compared_like_a_run_with_a_baseline(repaired):
     assert (better.code, "it was a finding before" in better.out) == (0, True)
 
 
+@pytest.mark.full
 def test_a_finding_is_confirmed_with_a_seed_and_an_alpha_of_its_own(project):
     project.audits(PRELUDE + TWO)
     project.run()

@@ -75,6 +75,7 @@ def test_what_needs_more_calls_than_the_budget_has_is_undecided(project, audit, 
     assert project("run", "--seed", "1", "--budget", "quick", "--fail-on", "inconclusive").code == 4
 
 
+@pytest.mark.full
 def test_no_game_has_more_calls_than_the_quick_budget(project):
     project.audits(PRELUDE + SMALL_CONTROL)
     (found,) = project.run().record["results"]
@@ -91,6 +92,7 @@ def test_what_calls_do_not_decide_is_a_finding_as_before(project, audit):
     assert "undecided" not in shown.out
 
 
+@pytest.mark.full
 def test_the_report_lists_what_is_undecided(project):
     project.audits(PRELUDE + SMALL_VIOLATION)
     project.run("--report", "html=out.html")

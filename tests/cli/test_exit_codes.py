@@ -165,6 +165,7 @@ def test_a_run_that_audits_nothing_says_so_on_every_channel(project):
     assert project("replay", "skipped").code == 5
 
 
+@pytest.mark.full
 def test_a_run_that_skips_some_counts_them(project):
     project.audits(PRELUDE + SKIPPED + HOLDS)
     shown = project("run", "--seed", "1", "--budget", "quick")

@@ -41,6 +41,7 @@ def test_what_it_writes_runs_and_leaves_what_is_there(project):
     assert (again.code, "has histogram_is_private already" in again.err) == (2, True)
 
 
+@pytest.mark.full
 def test_a_function_that_draws_elsewhere_and_a_job_for_gitlab(project):
     project.write(
         "flip.py",
@@ -72,6 +73,7 @@ def test_a_folder_is_searched_and_what_is_written_sees_the_noise_vanish(project)
     assert project("run", "audits/audit_release.py::count_is_private", "--calls", "300", "-q").code == 1
 
 
+@pytest.mark.full
 def test_inputs_of_which_nothing_is_known_are_not_guessed(project):
     project.write("ages.py", "def mean(ages, rng):\n    return sum(ages) / len(ages) + rng.laplace()\n")
     made = project("init", "ages.py::mean", "--ci", "none")

@@ -84,6 +84,7 @@ def test_replay_takes_the_parameters_of_the_run(project):
     assert recorded["result"]["parameters"] == {"shift": 7.0}
 
 
+@pytest.mark.full
 def test_replay_says_when_the_outcome_is_another_one(project):
     project.audits(AUDITS)
     project.run("-k", "holds")
@@ -163,6 +164,7 @@ def test_report_is_html_in_a_file_and_text_in_a_terminal(recorded, shared_projec
     assert "<html" in (shared_project.root / "out/unless_told.html").read_text()
 
 
+@pytest.mark.full
 def test_the_same_record_gives_the_same_page(recorded, shared_project):
     first, second = (shared_project("report", name, "-f", "html").out for name in ("kept.jsonl", "run.json"))
     assert first == second
@@ -216,6 +218,7 @@ def skips():
 """
 
 
+@pytest.mark.full
 def test_names_in_a_page_are_text_and_never_markup(project):
     project.audits(HOSTILE, "audits/audit_<script>alert(2)<.py")
     outcome = project.run("--report", "html=page.html", "-P", f"label=option {TAG}")

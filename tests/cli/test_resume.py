@@ -123,7 +123,7 @@ def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(inter
     assert interruptible.called() == {"second", "third", "control"}
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.full), "2"])
 def test_an_interrupted_run_ends_with_130_and_resumes_to_the_same_record(interruptible, workers):
     expected = interruptible.uninterrupted()
     process = interruptible.start_and_wait_for_the_second("-n", workers, "--report", "html=partial.html")
@@ -192,6 +192,7 @@ def test_a_finished_run_resumes_to_itself_without_a_call(finished):
     assert finished.called() == set()
 
 
+@pytest.mark.full
 def test_a_verdict_is_never_rolled_again(finished):
     """What the log says stands, even where running again would say something else."""
     assert b'"NOT_REFUTED"' in finished.whole[FIRST]
@@ -232,7 +233,13 @@ def test_another_question_cannot_be_resumed(finished, changed, message):
     assert finished.log.read_bytes() == content
 
 
-@pytest.mark.parametrize("where", ["audits/audit_it.py", "audits/helper.py", "audits/audit_other.py"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "audits/helper.py",
+        *(pytest.param(f"audits/audit_{name}.py", marks=pytest.mark.full) for name in ("it", "other")),
+    ],
+)
 def test_changed_sources_cannot_be_resumed(interruptible, where):
     project = interruptible.project
     project.write("audits/helper.py", "VALUE = 1\n")

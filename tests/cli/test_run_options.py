@@ -99,6 +99,7 @@ def test_a_file_whose_name_is_not_utf_8_is_an_error_of_its_own(five):
     assert [name.rpartition("::")[2] for name in found] == ["certified"]
 
 
+@pytest.mark.full
 def test_x_without_anything_to_stop_at_is_a_whole_run(five):
     outcome = five.run("-x", "-k", "certified or known or violated")
     assert outcome.record["status"] == "complete"
@@ -122,6 +123,7 @@ def test_last_failed_follows_the_last_run(five):
     assert "nothing in .auditdp/run.jsonl had to be looked at" in outcome.err
 
 
+@pytest.mark.full
 def test_last_failed_repeats_a_file_that_did_not_import(five):
     broken = five.write("audits/audit_broken.py", "import no_such_module")
     five.run("-k", "certified")
@@ -131,6 +133,7 @@ def test_last_failed_repeats_a_file_that_did_not_import(five):
     assert "audits/audit_broken.py" in outcome.err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("others", [["audits"], ["--resume"]])
 def test_last_failed_says_by_itself_what_to_run(five, others):
     five.run("-k", "violated")

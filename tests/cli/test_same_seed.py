@@ -91,6 +91,7 @@ def test_another_seed_gives_other_outcomes(shared_project, alone):
     assert other.audit("plotted")["evidence"][-1]["details"] != alone.audit("plotted")["evidence"][-1]["details"]
 
 
+@pytest.mark.full
 def test_an_audit_gives_the_same_outcome_whatever_runs_beside_it(shared_project, alone):
     only = shared_project.run("audits/audit_it.py::numbers", "--alpha", str(0.05 / 5))
     assert only.audit("numbers")["evidence"] == alone.audit("numbers")["evidence"]

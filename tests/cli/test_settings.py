@@ -48,6 +48,7 @@ def test_the_settings_of_a_project_are_used(project):
     assert len(project("list").out.splitlines()) == 2
 
 
+@pytest.mark.full
 def test_options_beat_the_settings(project):
     project.write("pyproject.toml", SETTINGS.replace('"quick"', '"thorough"'))
     project.audits(AUDITS, "privacy/audit_one.py")
@@ -90,6 +91,7 @@ def test_modules_beside_the_audits_and_at_the_root_are_importable(project, worke
     assert found["claim"]["epsilon"] == 0.5
 
 
+@pytest.mark.full
 def test_an_audit_outside_the_current_folder_has_its_whole_path_as_id(project, tmp_path):
     project.audits(AUDITS, "../elsewhere/audit_one.py")
     outcome = project.run("../elsewhere")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE, SCRIPT, environment
+from tests.cli.conftest import PATIENCE, SCRIPT
 
 pytestmark = pytest.mark.dear
 
@@ -40,18 +40,16 @@ def without_times(text):
 
 
 @pytest.fixture
-def repository(tmp_path):
-    (tmp_path / "counts.py").write_text(blocks("python")[0], encoding="utf-8")
+def repository(project):
+    (project.root / "counts.py").write_text(blocks("python")[0], encoding="utf-8")
 
     def run(command):
         words = shlex.split(command)
         assert words[0] == "auditdp"
-        done = subprocess.run(
-            [SCRIPT, *words[1:]], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=PATIENCE
-        )
-        return done.returncode, without_times(done.stdout)
+        done = project(*words[1:])
+        return done.code, without_times(done.out)
 
-    return tmp_path, run
+    return project.root, run
 
 
 def test_the_five_commands(repository):

@@ -170,6 +170,7 @@ def _known_levels(monkeypatch):
     monkeypatch.setattr(Planner, "__init__", init)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("claim", "truth"), list(zip(CLAIMS, TRUTHS, strict=True)), ids=map(str, CLAIMS))
 @pytest.mark.parametrize(("seed", "calls", "pairs"), [(0, 2, 1), (1, 2, 2)])
 def test_whole_games_with_leaders_gain_nothing_at_any_true_level(claim, truth, seed, calls, pairs):

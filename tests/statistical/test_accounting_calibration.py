@@ -16,6 +16,7 @@ LISTS = {
 """How many of each are drawn in full, 2,050 in all."""
 
 
+@pytest.mark.dear
 @pytest.mark.statistical
 @pytest.mark.parametrize(("name", "lists"), LISTS.items())
 def test_no_list_of_accountants_makes_a_wrong_verdict(name, lists, repeats):
@@ -23,6 +24,7 @@ def test_no_list_of_accountants_makes_a_wrong_verdict(name, lists, repeats):
     assert FALSE_ALARMS[name](repeats(lists), np.random.default_rng(20240229)) == 0
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", LISTS)
 def test_the_oracle_sees_a_cross_check_that_takes_any_class_for_the_mechanism(name, monkeypatch):
     """Were the worst of a wider class taken for the mechanism's, as if it were attained, many verdicts would be wrong."""

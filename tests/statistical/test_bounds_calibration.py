@@ -25,6 +25,7 @@ WHOLE_GAMES = {"bets, Gaussian": 250}
 pytestmark = pytest.mark.statistical
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.full) if name in WHOLE_GAMES else name for name in FALSE_ALARMS]
 )
@@ -79,6 +80,7 @@ POWER = {  # what must refute a claim of 1 when the truth is 3, and how many row
 }
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("design", POWER)
 def test_a_gross_violation_is_found_by_every_design(design, repeats):
     method, rows = POWER[design]

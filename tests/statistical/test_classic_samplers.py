@@ -67,6 +67,7 @@ FINITE = [
 ]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("mechanism", "data"), FINITE, ids=lambda x: getattr(x, "name", ""))
 def test_finite_outputs(mechanism, data):
     outputs = mechanism(data, RUNS, rng=rng_of(1))

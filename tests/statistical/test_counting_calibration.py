@@ -25,6 +25,7 @@ TIGHT = {
 """What is least favourable, and a rate that it must reach: a case in which nothing can go wrong would test nothing."""
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", TIGHT)
 def test_bounds_are_wrong_at_most_as_often_as_stated(name):
     """Each assertion fails by chance with probability 1e-6 at most, given the rates on either side."""

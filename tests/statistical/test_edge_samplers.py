@@ -141,6 +141,7 @@ def test_laplace_messages_have_the_stated_coordinates(mechanism, data):
     check(chi_square_p(np.bincount(signs, minlength=cells), np.full(cells, 1 / cells)), f"signs of {mechanism.name}")
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("row", [RandomisedResponse(0.8), DPRR(0.5, 1.0), DPRR(2.0, 3.0, False)], ids=lambda m: m.name)
 def test_sparse_rows_have_the_exact_law(row, repeats):
     """Three users, 64 outcomes: the sparse sampler against the exact law, not against another sampler."""
@@ -170,6 +171,7 @@ DENSE_AND_SPARSE = [
 ]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("dense", "sparse"), DENSE_AND_SPARSE, ids=lambda m: m.name)
 def test_sparse_laplace_graphs_have_the_law_of_the_dense_ones(dense, sparse, repeats):
     """Whole outputs on four nodes, coded as integers."""
@@ -192,6 +194,7 @@ def test_the_two_sample_test_sees_another_budget(repeats):
 LARGER = barabasi_albert(24, 2, np.random.default_rng(5))
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("dense", "sparse"),
     [
@@ -284,6 +287,7 @@ def large_graph():
     return barabasi_albert(100_000, 2, np.random.default_rng(0))
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "mechanism",
     [DPRR(0.1, 0.9), LocalLaplaceGraph(1.0, 100_000), LapGraph(1.0, 100_000), LocalLaplaceRow(1.0)],

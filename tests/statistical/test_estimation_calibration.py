@@ -75,6 +75,7 @@ def wrong(name, alpha, calls, samples):
     return sum(test(DRAWS[kind](rng, calls), alpha) >= math.log(1 / alpha) for _ in range(samples))
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_exactly_true_is_refuted_at_most_alpha_of_the_time(name, repeats):
     calls, samples = (100 if "variance" in name else 300), repeats(2_000, least=500)

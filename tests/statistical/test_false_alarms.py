@@ -40,7 +40,8 @@ REPEATS = {
     "counting": 2_000,
     "exact": 1_000,
 }
-"""Repeats of every case in full, a hundredth in short."""
+"""Repeats of every case in full, a hundredth in short or as SHARES says."""
+SHARES = {"estimation": 300, "verdict": 250}
 LONG = {"order and dependence": 100, "whole audits": 100}
 """Kinds of six cases that take a second each, so that a few repeats of each could tell nothing: in full only."""
 LEVELS = (ALPHA, 0.25)
@@ -79,7 +80,9 @@ def test_lower_bounds_lie_above_the_truth_no_more_often_than_their_levels_allow(
 def test_tight_true_claims_are_refuted_at_most_alpha_of_the_time(kind, repeats):
     alarms, audits, where = 0, 0, []
     for name, check in cases()[kind].items():
-        count = repeats({**REPEATS, **LONG}[kind] // (3 if name.endswith(SLOW) else 1), least=1)
+        count = repeats(
+            {**REPEATS, **LONG}[kind] // (3 if name.endswith(SLOW) else 1), least=1, share=SHARES.get(kind, 100)
+        )
         if found := check(count, stream(1, kind, name)):
             alarms, where = alarms + found, [*where, f"{name}: {found} of {count}"]
         audits += count

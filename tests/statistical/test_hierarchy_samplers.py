@@ -47,12 +47,14 @@ STEPS = [
 ]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("readings", STEPS, ids=str)
 def test_dendrograms_have_the_stated_law(readings):
     step = DendrogramStep(3.0, 5, **readings)
     follows(step(HOUSE, 40_000, rng=rng_of(1)), step.distribution(HOUSE), step.name)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("readings", STEPS[1:4] + STEPS[5:], ids=str)
 def test_the_chain_with_incremental_counts_has_the_law_of_the_table(readings, repeats):
     """Large graphs run this chain; the table of all dendrograms serves the small ones."""
@@ -100,6 +102,7 @@ def test_released_graphs_have_the_stated_law(mechanism):
     follows(mechanism(PAW, 60_000, rng=rng_of(5)), mechanism.distribution(PAW), mechanism.name)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("mechanism", RELEASES[1:3] + RELEASES[4:5], ids=lambda m: m.name)
 def test_the_sparse_form_has_the_law_of_the_dense_one(mechanism, repeats):
     rng, graph, above = rng_of(6), Graph.from_matrix(PAW), np.triu_indices(4, 1)

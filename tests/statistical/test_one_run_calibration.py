@@ -31,6 +31,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_claim_that_is_far_from_true_is_found(name, repeats):
     """Sixteen trainings find it every time; Gaussian DP of 1 is ½-zCDP."""

@@ -57,6 +57,7 @@ def test_the_bound_is_never_above_the_exact_epsilon(repeats):
     assert (found[:, 1] < 1).all(), f"alpha={NEVER:g} each, {instances * NEVER:g} in all"
 
 
+@pytest.mark.full
 def test_nor_where_forecasters_learn(repeats):
     """A tenth as many with the automatic forecaster beside: alpha = 1e-7 in all at most."""
     assert all(bounds(number, watching=True)[1] < 1 for number in range(repeats(INSTANCES // 10)))

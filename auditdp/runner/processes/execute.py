@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditdp.auditing.declaration import Audit, Declared
+from auditdp.auditing.declaration import Audit
 from auditdp.auditing.elsewhere import AuditElsewhere, DeclaredElsewhere
 from auditdp.auditing.judging import judge_recorded, run_audit
 from auditdp.auditing.serving import Served
@@ -27,7 +27,7 @@ from auditdp.mechanism.protocol import OWN_RANDOMNESS, is_seeded
 from auditdp.numerics.threads import one_thread
 from auditdp.record.budgets import Budget
 from auditdp.record.details import Subject
-from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Place, Published, Verdict
+from auditdp.record.results import REFUTATIONS, RESULT, AuditResult, Evidence, Mutation, Published, Verdict
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.children import without_middle
 from auditdp.runner.processes.collecting import find, printable
@@ -43,17 +43,18 @@ MOST_BITS = 63
 """Longer integers among the parameters are recorded as text."""
 
 
-def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResult:
+def judge(task: Task, connection: Connection) -> AuditResult:
     """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
 
-    The outcome depends on the task alone, since randomness is keyed by it. What the audit prints goes to standard error.
+    The outcome depends on the task alone, since randomness is keyed by it.
 
     Args:
         task: The audit.
-        found: Returns its declaration.
+        connection: To the process that answers about its mechanism (``serve_task``).
     """
     started, cpu = time.perf_counter(), time.process_time()
-    declared = built = None
+    declared: DeclaredElsewhere | None = None
+    built: AuditElsewhere | None = None
     parameters: dict[str, Any] = dict(task.overrides)
 
     def without_result(verdict: Verdict, summary: str) -> AuditResult:
@@ -63,12 +64,12 @@ def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResul
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _environment(task), time_limit(task.timeout):
-            declared = found(task)
+            declared = DeclaredElsewhere.of(Channel(connection), task.id, task.expect, task.overrides)
             built, parameters, settings, result = _audit(task, declared)
             wanted = task.mutants and not built.is_formula  # without a mechanism there is none to break
             if wanted and result.verdict not in REFUTATIONS:  # else every mutant is refuted as well
                 exact = next((evidence for evidence in result.evidence if evidence.known.subject is Subject.LAW), None)
-                result = replace(result, mutation=_mutation(built, settings, exact))
+                result = replace(result, mutation=built.mutation(settings, exact))
     except Skip as reason:
         result = without_result(Verdict.SKIPPED, str(reason))
     except BaseException as error:  # a cancelled task, an exit, an interrupt that a mechanism raises: none is a finding
@@ -84,19 +85,13 @@ def run_task(task: Task, found: Callable[[Task], Declared] = find) -> AuditResul
         parameters={name: _plain(value) for name, value in parameters.items()},
         reproduce=task.reproduce + ("" if built is None or is_seeded(built.mechanism) else f"  # {OWN_RANDOMNESS}"),
         published=_published(declared, built),
-        mechanism_at=_mechanism_at(built, Path(task.root)),
-        audit_at=_audit_at(declared, Path(task.root)),
+        mechanism_at=None if built is None else built.held.at,
+        audit_at=None if declared is None else declared.held.at,
     )
 
 
-def judge(task: Task, connection: Connection) -> AuditResult:
-    """Return the result of an audit whose mechanism is in another process; see ``run_task``."""
-    channel = Channel(connection)
-    return run_task(task, lambda task: DeclaredElsewhere.of(channel, task.id, task.expect, task.overrides))
-
-
 def serve_task(task: Task, connection: Connection) -> None:
-    """Answer who judges an audit about its mechanism, until nobody asks any more."""
+    """Answer who judges an audit about its mechanism, until nobody asks any more; what it prints goes to standard error."""
     place, started = partial(place_of, root=Path(task.root)), time.monotonic()
     with (
         contextlib.redirect_stdout(sys.stderr),
@@ -117,23 +112,9 @@ def serve_task(task: Task, connection: Connection) -> None:
 
 
 def _mutation(built: Audit, settings: Settings, exact: Evidence | None) -> Mutation:
-    if isinstance(built, AuditElsewhere):
-        return built.mutation(settings, exact)
     from auditdp.mutation.score import mutation
 
     return mutation(built, settings, exact=exact)
-
-
-def _mechanism_at(built: Audit | None, root: Path) -> Place | None:
-    if isinstance(built, AuditElsewhere):
-        return built.held.at
-    return place_of(built.mechanism, root) if built is not None and not built.is_formula else None
-
-
-def _audit_at(declared: Declared | None, root: Path) -> Place | None:
-    if isinstance(declared, DeclaredElsewhere):
-        return declared.held.at
-    return place_of(declared.factory, root) if declared is not None else None
 
 
 @contextlib.contextmanager
@@ -149,7 +130,7 @@ def _other(task: Task) -> Iterator[Callable[[Audit, Settings], ComparedAudit] | 
         yield lambda built, settings: compared(built, task, other, settings)
 
 
-def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Settings, AuditResult]:
+def _audit(task: Task, declared: DeclaredElsewhere) -> tuple[AuditElsewhere, dict[str, Any], Settings, AuditResult]:
     """Run the audit, at ascending sizes up to the first that is refuted where it tries several; return what was run last.
 
     Every size has an equal share of α, so that all of them together err with probability at most the task's. A refuted
@@ -182,7 +163,7 @@ def _audit(task: Task, declared: Declared) -> tuple[Audit, dict[str, Any], Setti
             trace=task.trace,
         )
         played, versions = built, None
-        if task.against is not None and isinstance(built, AuditElsewhere):
+        if task.against is not None:
             from auditdp.runner.versions.comparing import ComparedAudit
 
             played, versions = built.compared(settings)
@@ -208,7 +189,7 @@ def play_recorded(task: Task, result: AuditResult) -> list[str]:
         )
 
 
-def _published(declared: Declared | None, built: Audit | None) -> Published | None:
+def _published(declared: DeclaredElsewhere | None, built: AuditElsewhere | None) -> Published | None:
     if declared is None or not declared.row:
         return None
     repaired = f"{declared.id.partition('::')[0]}::{declared.repairs}" if declared.repairs else ""

@@ -220,7 +220,7 @@ def test_tables_of_pandas():
         rows.check(pair)
         assert list(pair.data.columns) == list(pair.neighbour.columns) == ["age", "city", "pay"]
         assert list(pair.data.dtypes) == list(pair.neighbour.dtypes)
-    assert str(rows.pairs()[0]).startswith("fewest: 1 rows {'age': [120], 'city': ['C'], 'pay'")
+    assert str(rows.pairs()[0]).startswith("fewest: 1 row {'age': [120], 'city': ['C'], 'pay'")
 
 
 def test_long_rows_are_shown_by_how_often_they_follow_each_other_and_where_they_differ():

@@ -61,6 +61,7 @@ def test_listed_and_generated_pairs_belong(adjacency):
     generated()
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("adjacency", "simplest"),
     [

@@ -68,6 +68,7 @@ EFFECTS = {
 """A value of each option, and what it does to the result."""
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("option", EFFECTS)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_entry_point_has_every_option_and_it_does_the_same(entry, option):

@@ -33,6 +33,7 @@ def verdict(name, size=None):
     return accounting_evidence(built.claim, built.accountants).verdict
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", ACCOUNTING)
 def test_each_audit_has_the_verdict_that_it_declares(name):
     expected = Verdict.VIOLATED if DECLARED[name].expect == "violation" else Verdict.CERTIFIED
@@ -79,6 +80,7 @@ def test_every_published_mechanism_of_this_part_is_listed():
     }
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("delta", [2e-3, 8e-4, 1e-4, 5e-5])
 @pytest.mark.parametrize("rows", [1, 10, 70, 200])
 def test_the_budget_of_rows_suffices_for_all_that_the_paper_spends(delta, rows):

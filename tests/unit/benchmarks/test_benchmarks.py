@@ -123,6 +123,7 @@ def test_measure_stops_at_a_reference_that_was_cut_off():
     assert "> 100" in line
 
 
+@pytest.mark.full
 def test_tightness_is_relative_to_the_exact_oracle_and_below_the_truth():
     result = tightness.play("NoisyHist2", 1, calls=20_000)
     assert result["calls"] == 20_000

@@ -461,6 +461,7 @@ def test_some_through_the_assertion_of_a_test():
         assert result.verdict == "NOT_REFUTED"
 
 
+@pytest.mark.full
 def test_some_through_check():
     assert check(CASES["total"].mechanism, PureDP(1.0), CASES["total"].pairs, calls=4_000).verdict == "VIOLATED"
     case = CASES["report text"]

@@ -49,6 +49,7 @@ def test_stated_laws_decide_total_variation_exactly(share, claim, verdict):
     assert result.epsilon_upper == 0.0 or verdict is Verdict.VIOLATED
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("share", "claim", "verdict"),
     [

@@ -207,6 +207,7 @@ def test_density_of_a_released_maximum_integrates_to_its_distribution_function(m
         assert mass == pytest.approx(mechanism.cdf(np.array([end]), ANSWERS)[0], abs=1e-9)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "mechanism", [SVT3(0.8, 1, 0.5), SVT3(0.8, 2, 0.5), NumericSVT(0.8, 2, 0.5)], ids=lambda m: m.name
 )
@@ -326,6 +327,7 @@ def test_poisson_law_is_the_mixture_over_all_batches():
     assert np.exp(mechanism.log_prob(outputs, records)) == pytest.approx(batch.prod(axis=1), rel=1e-12)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
 def test_possible_agrees_with_all_float32_outputs(scale):
     """All 2^25 outputs for 0 and for 1, listed; 1,500 outputs for each, and their float neighbours, looked up."""

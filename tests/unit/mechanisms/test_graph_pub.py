@@ -149,6 +149,7 @@ def test_repair_keeps_the_expected_counts():
     assert q * 17 == pytest.approx(others, rel=1e-12)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 @pytest.mark.parametrize("nodes", [2, 3, 4])
 def test_repair_spends_epsilon(nodes, epsilon):

@@ -54,6 +54,7 @@ def test_all_sets_of_one_size_are_the_whole():
             assert float(total.rad()) < 1e-60
 
 
+@pytest.mark.dear
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("mechanism", "data"),

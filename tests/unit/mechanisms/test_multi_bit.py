@@ -53,6 +53,7 @@ def test_known_law_of_one_of_two_features():
     assert shown == pytest.approx({(-1, 0): 0.375, (1, 0): 0.125, (0, -1): 0.125, (0, 1): 0.375})
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("epsilon", "dimension", "sampled"), [(0.1, 1, 1), (1, 2, 1), (1, 2, 2), (4.5, 3, 2), (6, 3, 3)]
 )

@@ -88,6 +88,7 @@ def test_a_blind_audit_does_not_kill_what_it_does_not_play():
     assert "; counting 8,192 runs on each of 3 inputs shows a loss of at least " in survivor.statement
 
 
+@pytest.mark.full
 def test_what_only_uses_the_slack_up_is_equivalent_where_outputs_can_be_counted():
     mutants, result = judged(Audit(Response(1.0), PureDP(3.0), AnyValues((0, 1)), evidence=("game",)))
     halved = one(mutants, "noise halved")
@@ -225,6 +226,7 @@ def test_an_audit_may_argue_that_a_mutant_keeps_the_claim():
     assert mutant.calls == SETTINGS.calls  # it was played all the same
 
 
+@pytest.mark.full
 def test_an_argument_that_the_evidence_refutes_does_not_save_the_mutant():
     mutants, _ = judged(arguing({"noise left out: *": "surely"}))
     mutant = one(mutants, "noise left out")
@@ -264,6 +266,7 @@ def test_an_argument_by_id_survives_that_variables_are_renamed():
             _arguments({name: "an argument"}, after)
 
 
+@pytest.mark.full
 def test_promises_about_estimates_are_held_against_faults_of_the_code_alone():
     def shifted(data, size, *, rng):
         return data + 5.0 + rng.normal(size=size) - 5.0

@@ -154,6 +154,7 @@ def test_the_settings_of_the_project_say_whether_code_is_traced(session, pyteste
     assert json.loads((pytester.path / "r.json").read_text())["arguments"].get("trace", True) is (trace == "true")
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("arguments", "ini", "collected"),
     [

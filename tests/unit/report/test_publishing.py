@@ -56,6 +56,7 @@ def test_what_changed_since_the_last_report_in_its_place(clean_record, tmp_path)
     assert "No verdict changed" in written(replace(second, started="2026-11-22T10:00:00+00:00"), tmp_path / "out.html")
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("content", ["", "{", '{"root_seed": 1}', "[]"])
 def test_a_record_that_cannot_be_read_is_no_last_report(clean_record, tmp_path, content):
     (tmp_path / "out_audits").mkdir()

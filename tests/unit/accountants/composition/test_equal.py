@@ -183,6 +183,7 @@ def test_many_unequal_mechanisms_have_an_upper_bound_close_to_equal_ones():
     assert low < accountant.epsilon_at(1e-6) < high
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("count", "each"), [(1000, 0.01), (200, 0.5), (100, 0.3)])
 def test_the_grid_bounds_the_exact_curve(count, each):
     exact, grid = OptimalComposition(each, 0.0, count), _Grid.of([(each, count)])

@@ -109,6 +109,7 @@ def gaussian_from_above(mu, points):
     return from_above(gaussian_cells(edges, mu, 1.0)[1], gaussian_cells(edges, 0.0, 1.0)[0], -last, interval)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(("mu", "uses", "points"), [(1.0, 10**6, 100), (1e-4, 100, 1000), (0.01, 10**4, 300)])
 def test_fine_grids_stay_exact(mu, uses, points):
     """The points are as near as 1e-8, where δ of one use differs from point to point by less than it is rounded by."""

@@ -45,6 +45,7 @@ def test_it_is_dp_accountings_own_bound_where_that_is_exact(noise, rate, steps):
         assert upper.delta_at(epsilon) == pytest.approx(own.get_delta_for_epsilon(epsilon), rel=3e-3, abs=1e-11)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "apart"),
     [(30.0, 1e-4, 10**5, 1.001), (10.0, 1e-6, 10**6, 1.02), (1.0, 1e-6, 10**6, 1.001)],
@@ -69,6 +70,7 @@ def one_step_delta(epsilon, noise, rate):
     return rate * GaussianDP(1 / noise).delta_at(unamplified)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("rate", [1e-3, 0.1, 0.9, 1.0])
 @pytest.mark.parametrize("noise", [0.4, 1.0, 6.0])
 def test_one_step_is_the_integral_of_the_positive_part(noise, rate):

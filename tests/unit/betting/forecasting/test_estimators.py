@@ -161,6 +161,7 @@ def test_nothing_is_bet_on_outputs_that_have_no_name():
     assert odds[[*BY_NAME].index("cells"), :2].tolist() == pytest.approx([math.log(19), -math.log(19)])
 
 
+@pytest.mark.dear
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", SHAPED)
 def test_plausible_sums_of_shapes_are_drawn_around_what_was_fitted(name):

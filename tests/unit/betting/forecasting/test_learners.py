@@ -261,6 +261,7 @@ def test_a_heavy_view_is_learned_only_where_the_claim_still_stands():
     ]
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("width", [3, 17, 40])
 @pytest.mark.parametrize("middle", [0.0, 1e9])
 def test_what_is_seen_in_an_output_does_not_depend_on_the_others_beside_it(width, middle):

@@ -89,6 +89,7 @@ def test_one_call_is_no_calls():
     assert (count(1), count(2), count(2184)) == ("1 call", "2 calls", "2,184 calls")
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("claim", [PureDP(0.5), ApproxDP(0.5, 0.01), GaussianDP(0.3)], ids=str)
 def test_a_finding_is_said_in_two_sentences_without_letters_that_nobody_defines(claim):
     mechanism = as_mechanism(lambda data, rng: data + rng.laplace(scale=0.3))

@@ -109,6 +109,7 @@ def test_trainings_are_those_of_a_loop(batches, canary, gradients):
     assert len(found.weights.unique(dim=0)) == len(KEYS)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("gradients", ["layers", "functorch"])
 @pytest.mark.parametrize("batches", BATCHES)
 def test_neither_chunks_nor_worlds_beside_it_change_a_training(batches, gradients):

@@ -94,6 +94,7 @@ def test_what_the_audits_say_of_gap_and_sage_names_their_sampler():
     assert published.startswith("refuted (DPAR training (Alg. 2), accounting: one step")
 
 
+@pytest.mark.dear
 @pytest.mark.skipif(not HAS_DATA, reason="needs cora_ml.npz in the folder that AUDITDP_DATA names")
 @pytest.mark.parametrize("method", METHODS)
 def test_an_epoch_on_cora_ml(method):

@@ -82,7 +82,7 @@ def calls(folder):
     return Counter(path.read_text().split()) if path.exists() else Counter()
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.full), "2"])
 def test_a_killed_run_goes_on_with_what_is_missing(start, tmp_path, workers):
     record = tmp_path / "experiments" / "toy.jsonl"
     process = start("-n", workers)
@@ -104,6 +104,7 @@ def test_a_killed_run_goes_on_with_what_is_missing(start, tmp_path, workers):
     assert (calls(tmp_path)["1"], calls(tmp_path)["2"], calls(tmp_path)["3"]) == (1, 1, 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupted_run_says_how_to_go_on(start, tmp_path, workers):
     record = tmp_path / "experiments" / "toy.jsonl"

@@ -63,6 +63,7 @@ def test_a_clean_run_says_what_that_means(clean_record):
     assert "does not mean that the mechanisms are private" in " ".join(text.split())
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("many", [1, 40, 4000])
 def test_it_is_never_longer_than_github_takes(record, audit, many):
     long = Counterexample(pair="1, " * 5000, explanation="so " * 5000, output="2 " * 5000)

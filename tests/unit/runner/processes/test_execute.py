@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import threading
@@ -10,7 +11,7 @@ import pytest
 from auditdp.record.results import Published, Verdict
 from auditdp.runner.plan import PlanOptions, Task, make_plan
 from auditdp.runner.processes.collecting import collected_from
-from auditdp.runner.processes.execute import run_task
+from auditdp.runner.processes.execute import judge, serve_task
 
 AUDITS = """
 import asyncio
@@ -48,6 +49,10 @@ def interrupts():
 @audit(expect="violation")
 def raises(epsilon=0.5):
     raise KeyError("missing")
+
+@audit()
+def raises_much():
+    raise ValueError("x" * 3_000_000)
 
 @audit()
 def skips():
@@ -102,6 +107,21 @@ def reads():
 def collect(paths):
     """Import the files in this process."""
     return [collected_from(path, Path.cwd(), {}) for path in paths]
+
+
+def run_task(task: Task):
+    """Judge an audit here, whose mechanism answers in a process of its own."""
+    fork = multiprocessing.get_context("fork")
+    ours, theirs = fork.Pipe()
+    served = fork.Process(target=serve_task, args=(task, theirs))
+    served.start()
+    theirs.close()
+    try:
+        return judge(task, ours)
+    finally:
+        ours.close()
+        served.kill()
+        served.join()
 
 
 @pytest.fixture
@@ -171,10 +191,7 @@ def test_a_skip_is_no_error(tasks):
 
 
 def test_of_an_error_of_megabytes_the_ends_are_kept(tasks):
-    def fails(task):
-        raise ValueError("x" * 3_000_000)
-
-    result = run_task(tasks("skips")[0], fails)
+    result = run_task(tasks("raises_much")[0])
     assert result.verdict is Verdict.ERROR
     assert "characters left out" in result.summary
     assert len(result.summary) < 20_000
@@ -200,9 +217,9 @@ def test_a_task_runs_in_a_thread_where_no_alarm_can_reach_it(tasks):
     assert [r.verdict for r in results] == [Verdict.CERTIFIED]
 
 
-def test_what_an_audit_prints_goes_to_standard_error(tasks, capsys):
+def test_what_an_audit_prints_goes_to_standard_error(tasks, capfd):
     run_task(tasks("prints")[0])
-    assert capsys.readouterr() == ("", "printed\n")
+    assert capfd.readouterr() == ("", "printed\n")
 
 
 def test_the_data_folder_is_seen_by_its_task_alone(tasks, tmp_path):

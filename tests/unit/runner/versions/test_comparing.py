@@ -66,12 +66,14 @@ def test_less_noise_is_read_off_told_apart_and_played_more(between):
     assert found.audit(built).claim == built.claim
 
 
+@pytest.mark.full
 def test_more_noise_is_another_law_and_not_worse(between):
     _, _, found = between(COUNT.format(1.0), COUNT.format(4.0))
     assert (found.result.change, found.result.worse) == (LawChange.CHANGED, "")
     assert found.result.loss.endswith("is 0.25 and was 1")
 
 
+@pytest.mark.full
 def test_the_same_law_by_other_draws_is_no_other_law(between):
     other = "def count(rows, rng):\n    return len(rows) + rng.choice([-1, 1]) * rng.exponential()\n"
     _, _, found = between(COUNT.format(1.0), other)
