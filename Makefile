@@ -9,7 +9,7 @@ LIBRARIES := .venv/libraries
 LONG := $(addprefix libraries/audit_floating_point.py::,diffprivlib_gaussian pydp_gaussian)
 OLD := diffprivlib==0.4.0 opendp==0.6.1 smartnoise-synth==1.0.5
 
-.PHONY: help audit report libraries mutate test statistics lint format bench selftest docs screenshots wheel clean
+.PHONY: help audit report libraries mutate test statistics lint format bench selftest docs screenshots wheel lock clean
 
 help:  ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s%s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -52,7 +52,7 @@ format: .venv/ready  ## rewrite files in the project's format
 	$(BIN)/ruff check --fix .
 
 bench: .venv/ready  ## measure the auditor against the numbers to beat; leaves reports/bench.html and reports/bench.json
-	test -e .venv/peers || { $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]' \
+	test -e .venv/peers || { $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group bench \
 		&& touch .venv/peers; } || echo "the peers are not installed; the benchmark goes on without them"
 	$(if $(DATA),AUDITDP_DATA=$(abspath $(DATA))) $(BIN)/python -m benchmarks $(BENCH) --seed $(SEED)
 
@@ -60,7 +60,7 @@ selftest: .venv/ready  ## prove that this installation finds what is broken
 	$(BIN)/auditdp selftest
 
 docs: .venv/ready  ## build the documentation into build/site
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group docs
 	$(BIN)/python -m docs.assembling
 	$(BIN)/zensical build --clean --strict
 
@@ -72,16 +72,22 @@ wheel: .venv/ready  ## build the wheel, and check its contents and that it impor
 	$(BIN)/python -m build --wheel --outdir dist
 	$(BIN)/python tests/check_wheel.py dist
 
+lock:  ## write pylock.toml (PEP 751): what auditdp itself and its signatures need, as constraints.txt has it; needs uv
+	uv pip compile --quiet pyproject.toml --extra attest -c constraints.txt --universal --python-version 3.11 --no-config \
+		--default-index https://pypi.org/simple --custom-compile-command 'make lock' --format pylock.toml -o pylock.toml
+
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("auditdp needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # which knows groups
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group dev
 	touch $@
 
 $(LIBRARIES)/ready: pyproject.toml constraints.txt
 	test -x $(LIBRARIES)/bin/python || $(PYTHON) -m venv $(LIBRARIES)
+	$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	grep -v '^scikit-learn==' constraints.txt > $(LIBRARIES)/constraints.txt
-	$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LIBRARIES)/constraints.txt -e '.[libraries]'
+	$(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LIBRARIES)/constraints.txt -e . --group libraries
 	for old in $(OLD); do $(LIBRARIES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 		--target $(LIBRARIES)/old/$$(echo $$old | sed 's/==/-/') $$old || exit 1; done
 	touch $@

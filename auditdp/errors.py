@@ -60,6 +60,8 @@ EXTRAS = {
     "distributed": "dask",
     "dp_accounting": "accountants",
     "pyarrow": "parquet",
+    "cryptography": "attest",
+    "securesystemslib": "attest",
 }
 """The extra that installs each optional package."""
 

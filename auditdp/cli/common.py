@@ -1,10 +1,10 @@
 """The application, its exit codes, and what several commands share.
 
 Exit codes: 0 nothing found; 1 a violation or miscalibration that is not declared, a declared one that was missed, or a
-surviving control or mutant; 2 usage or configuration; 3 an audit crashed, auditdp could not go on, or lines of a log do not
-count; 4 inconclusive or
-skipped (only with ``--fail-on``); 5 nothing audited: no audit was collected, or all were skipped; 6 otherwise than the
-baseline: an audit is weaker, changed, gone or skipped, or an entry is stale; 130 interrupted.
+surviving control or mutant; 2 usage or configuration; 3 an audit crashed, auditdp could not go on, lines of a log do not
+count, or what was attested has changed; 4 inconclusive or skipped (only with ``--fail-on``); 5 nothing audited: no audit was
+collected, or all were skipped; 6 otherwise than the baseline: an audit is weaker, changed, gone or skipped, or an entry is
+stale; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ COMMANDS = {
     "compare": "baseline",
     "nightly": "nightly",
     "merge": "merge",
+    "attest": "attest",
+    "verify": "attest",
     "config": "config",
     "account": "calculators.account",
     "bounds": "calculators.bounds",

@@ -95,7 +95,7 @@ def report_command(
         Path | None,
         typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given."),
     ] = None,
-    author: Annotated[str, typer.Option("--by", help="Who ran it, as the report is to say.")] = "",
+    author: Annotated[str, typer.Option("--by", help="Who answers for it, as the report is to say.")] = "",
     since: Annotated[
         Path | None,
         typer.Option(
@@ -106,7 +106,7 @@ def report_command(
         bool, typer.Option("--check", help=f"Say what it changes of the baseline, in {', '.join(JUDGED)}.")
     ] = False,
 ) -> None:
-    """Render the report of a recorded run; html has a folder beside it with a page for each audit.
+    """Render the report of a recorded run; html has a folder beside it with a page for each audit, or without -o one page.
 
     Lines of a log that do not count are named and left out; the exit code is 3 then, and 0 otherwise.
     """

@@ -508,9 +508,10 @@ class RunRecord:
     """The log of a run, from which every report is made.
 
     ``status`` is 'complete', 'interrupted', 'running' (a log whose process was killed), or such as 'shard 2 of 8'.
-    ``started`` is an ISO 8601 time with its zone; it, ``project`` and ``author``, who ran it, are empty where nobody said.
+    ``started`` is an ISO 8601 time with its zone; it, ``project`` and ``author``, who answers for it, are empty unless told.
     ``finished`` is when the last entry was made, and ``run`` names the run in every line of its log.
-    ``sandbox`` is what held the processes of audits; empty where an earlier version ran them.
+    ``sandbox`` is what held the processes of audits; empty where an earlier version ran them. ``sources`` has the SHA-256 of
+    each file below the working folder that was imported to collect the audits, by its path.
     """
 
     root_seed: Annotated[int, Field(ge=0, lt=MOST_SEED)]
@@ -529,6 +530,7 @@ class RunRecord:
     finished: str = ""
     run: str = ""
     sandbox: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
 
     @field_validator("arguments")
     @classmethod

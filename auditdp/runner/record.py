@@ -16,7 +16,7 @@ import platform
 import re
 import secrets
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -35,7 +35,11 @@ from auditdp.runner.plan import Plan
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 """The end of a line of a log, and what comes before it."""
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "dp-accounting")
+LIBRARIES = (
+    *("numpy", "scipy", "scikit-learn", "statsmodels", "python-flint", "hypothesis", "dp-accounting"),
+    *("pandas", "polars", "torch", "torch-geometric", "opacus", "jax", "opendp", "diffprivlib", "python-dp"),
+)
+"""What draws, searches, judges or accounts, and what mechanisms are often made of."""
 
 
 def header(
@@ -50,12 +54,13 @@ def header(
         sources: Files below the working folder that the audits are made of.
         sandbox: What held the processes of audits.
     """
+    files = [*sources]
     return RunRecord(
         root_seed=root_seed,
         status="running",
         arguments=arguments,
         versions=versions(),
-        revision=_revision(sources),
+        revision=_revision(files),
         device=f"{platform.system()} {platform.machine()}, CPU",
         alpha_ledger=plan.ledger,
         results=[failure(path, reason) for path, reason in plan.failures],
@@ -63,7 +68,19 @@ def header(
         project=project_name(Path.cwd()),
         run=secrets.token_hex(8),
         sandbox=sandbox,
+        sources=dict(sorted(_digests(files))),
     )
+
+
+def _digests(sources: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Yield the path of each source from the working folder, and its digest."""
+    here = Path.cwd().resolve()
+    yield from ((file.relative_to(here).as_posix(), sha256(file)) for file in sources if file.is_relative_to(here))
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; empty where it is none."""
+    return hashlib.sha256(content_of(path)).hexdigest() if path.is_file() else ""
 
 
 def now() -> str:

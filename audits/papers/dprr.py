@@ -211,7 +211,10 @@ STATEMENTS = (
         adjacency="Two undirected graphs that differ in an edge with at least one private end.",
         audits=(EDGES + "nonpriv_part",),
         scope="any number of users; computed on 3 users",
-        proof="Such an edge is in no input of the algorithm: ε = 0.",
+        proof=(
+            "The graph that is learned from has no private user, and so no such edge: ε = 0 for whoever sees the model. The "
+            "server is told of an edge with one private end by the other end."
+        ),
     ),
     Statement(
         key="dprr-memory",

@@ -212,9 +212,10 @@ STATEMENTS = (
         title="alternating public and private moves",
         kind=Kind.PUBLISHED,
         claim=(
-            "Alternating public and private moves keep ε_e1, the private ones being those of the exponential mechanism."
+            "The sampling process, which alternates public and private moves, is ε_e1-DP, since the exponential mechanism "
+            "is."
         ),
-        place="Equations 12 and 13, Algorithm 2 lines 6 to 15",
+        place="Section IV, after Lemma 4; Equations 12 to 14, Algorithm 2 lines 5 to 19",
         adjacency=PRIVATE_EDGE,
         audits=(TREE + "edge_rr_alternating",),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",

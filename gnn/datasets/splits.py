@@ -110,6 +110,37 @@ def paper_split(paper: str, labels: Tensor, *, generator: torch.Generator) -> Sp
     return random_split(labels, FRACTIONS[paper], generator=generator)
 
 
+def community_split(data: Data, fraction: float, *, generator: torch.Generator) -> Split:
+    """Return a split without validation whose test nodes are communities of the graph, as many as hold a fraction of it.
+
+    Communities are those of Louvain's method, drawn at random; the last one that is drawn is taken whole. Test nodes keep
+    nearly all their edges, and their classes are not those of the graph.
+
+    Args:
+        data: One graph; nodes without a label are in no part.
+        fraction: In (0, 1), the least share of the nodes in the test part.
+        generator: On the CPU.
+
+    Raises:
+        DataError: If the communities that are drawn leave no node with a label for training.
+    """
+    import networkx  # torch depends on it, and nothing else here
+
+    graph = networkx.Graph(data.edge_index.T.tolist())
+    graph.add_nodes_from(range(int(data.num_nodes or 0)))
+    seed = int(torch.randint(2**31, (), generator=generator))
+    found = networkx.community.louvain_communities(graph, seed=seed)
+    tested: set[int] = set()
+    for number in torch.randperm(len(found), generator=generator).tolist():
+        if len(tested) < fraction * len(graph):
+            tested |= found[number]
+    test = torch.zeros(len(graph), dtype=torch.bool)
+    test[list(tested)] = True
+    labelled = data.y.cpu() >= 0
+    empty = torch.empty(0, dtype=torch.long)
+    return Split((labelled & ~test).nonzero().squeeze(1), empty, (labelled & test).nonzero().squeeze(1))
+
+
 def public_split(data: Data) -> Split:
     """Return the split that the source of the data ships as masks.
 

@@ -180,15 +180,18 @@ def report(
         writable(out / name)
     claims = Ledger.read(ledger or out / "claims.json")
     sections, unrecorded, costs = [], [], None
-    for experiment in found.experiments.values():
-        content = summary(experiment, read(record_path(out, experiment.name)), root_seed=seed, profile=chosen)
-        if experiment.name == cost.EXPERIMENT and (lines := cost.lines(content)):
+    contents = {
+        name: summary(experiment, read(record_path(out, name)), root_seed=seed, profile=chosen)
+        for name, experiment in found.experiments.items()
+    }
+    for name, content in contents.items():
+        if name == cost.EXPERIMENT and (lines := cost.lines(content, contents)):
             costs = page.Costs(content, lines, f"experiments/{draw_cost(lines, folder=out / 'experiments')}", claims)
         if content.rows:
             plots = [(f"experiments/{file}", caption) for file, caption in draw(content, folder=out / "experiments")]
             sections.append(page.section(content, claims, plots))
         else:
-            unrecorded.append(experiment)
+            unrecorded.append(content.experiment)
     write(out / "experiments.html", page.html(sections, root_seed=seed, unrecorded=unrecorded, costs=costs))
     write(out / "experiments.md", page.markdown(sections, root_seed=seed, unrecorded=unrecorded, costs=costs))
     typer.echo(f"wrote {out / 'experiments.html'} and {out / 'experiments.md'}: {count(len(sections), 'experiment')}")

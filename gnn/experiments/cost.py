@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from auditdp.report.numbers import number
-from gnn.experiments.catalogue.honesty import CLEAN, EPSILONS, NO_DATA, NON_PRIVATE, PAPERS
+from gnn.experiments.catalogue.honesty import CLEAN, EPSILONS, NO_DATA, NON_PRIVATE, PAPERS, Reading
 from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED
 from gnn.experiments.summary import FEWEST, Measured, Row, Summary, p_value
 
@@ -64,6 +66,21 @@ def against(found: Measured, printed: float) -> Difference:
 
 
 @dataclass(frozen=True)
+class Tested:
+    """A reading, as it was tested.
+
+    Attributes:
+        words: What is done otherwise.
+        row: What comes of it.
+        moved: What it changes.
+    """
+
+    words: str
+    row: Row
+    moved: Difference
+
+
+@dataclass(frozen=True)
 class Line:
     """A paper's mechanism on a data set at an ε.
 
@@ -77,6 +94,7 @@ class Line:
         unused: Rows that do not use what is protected, by name.
         beside: Other rows at the same ε, by name.
         clean: The row without privacy.
+        readings: What may explain a difference, as another experiment tests it.
     """
 
     paper: str
@@ -88,6 +106,7 @@ class Line:
     unused: Mapping[str, Row]
     beside: Mapping[str, Row]
     clean: Row | None
+    readings: Sequence[Tested] = ()
 
     @property
     def printed(self) -> float | None:
@@ -122,17 +141,28 @@ class Line:
             return "agrees"
         if found.p is not None and not found.seen:
             return "not told apart"
-        other = self.beside.get(PAPERS[self.paper].explains[0])
-        if other is None:
-            return "unexplained"
-        moved = paired(accuracy(other), accuracy(self.published))
-        reached = abs(against(accuracy(other), self.printed).mean) <= CLOSE
-        return "explained" if moved.seen and reached else "unexplained"
+        if self.explanation:
+            return "explained"
+        within = any(self._within(accuracy(each.row).values) for each in self.readings)
+        return "within the range" if within else "unexplained"
+
+    def _within(self, values: Sequence[float]) -> bool:
+        return self.printed is not None and len(values) >= FEWEST and min(values) <= self.printed <= max(values)
+
+    @property
+    def explanation(self) -> Tested | None:
+        """The first reading that moves the accuracy, as tested, to what is printed."""
+        tested = list(self.readings)
+        name, words = PAPERS[self.paper].explains
+        if other := self.beside.get(name):
+            tested.append(Tested(words, other, paired(accuracy(other), accuracy(self.published))))
+        reached = [each for each in tested if abs(accuracy(each.row).mean - (self.printed or 0.0)) <= CLOSE]
+        return next((each for each in reached if each.moved.seen), None)
 
 
-OUTCOMES = ("agrees", "not told apart", "explained", "unexplained", "too few seeds")
+OUTCOMES = ("agrees", "not told apart", "explained", "within the range", "unexplained", "too few seeds")
 """Agrees: within ``CLOSE``. Not told apart: the test sees no difference. Explained: what is done otherwise moves the
-accuracy, as tested, to what is printed."""
+accuracy, as tested, to what is printed. Within the range: of single runs where something is done otherwise."""
 
 
 def accuracy(row: Row) -> Measured:
@@ -140,8 +170,13 @@ def accuracy(row: Row) -> Measured:
     return row.measured["accuracy"]
 
 
-def lines(content: Summary) -> list[Line]:
-    """Return the lines of which the published form is recorded, paper by paper."""
+def lines(content: Summary, others: Mapping[str, Summary] | None = None) -> list[Line]:
+    """Return the lines of which the published form is recorded, paper by paper.
+
+    Args:
+        content: What honesty costs.
+        others: Summaries of other experiments by name, where readings are tested.
+    """
     rows = {_key(row): row for row in content.rows if "accuracy" in row.measured}
     found = []
     for paper, each in PAPERS.items():
@@ -166,9 +201,29 @@ def lines(content: Summary) -> list[Line]:
                             {name: row for name, row in unused if row},
                             {name: row for name, row in at if row},
                             rows.get((paper, data, CLEAN, NON_PRIVATE, PUBLISHED)),
+                            list(_tested(each.readings, data, method, epsilon, others or {})),
                         )
                     )
     return found
+
+
+def _tested(
+    readings: Sequence[Reading], data: str, method: str, epsilon: float, others: Mapping[str, Summary]
+) -> Iterator[Tested]:
+    for reading in readings:
+        content = others.get(reading.experiment)
+        if reading.data != data or content is None:
+            continue
+        usual = {"data": data, "method": method, "epsilon": epsilon, **reading.default}
+        found, without = (_row(content, setting) for setting in (usual | reading.changed, usual))
+        if found:
+            moved = paired(accuracy(found), accuracy(without)) if without else Difference(math.nan, None, 0)
+            yield Tested(reading.words, found, moved)
+
+
+def _row(content: Summary, setting: Mapping[str, Any]) -> Row | None:
+    matching = (row for row in content.rows if setting.items() <= row.parameters.items() and "accuracy" in row.measured)
+    return next(matching, None)
 
 
 def _key(row: Row) -> tuple[str, str, str, float, str]:

@@ -29,7 +29,7 @@ def _numbers(paper: str, found: Sequence[Line]) -> str:
         return "Not comparable: the paper prints no accuracy for data that is here."
     names = {
         "agrees": "in agreement",
-        "explained": f"explained by {PAPERS[paper].explains[1]} (tested)",
+        "within the range": "within the range of single runs where something is done otherwise",
         "too few seeds": "of too few seeds",
     }
     parts = []
@@ -37,7 +37,8 @@ def _numbers(paper: str, found: Sequence[Line]) -> str:
         mine = [line for line, outcome in outcomes if outcome == word]
         where = "" if word == "agrees" else f": {_places(mine)}"
         parts += [f"{len(mine)} {names.get(word, word)}{where}"] if mine else []
-    return f"Of {count(len(outcomes), 'printed number')}, {'; '.join(parts)}.{_without_privacy(found)}"
+    remark = f" {PAPERS[paper].remark}" if PAPERS[paper].remark else ""
+    return f"Of {count(len(outcomes), 'printed number')}, {'; '.join(parts)}.{remark}{_without_privacy(found)}"
 
 
 def _without_privacy(found: Sequence[Line]) -> str:
@@ -80,13 +81,21 @@ def _ranking(found: Sequence[Line]) -> str:
 
 def _places(found: Iterable[Line]) -> str:
     return ", ".join(
-        f"{_place(line)} ({number(accuracy(line.published).mean, 3)} against {number(line.printed or 0.0, 3)})"
+        f"{_place(line)} ({number(accuracy(line.published).mean, 3)} against {number(line.printed or 0.0, 3)}{_tests(line)})"
         for line in found
     )
 
 
-def _place(line: Line, form: str = PUBLISHED) -> str:
-    return f"{line.method}{', repaired,' if form == REPAIRED else ''} on {line.data} at ε = {number(line.epsilon)}"
+def _tests(line: Line) -> str:
+    """What was tried of a line that does not agree: what explains it, or all that does not."""
+    found = line.explanation
+    if found:
+        return f"; by {found.words}, tested: {_shown(found.row)}"
+    return "".join(f"; {each.words}, tested: {_shown(each.row)}, {_seeds(each.row)}" for each in line.readings)
+
+
+def _place(line: Line) -> str:
+    return f"{line.method} on {line.data} at ε = {number(line.epsilon)}"
 
 
 def _repairs(found: Sequence[Line]) -> str:
@@ -119,14 +128,13 @@ def _worth(found: Sequence[Line]) -> str:
             better, worse = _signs(gains)
             parts.append(f"the {form} form is better in {better} of {count(len(gains), 'row')} and worse in {worse}")
     texts = [f"Against not using the data (p < {ALPHA:g}), {'; '.join(parts)}."] if parts else []
-    always, sometimes = [], []
-    for line in found:
-        for form, row in ((PUBLISHED, line.published), (REPAIRED, line.repaired)):
-            note, _, seeds = constant(row).partition(" in ") if row else ("", "", "")
-            if note:
-                (sometimes if seeds else always).append(_place(line, form) + (f" ({seeds})" if seeds else ""))
-    texts += [f"Constant predictors: {'; '.join(always)}."] if always else []
-    texts += [f"Constant predictors in some seeds: {'; '.join(sometimes)}."] if sometimes else []
+    notes = [constant(row) for line in found for row in (line.published, line.repaired) if row]
+    if any(notes):
+        always = notes.count("constant predictor")
+        some = sum(map(bool, notes)) - always
+        texts.append(
+            f"Constant predictors are {always} of {len(notes)} rows of either form in all seeds, {some} in some."
+        )
     return " ".join(texts)
 
 
@@ -250,5 +258,6 @@ def tests(found: Sequence[Line]) -> int:
     return sum(
         sum(each is not None for each in (line.cost, line.gain(line.published), line.gain(line.repaired), line.printed))
         + len(line.beside)
+        + len(line.readings)
         for line in found
     )

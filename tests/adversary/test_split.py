@@ -269,7 +269,7 @@ def test_a_forged_certificate_is_marked(results):
     assert (found.verdict, [each.self_reported for each in found.evidence]) == (Verdict.CERTIFIED, [True])
 
 
-@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "claims", "json"])
+@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "claims", "json", "sarif", "github"])
 def test_every_report_marks_it(results, format):
     found = replace(results[0]["certified"], published=Published("a paper", "", "", "", ""))
     record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])
@@ -278,7 +278,7 @@ def test_every_report_marks_it(results, format):
     ).replace("&#39;", "'")
 
 
-@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request"])
+@pytest.mark.parametrize("format", ["terminal", "html", "junit", "pull-request", "sarif", "github"])
 def test_what_was_judged_is_not_marked(results, format):
     found = results[0]["run_audit"]
     record = RunRecord(1, "complete", {}, {}, "", "", [LedgerEntry(found.id, "verdict", 0.05)], [found])

@@ -22,7 +22,7 @@ from docs.blocks import RUN, Command, blocks, play, rewritten, untimed
 
 needs_the_builder = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("zensical", "mkdocstrings")),
-    reason="needs the docs extra: pip install 'auditdp[docs]'",
+    reason="needs the docs group: pip install --group docs",
 )
 needs_a_browser = pytest.mark.skipif(
     not any(map(shutil.which, browser.NAMES)), reason=f"needs a browser: one of {', '.join(browser.NAMES)}"

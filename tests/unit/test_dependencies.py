@@ -14,10 +14,11 @@ from packaging.utils import canonicalize_name
 from auditdp.errors import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, GROUPS = SETTINGS["project"], SETTINGS["dependency-groups"]
 OPTIONAL = PROJECT["optional-dependencies"]
 ROOMS = {
-    "auditdp": ("accountants", "dask", "torch", "parquet"),
+    "auditdp": ("accountants", "attest", "dask", "torch", "parquet"),
     "mechanisms": (),
     "gnn": ("torch",),
     "audits": ("dev", "torch"),
@@ -32,7 +33,7 @@ ROOMS = {
         "parquet",
     ),  # tests that need one that is not dev are skipped without it
 }
-"""The extras with which the code of each room may be run."""
+"""The extras and groups with which the code of each room may be run."""
 DISTRIBUTIONS = {
     "distributed": "dask",
     "flint": "python-flint",
@@ -78,7 +79,7 @@ def imported(room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_is_imported_is_declared(room):
-    declared = names(PROJECT["dependencies"]).union(*(names(OPTIONAL[extra]) for extra in ROOMS[room]))
+    declared = names(PROJECT["dependencies"]).union(*(names((OPTIONAL | GROUPS)[extra]) for extra in ROOMS[room]))
     undeclared = {name: file for name, file in imported(room).items() if name not in declared}
     assert {(room, name) for name in undeclared} <= GIVEN, undeclared
 
@@ -89,14 +90,25 @@ def test_what_is_declared_is_imported():
 
 def test_every_extra_has_an_importer():
     everything = {name for room in ROOMS for name in imported(room)}
-    for extra in set(OPTIONAL) - {"dev", "bench", "docs"}:
-        assert names(OPTIONAL[extra]) & everything, extra
+    for extra in (*OPTIONAL.values(), GROUPS["libraries"]):
+        assert names(extra) & everything, extra
 
 
 def test_messages_name_extras_that_exist():
     assert set(EXTRAS.values()) <= set(OPTIONAL)
     for module, extra in EXTRAS.items():
         assert canonicalize_name(DISTRIBUTIONS.get(module, module)) in names(OPTIONAL[extra])
+
+
+def test_the_lock_has_all_that_is_needed_as_it_is_pinned_and_from_the_public_index():
+    lock = tomllib.loads((ROOT / "pylock.toml").read_text())
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines())
+    pinned = {canonicalize_name(name): version for name, version in pins.items()}
+    locked = {package["name"]: package["version"] for package in lock["packages"]}
+    assert {name: pinned.get(name, version) for name, version in locked.items()} == locked
+    assert names([*PROJECT["dependencies"], *OPTIONAL["attest"]]) <= set(locked)
+    files = [file for each in lock["packages"] for file in (*each.get("wheels", ()), each.get("sdist"))]
+    assert {file["url"].split("/")[2] for file in files if file} == {"files.pythonhosted.org"}
 
 
 def test_python_versions_agree():

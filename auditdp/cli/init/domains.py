@@ -78,13 +78,6 @@ def strategy(node: ast.expr | None, columns: Mapping[str, str], classes: Classes
     return f"st.builds({name}, {', '.join(f'{field}={of}' for field, of in fields.items())})"
 
 
-def columns_read(function: ast.AST) -> dict[str, str]:
-    """Return the columns that code names in brackets, ``table["age"]``; nothing says what they hold, so integers do."""
-    found = (node.slice for node in ast.walk(function) if isinstance(node, ast.Subscript))
-    names = (node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return dict.fromkeys(names, PLAIN["int"])
-
-
 def columns_of(example: Path) -> dict[str, str]:
     """Return the columns of an example in CSV, with what their values span.
 
@@ -106,7 +99,12 @@ def _spanned(values: Sequence[str]) -> str:
         with suppress(ValueError):
             numbers = [read(value) for value in values]
             return f"{made}({min(numbers)!r}, {max(numbers)!r})"
-    return f"st.sampled_from([{', '.join(map(_text, sorted(set(values))[:MOST_LISTED]))}])"
+    return sampled(sorted(set(values)))
+
+
+def sampled(values: Sequence[str]) -> str:
+    """Return a strategy of some texts, as source."""
+    return f"st.sampled_from([{', '.join(map(_text, values[:MOST_LISTED]))}])"
 
 
 def _text(text: str) -> str:

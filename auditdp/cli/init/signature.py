@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from auditdp.cli.init.domains import columns_read, neighbours_of
+from auditdp.cli.init.columns import columns_read
+from auditdp.cli.init.domains import neighbours_of
 from auditdp.cli.init.finding import GENERATORS, functions_of, tree_of
 from auditdp.errors import ConfigurationError, did_you_mean
 
@@ -87,7 +88,9 @@ def read_signature(target: str, root: Path, columns: Mapping[str, str] | None = 
             raise ConfigurationError(f"{target}: is no plain function; name a method, such as {name}.release")
         raise ConfigurationError(f"{path_text} has no function {name!r}; {did_you_mean(name, functions)}")
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    return _signature(_module(path.resolve(), root), name, functions, classes, columns or {})
+    bound = [node for node in tree.body if isinstance(node, ast.Assign)]
+    constants = {each.id: node.value for node in bound for each in node.targets if isinstance(each, ast.Name)}
+    return _signature(_module(path.resolve(), root), name, functions, classes, constants, columns or {})
 
 
 def _module(path: Path, root: Path) -> str:
@@ -107,6 +110,7 @@ def _signature(
     name: str,
     functions: Mapping[str, ast.FunctionDef],
     classes: Mapping[str, ast.ClassDef],
+    constants: Mapping[str, ast.expr],
     columns: Mapping[str, str],
 ) -> Signature:
     node, owner = functions[name], name.rpartition(".")[0]
@@ -130,7 +134,9 @@ def _signature(
         delta = documented if delta is None else delta
         says = f"the docstring of {name}" if epsilon is not None else ""
     pairs = neighbours_of(
-        ast.unparse(data.annotation) if data.annotation else "", columns or columns_read(node), classes
+        ast.unparse(data.annotation) if data.annotation else "",
+        columns or columns_read(node, data.arg, constants),
+        classes,
     )
     known = {data.arg, *others}
     return Signature(

@@ -18,7 +18,7 @@ from auditdp.record.results import DECLARABLE, AuditResult, Place, RunRecord, Ve
 from auditdp.report.ci.judged import Judged, Level, judged, place
 from auditdp.report.guessing import guessing
 from auditdp.report.reading import read_off, said
-from auditdp.report.standing import reasons
+from auditdp.report.standing import reasons, self_reported
 from auditdp.report.text import printable, shell
 from auditdp.report.text import sarif as text_of
 from auditdp.report.wording import MEANINGS, REMEDIES
@@ -87,7 +87,11 @@ def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) ->
         "results": [
             _result(item, ids) for item in audits if item.level in (Level.FINDING, Level.REGRESSED, Level.ACCEPTED)
         ],
-        "properties": {"rootSeed": record.root_seed, "revision": printable(record.revision)},
+        "properties": {
+            "rootSeed": record.root_seed,
+            "revision": printable(record.revision),
+            **({"selfReported": own} if (own := self_reported(record)) else {}),
+        },
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
@@ -135,6 +139,7 @@ def message(item: Judged) -> str:
         if result.claim is not None:
             parts.append(f"Claim: {result.claim.text} ({result.claim.adjacency}).")
         parts += [sentence] if (sentence := guessing(result)) else []
+        parts += ["Self-reported: the verdict rests on what code of the audit computed."] * result.is_self_reported
         parts += [f"Read off the code: {said(finding)}." for finding in read_off(result)]
         if result.counterexample is not None:
             found = result.counterexample

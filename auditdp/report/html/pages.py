@@ -6,6 +6,8 @@ comes from a record is escaped; only plots are inserted as they are, as images t
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -23,6 +25,7 @@ from auditdp.report.html.changes import asked_otherwise, changes
 from auditdp.report.html.facts import PAIRS_SHOWN, plain
 from auditdp.report.html.intervals import TICKS, place
 from auditdp.report.html.papers import by_paper
+from auditdp.report.html.summary import COLUMNS, summary
 from auditdp.report.ledger import ledger
 from auditdp.report.numbers import number
 from auditdp.report.standing import (
@@ -66,7 +69,7 @@ HEADINGS: dict[Standing, str] = {
 def report(record: RunRecord) -> str:
     """Return the record as one HTML page, with every audit on it."""
     views = _views(record, lambda result: f"#audit-{file_name(result.id)}")
-    return _index(record, views, None, whole=True, data="", evidence=_Drawn())
+    return _index(record, views, None, data=record.to_json(), at="", evidence=_Drawn())
 
 
 def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | None = None) -> dict[str, str]:
@@ -95,9 +98,9 @@ def pages(record: RunRecord, *, index: str, folder: str, previous: RunRecord | N
             earlier=names[k - 1] if k else "",
             later=names[k + 1] if k + 1 < len(names) else "",
         )
-    made[f"{folder}/{DATA}"] = record.to_json(indent=None)
+    made[at := f"{folder}/{DATA}"] = record.to_json(indent=None)
     # The index last: while it is the old one, all its pages are there.
-    return made | {index: _index(record, views, previous, whole=False, data=f"{folder}/{DATA}", evidence=evidence)}
+    return made | {index: _index(record, views, previous, data=made[at], at=at, evidence=evidence)}
 
 
 def _views(record: RunRecord, address: Callable[[AuditResult], str]) -> list[AuditView]:
@@ -123,10 +126,11 @@ def _index(
     views: Sequence[AuditView],
     previous: RunRecord | None,
     *,
-    whole: bool,
     data: str,
+    at: str,
     evidence: _Drawn,
 ) -> str:
+    """Return the index; ``data`` is the record as the file at a place beside the pages has it, or a JSON report of it."""
     groups = {key: [view for view in views if view.standing is key] for key in by_standing(record)}
     by_id = {view.result.id: view for view in views}
     known = by_paper([view.result for view in views if view.standing in AS_DECLARED])
@@ -159,8 +163,13 @@ def _index(
             run_meaning=run_meaning(record),
             self_reported=self_reported(record),
             standings=Standing,
-            whole=whole,
-            data=data,
+            at=at,
+            digest=hashlib.sha256(data.encode()).hexdigest(),
+            sources=hashlib.sha256(
+                "".join(f"{d}  {name}\n" for name, d in record.sources.items()).encode()
+            ).hexdigest(),
+            columns=COLUMNS,
+            summary=summary(record),
             evidence=evidence,
             most_plots=MOST_PLOTS,
         )
@@ -181,6 +190,7 @@ def environment() -> Environment:
     made.filters |= {
         "bounds": numbers.bounds,
         "breakable": _breakable,
+        "coded": coded,
         "count": numbers.count,
         "detectable": detectable,
         "duration": numbers.duration,
@@ -218,15 +228,13 @@ def _moment(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[Markup]:
-    """The paragraphs of a docstring, escaped, with what stands between double backticks as code."""
-    found = []
-    for paragraph in text.strip().split("\n\n"):
-        parts = printable(" ".join(paragraph.split())).split("``")
-        marked = [
-            escape(part) if k % 2 == 0 else Markup("<code>{}</code>").format(part) for k, part in enumerate(parts)
-        ]
-        found += [Markup("").join(marked)] if paragraph.strip() else []
-    return found
+    """The paragraphs of a docstring; see ``coded``."""
+    return [coded(" ".join(paragraph.split())) for paragraph in text.strip().split("\n\n") if paragraph.strip()]
+
+
+def coded(text: str) -> Markup:
+    """Return a text, escaped, with what stands between single or double backticks as code."""
+    return Markup(re.sub(r"(``?)([^`]+)\1", r"<code>\2</code>", str(escape(printable(text, keep="\n")))))
 
 
 def _breakable(audit_id: str) -> Markup:

@@ -125,6 +125,25 @@ def _labels(prepared: Callable[[str, int], tuple[Any, ...]]) -> Callable[[str, i
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What may be done otherwise than in the figure, and the experiment that tests it.
+
+    Attributes:
+        words: What is done otherwise.
+        experiment: Where it is tested.
+        default: Parameters of that experiment's rows that are as in the figure.
+        changed: Those that differ.
+        data: The data set.
+    """
+
+    words: str
+    experiment: str
+    default: Setting
+    changed: Setting
+    data: str
+
+
+@dataclass(frozen=True)
 class Paper:
     """One paper's rows.
 
@@ -135,6 +154,8 @@ class Paper:
         without: For each method the rows that do not use what it protects, besides the majority class.
         explains: The row of ``beside`` that may explain a difference, and in words what it differs by.
         leaves: The row of ``beside`` that leaves a part of the data unused, and which.
+        readings: What else may explain a difference.
+        remark: What there is to say of the printed numbers themselves.
         setting: Parameters of the paper's own cell.
         cell: It.
         score: The metric of it that the paper reports, and its unit.
@@ -157,6 +178,8 @@ class Paper:
     published: Callable[[str, str, float], Published | None] = lambda *_: None
     explains: tuple[str, str] = ("", "")
     leaves: tuple[str, str] = ("", "")
+    readings: Sequence[Reading] = ()
+    remark: str = ""
 
     def baselines(self, method: str = "") -> Sequence[str]:
         """Return the rows at ε = 0 of a method, or of all."""
@@ -180,6 +203,8 @@ def _dpar_number(data: str, method: str, epsilon: float) -> Published | None:
     return dpar_published.ACCURACY.get((data, method, epsilon))
 
 
+AS_IN_FIGURE = {"test nodes": dpar.RANDOM, "features": dpar.COUNTS}
+LEARNED = {"labels": "training", "arcs": "lists", FORM: PUBLISHED}
 PAPERS = {
     "DPRR": Paper(
         files={name: dprr.DATA_SETS[name].file for name in (dprr.REDDIT, dprr.THREADS)},
@@ -221,6 +246,22 @@ PAPERS = {
         repairable=graph_pub.repairable,
         labels=_labels(graph_pub.prepared),
         published=_graph_pub_number,
+        readings=(
+            Reading(
+                "degrees as features",
+                "graph-pub-readings",
+                LEARNED,
+                {"data": graph_pub.DEGREE_FEATURES},
+                "Polblogs",
+            ),
+            Reading(
+                "labels of validation nodes, too",
+                "graph-pub-readings",
+                LEARNED,
+                {"labels": "training and validation"},
+                "Citeseer",
+            ),
+        ),
     ),
     "HeteroRR": Paper(
         files=hetero_rr.FILES,
@@ -249,6 +290,29 @@ PAPERS = {
         repairable=dpar.repairable,
         labels=_labels(dpar.prepared),
         published=_dpar_number,
+        readings=(
+            Reading(
+                "communities as test nodes",
+                "dpar-test-nodes",
+                AS_IN_FIGURE,
+                {"test nodes": dpar.COMMUNITIES},
+                "Cora-ML",
+            ),
+            *(
+                Reading(words, "dpar-test-nodes", AS_IN_FIGURE, changed, "CS")
+                for words, changed in (
+                    ("tests in the whole graph", {"test nodes": dpar.WHOLE}),
+                    (
+                        "tests in the whole graph, of binary features",
+                        {"test nodes": dpar.WHOLE, "features": dpar.BINARY},
+                    ),
+                )
+            ),
+        ),
+        remark=(
+            f"DPAR's numbers on Cora-ML are all whole multiples of 1/{dpar_published.TEST_NODES}, so that each seems to be "
+            "of one run, on a part that the published code has METIS cut, and not the mean of ten on a fifth of the nodes."
+        ),
     ),
 }
 

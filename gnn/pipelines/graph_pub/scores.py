@@ -21,7 +21,7 @@ from gnn.training.loop import check_finite, run_epochs
 from gnn.validation import check_choice, check_count, check_number, check_positive
 
 ENCODED = ("learned", "private")
-LABELS = ("all", "training")
+LABELS = ("all", "training", "training and validation")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ScoreSettings:
         encode: The graph that the encoder is trained on: A_s "learned" from M, or the "private" A, the ablation without
             reverse learning.
         labels: Whose labels A_s is learned from: "all", as the source's Equation 6 sums over all nodes, or those of
-            "training" nodes. M and the encoder have those of training nodes.
+            "training" nodes, or of these and those of validation. M and the encoder have those of training nodes.
         edges: Whether M is trained on the private edges. Without them nothing private is used, beside ``encode`` "learned".
         reverse: How A_s is learned.
         epochs: Of M and of the encoder.
@@ -46,7 +46,7 @@ class ScoreSettings:
 
     constructor: Literal["GCN", "GAT", "GraphSAGE"] = "GCN"
     encode: Literal["learned", "private"] = "learned"
-    labels: Literal["all", "training"] = "all"
+    labels: Literal["all", "training", "training and validation"] = "all"
     edges: bool = True
     reverse: ReverseLearning = field(default_factory=lambda: ReverseLearning(steps=100))
     epochs: int = 200
@@ -112,7 +112,11 @@ def embedding(
         edges: EdgeWeights = private
         if settings.encode == "learned":
             model = trained(private)
-            known = training if settings.labels == "training" else (labels >= 0).nonzero().squeeze(1)
+            known = {
+                "all": (labels >= 0).nonzero().squeeze(1),
+                "training": training,
+                "training and validation": torch.cat([training, split.validation.to(place)]),
+            }[settings.labels]
             targets = torch.full_like(labels, -1)
             targets[known] = labels[known]
             predictions = model(private, x).argmax(dim=1)

@@ -79,6 +79,16 @@ def test_who_is_in_a_batch_does_not_depend_on_the_weights():
         assert sum(column[list(batch)].any() for batch in batches) / len(batches) == pytest.approx(0.8)
 
 
+def test_twice_as_many_nodes_and_features_cost_four_times_as_much():
+    """200 epochs of batches of 60 of the 9 % that are drawn; N + D grows twofold alone."""
+
+    def entries_read(nodes: int, features: int) -> int:
+        steps = 200 * math.ceil(0.09 * nodes / 60)
+        return steps * 60 * features
+
+    assert entries_read(200_000, 2_000) == 4 * entries_read(100_000, 1_000)
+
+
 def test_a_reversed_feature_changes_every_gradient_by_2c():
     """Two classes, W = 0: the gradient of cross-entropy is ∓h/2; −x for x turns all rows of the node around."""
     weights, feature, clip = np.array([0.02, 0.001]), np.array([1e6, 0.0]), 1.0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -19,7 +20,8 @@ from auditdp.record.results import (
     Verdict,
 )
 from auditdp.runner.log import Log
-from auditdp.runner.record import failure, read_log, resumable, scan_log, scan_record
+from auditdp.runner.plan import Plan
+from auditdp.runner.record import failure, header, read_log, resumable, scan_log, scan_record
 
 
 def result_named(name: str, verdict: Verdict = Verdict.NOT_REFUTED) -> AuditResult:
@@ -91,6 +93,13 @@ def test_a_record_goes_to_json_and_back_without_loss():
     record = replace(run_of("full"), results=[FULL, failure("audits/audit_x.py", "does not import")])
     assert RunRecord.from_json(record.to_json()) == record
     assert RunRecord.from_json(record.to_json(indent=None).encode()) == record
+
+
+def test_a_header_has_the_digest_of_each_source_below_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_bytes(b"1")
+    made = header(Plan([]), {}, 1, sources=iter([tmp_path / "a.py", tmp_path.parent / "elsewhere.py"]))
+    assert made.sources == {"a.py": hashlib.sha256(b"1").hexdigest()}
 
 
 def test_json_has_no_numbers_that_are_not_json():

@@ -6,7 +6,7 @@ import pytest
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.tracing import Trace, compare
 
-jax = pytest.importorskip("jax", reason="jax is in the environment of the benchmark (`.[bench]`)")
+jax = pytest.importorskip("jax", reason="jax is in the environment of the benchmark (`--group bench`)")
 
 
 def key(rng):

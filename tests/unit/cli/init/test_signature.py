@@ -6,6 +6,7 @@ import pytest
 
 from auditdp import Rows
 from auditdp.cli.init.audit_file import audit_text, with_audits
+from auditdp.cli.init.columns import columns_read
 from auditdp.cli.init.domains import columns_of
 from auditdp.cli.init.finding import drawing
 from auditdp.cli.init.signature import read_signature
@@ -143,6 +144,29 @@ def test_what_is_written_is_neighbours_that_generate_inputs(read, annotation, in
 )
 def test_neighbours_of_one_value(read, annotation, pair):
     assert f"        pairs=[{pair}],\n" in audit_text(read(f"def f(x: {annotation}, rng): pass"), {})
+
+
+PLACES = 'PLACES = ["a", "b"]\n'
+INTS, TEXTS = "st.integers(0, 100)", 'st.sampled_from(["a", "b", "other"])'
+
+
+@pytest.mark.parametrize(
+    ("body", "columns"),
+    [
+        ("x['age'].mean()", {"age": INTS}),
+        ("x.groupby('place')['age'].sum().reindex(PLACES)['total']", {"age": INTS, "place": TEXTS}),
+        ("[y['age'] for y in x if y['place'] in PLACES]", {"age": INTS, "place": TEXTS}),
+        ("x.assign(age=x['age'].clip(0, 90)).agg(['size'])['size']", {"age": "st.integers(0, 90)"}),
+        ("x[x['place'] == 'a']['h'].clip(0.5, 2.5)", {"place": TEXTS.replace('"b", ', ""), "h": "st.floats(0.5, 2.5)"}),
+        ("x['place'].value_counts().reindex(['a', 'b']), rng['draw']", {"place": TEXTS}),
+        ("x.sort_values(by='age'), OTHER['key']", {"age": INTS}),
+        ("x.age.clip(0, 9).sum() + len(x.index), x.copy()", {"age": "st.integers(0, 9)"}),
+        ("sum(y.get('age') for y in x)", {"age": INTS}),
+    ],
+)  # fmt: skip
+def test_columns_are_those_that_code_reads_of_the_data(body, columns):
+    places, function = ast.parse(f"{PLACES}def f(x, rng):\n    {body}").body
+    assert columns_read(function, "x", {"PLACES": places.value}) == columns
 
 
 def test_an_example_says_what_columns_hold(tmp_path):

@@ -5,7 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from auditdp.errors import ConfigurationError
-from gnn.datasets import Split, paper_split, public_split, random_split
+from gnn.datasets import Split, community_split, paper_split, public_split, random_split
 from gnn.validation import DataError
 from tests.unit.gnn.draws import generator
 
@@ -72,6 +72,16 @@ def test_the_rest_is_in_no_part():
         10,
         10,
     ]
+
+
+def test_test_nodes_are_whole_communities():
+    """Two cliques of five with an edge between them, and node 3 without a label: one clique is tested."""
+    arcs = [(i, j) for k in (0, 5) for i in range(k, k + 5) for j in range(k, k + 5) if i != j] + [(0, 5), (5, 0)]
+    labels = torch.arange(10) % 2
+    labels[3] = -1
+    data = Data(edge_index=torch.tensor(arcs).T, y=labels, num_nodes=10)
+    split = community_split(data, 1 / 9, generator=generator())
+    assert sorted([split.training.tolist(), split.test.tolist()]) == [[0, 1, 2, 4], [5, 6, 7, 8, 9]]
 
 
 def test_public_split():

@@ -33,6 +33,15 @@ def test_dpar_table_1_is_whole():
     assert dpar.NON_PRIVATE["Reddit", "GAP"].mean == 0.9949
 
 
+def test_dpar_on_cora_ml_is_of_single_runs_on_342_nodes():
+    numbers = [
+        dpar.ACCURACY["Cora-ML", f"DPAR-{name}", epsilon].mean for name in ("EM0", "EM1", "GM") for epsilon in (1, 8)
+    ]
+    numbers.append(dpar.NON_PRIVATE["Cora-ML", "DPAR"].mean)
+    fitting = [n for n in range(100, 2 * dpar.TEST_NODES) if all(round(round(v * n) / n, 4) == v for v in numbers)]
+    assert fitting == [dpar.TEST_NODES]
+
+
 def test_hetero_rr_is_better_by_its_own_tests():
     assert all(found.p_value < 0.01 and found.per_cent > 0 for found in hetero_rr.IMPROVEMENTS.values())
 

@@ -133,6 +133,19 @@ def test_without_edges_nothing_private_is_used(graph, split):
         assert torch.equal(*found) is not edges
 
 
+@pytest.mark.parametrize(("labels", "parts"), [("training", 1), ("training and validation", 2), ("all", 3)])
+def test_whose_labels_the_embedding_is_learned_from(labels, parts, graph, split):
+    """One label of another class, in each part of the split in turn: Z moves where labels of that part are known."""
+    settings = ScoreSettings(labels=labels, reverse=ReverseLearning(steps=3), epochs=5)
+    first = embedding(graph, settings, split=split, generator=generator())
+    for number, part in enumerate((split.training, split.validation, split.test)):
+        other = graph.clone()
+        other.y = graph.y.clone()
+        other.y[part[:1]] = (graph.y[part[0]] + 1) % 2
+        found = embedding(other, settings, split=split, generator=generator())
+        assert torch.equal(found, first) is (number >= parts)
+
+
 def test_each_node_publishes_as_many_as_it_has(graph, split):
     """E₁ real and E₂ other nodes, rounded, whatever L is."""
     private = to_graph(graph)

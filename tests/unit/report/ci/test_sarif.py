@@ -9,6 +9,7 @@ import pytest
 
 from auditdp.history.baseline.differences import Difference, Kind
 from auditdp.record.results import ControlResult, Place, Verdict
+from auditdp.report.ci.github import commands
 from auditdp.report.ci.judged import judged
 from auditdp.report.ci.sarif import RULES, rule_of, sarif
 
@@ -102,3 +103,15 @@ def test_what_a_baseline_accepts_is_suppressed_and_what_is_weaker_is_a_warning(r
     assert accepted["suppressions"] == [{"kind": "external", "justification": "repaired in release 3"}]
     assert [found["ruleId"] for found in (weaker, gone)] == ["auditdp/weaker"] * 2
     assert [found["level"] for found in (accepted, weaker, gone)] == ["error", "warning", "warning"]
+
+
+def test_what_the_code_of_an_audit_computed_is_marked(record, audit):
+    found = audit("feature_rr")
+    own = replace(found, evidence=[replace(each, self_reported=True) for each in found.evidence])
+    mark = "Self-reported: the verdict rests on what code of the audit computed."
+    run = validated(sarif(replace(record, results=[own], alpha_ledger=[])))
+    assert mark in run["results"][0]["message"]["text"]
+    assert run["properties"]["selfReported"].startswith("1 verdict rests on evidence that code of its audit")
+    assert mark in commands(replace(record, results=[own], alpha_ledger=[])).splitlines()[0]
+    plain = replace(record, results=[found], alpha_ledger=[])
+    assert "elf-reported" not in sarif(plain) + commands(plain)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -16,8 +17,11 @@ from auditdp.report.html import pages as html
 from auditdp.report.html.cards import file_name
 from auditdp.report.html.facts import facts, says
 from auditdp.report.html.papers import NO_PAPER
+from auditdp.report.html.summary import summary
+from auditdp.report.numbers import number
 from auditdp.report.standing import by_standing
 
+SUMS = b"1f  a.py\n2e  b.py\n"
 VOID = {"meta", "br", "hr", "img", "link", "input", "wbr"}
 
 
@@ -281,10 +285,34 @@ def test_a_report_says_when_by_whom_and_of_what(record):
     told = replace(record, started="2026-11-23T09:05:00+01:00", project="counts", author="R. Viewer")
     shown = " ".join("".join(Page(render(replace(told, results=[]), "html")).text).split())
     assert "counts · Privacy verification report" in shown
-    assert "23 November 2026, 09:05 UTC+01:00, run by R. Viewer." in shown
+    assert "23 November 2026, 09:05 UTC+01:00, answered for by R. Viewer." in shown
     untold = " ".join("".join(Page(render(replace(record, results=[]), "html")).text).split())
     assert "Time not recorded." in untold
-    assert "Run bynot told" in untold
+    assert "Answered for bynot told" in untold
+
+
+def test_a_report_shows_what_it_is_made_from(record):
+    made = html.pages(replace(record, results=[], sources={"a.py": "1f", "b.py": "2e"}), index="i.html", folder="pages")
+    shown = " ".join("".join(Page(without_search(made["i.html"])).text).split())
+    assert hashlib.sha256(made["pages/record.json"].encode()).hexdigest() in shown
+    assert f"2 files, SHA-256 of the list that sha256sum makes of them {hashlib.sha256(SUMS).hexdigest()}" in shown
+    assert "numpy2.1.3" in shown.replace(" ", "")
+
+
+def test_it_opens_with_what_was_found_and_what_was_not_by_what_is_claimed(record):
+    *rows, total = summary(record)
+    assert {row.claimed for row in rows} >= {"Pure DP", "Gaussian DP", "not told"}
+    assert [sum(row.counts[k] for row in rows) for k in range(5)] == list(total.counts)
+    assert sum(total.counts) == len(record.results)
+    assert total.counts[0] == sum(result.is_finding for result in record.results)
+    some = next(result for result in record.results if result.power is not None)
+    assert summary(replace(record, results=[some]))[-1].missed == f"below {number(some.power, 2)}×"
+    assert summary(replace(record, results=[]))[-1].counts[-1] == len(replace(record, results=[]).missing)
+
+
+def test_names_in_backticks_are_code():
+    shown = html.coded("a loss in `count` or ``sum``, <b> and a lone `")
+    assert shown == "a loss in <code>count</code> or <code>sum</code>, &lt;b&gt; and a lone `"
 
 
 def test_a_report_of_some_of_the_planned_audits_says_which_are_missing(record):

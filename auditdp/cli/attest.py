@@ -1,0 +1,169 @@
+"""``auditdp attest`` and ``auditdp verify``: a run that is signed, and whether its record and sources are still the same.
+
+The envelope is DSSE 1.0 as securesystemslib has it; keys are PEM files, as those of ``openssl genpkey -algorithm ed25519``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from auditdp.cli.common import DEFAULT_LOG, Source, app, given, read_whole, say, tell
+from auditdp.doors import MOST_SETTINGS, content_of, json_of, write
+from auditdp.errors import ConfigurationError, MissingExtraError, StoppedError
+
+SUFFIX = ".intoto.jsonl"
+
+
+@app.command(short_help="Sign what a recorded run found, with digests of its record and sources.")
+def attest(
+    key: Annotated[Path, typer.Option(callback=given, help="PEM file of the private key.")],
+    source: Source = None,
+    path: Annotated[
+        Path | None, typer.Option("-o", "--output", callback=given, help=f"File to write; RUN{SUFFIX} unless given.")
+    ] = None,
+    url: Annotated[str, typer.Option(help="Where the run can be looked at, such as the page of its CI job.")] = "",
+) -> None:
+    """Write an in-toto statement (predicate test-result v0.1) of a recorded run, in a signed DSSE envelope.
+
+    Its subjects are the record, and every file of the project that was imported to collect the audits, as it was when the
+    run began. A log that was edited, or sources that have changed since, are not signed: the exit code is 3.
+    """
+    from auditdp.report.attestation import PAYLOAD, statement
+    from auditdp.runner.record import sha256
+
+    file, record = source or DEFAULT_LOG, read_whole(source)
+    if not record.sources:
+        raise ConfigurationError(f"{file} has no digests of sources, as records of earlier versions: run again")
+    made = statement(record, file.as_posix(), sha256(file), url=url)
+    if changed := [*_changed(made["subject"])]:
+        raise StoppedError(f"{'; '.join(changed)}: the run is of other sources than are here; run again")
+    inside = {result.mechanism_at.file for result in record.results if result.mechanism_at is not None}
+    for name in sorted(inside - {*record.sources}):
+        say(f"{name} has a mechanism and is not attested: it was imported after the audits were collected")
+    signer = _key(key, private=True)
+    from securesystemslib.dsse import Envelope
+
+    envelope = Envelope(json.dumps(made).encode(), PAYLOAD, {})
+    envelope.sign(signer)
+    path = path or file.with_name(file.name + SUFFIX)
+    write(path, json.dumps(envelope.to_dict()) + "\n")
+    tell(f"{path}: {_told(made)}")
+
+
+@app.command(short_help="Say whether a record and its sources are still what was signed.")
+def verify(
+    path: Annotated[Path, typer.Argument(metavar="STATEMENT", callback=given, help="What auditdp attest wrote.")],
+    key: Annotated[Path, typer.Option(callback=given, help="PEM file of the public key.")],
+    source: Annotated[
+        Path | None, typer.Option("--run", callback=given, help="Log or JSON report of the run, where it was moved.")
+    ] = None,
+) -> None:
+    """Verify the signature of a statement, and that the record and all sources that it names are here and unchanged.
+
+    The exit code is 0 where that is so, whatever the run found, and 3 with what has changed where it is not.
+    """
+    signed = _opened(path, key)
+    record, *sources = signed["subject"]
+    file = source or Path(record["name"])
+    changed = [*_changed([{**record, "name": file.as_posix()}])]
+    if found := [*changed, *(_otherwise(record, file) if changed else ()), *_changed(sources)]:
+        for line in found:
+            say(f"refused: {line}")
+        raise StoppedError(f"{path} is not of the record and the sources that are here")
+    tell(f"verified: {_told(signed)}")
+
+
+def _told(statement: dict[str, Any]) -> str:
+    """Return a statement in a line."""
+    from auditdp.report.attestation import OUTCOMES
+    from auditdp.report.numbers import count
+
+    predicate, (record, *sources) = statement["predicate"], statement["subject"]
+    counts = ", ".join(f"{len(predicate[names])} {outcome.lower()}" for outcome, names in OUTCOMES.items())
+    return f"{predicate['result']} ({counts}), of {record['name']} and {count(len(sources), 'source')}"
+
+
+def _changed(subjects: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what became of each subject that is not what was attested."""
+    from auditdp.runner.record import sha256
+
+    for subject in subjects:
+        if (digest := sha256(Path(subject["name"]))) != subject["digest"]["sha256"]:
+            yield f"{subject['name']} {'has changed' if digest else 'is gone'}"
+
+
+def _otherwise(attested: dict[str, Any], file: Path) -> Iterator[str]:
+    """Yield in what a record says otherwise than the one that was attested, as far as it can be read."""
+    from auditdp.report.attestation import differences, noted
+    from auditdp.runner.record import scan_record
+
+    try:
+        reading = scan_record(file)
+    except ConfigurationError as error:
+        yield str(error)
+    else:
+        yield from () if reading.is_whole else reading.problems
+        yield from differences(attested["annotations"], noted(reading.record))
+
+
+def _opened(path: Path, key: Path) -> dict[str, Any]:
+    """Return the statement in an envelope, once its signature is verified.
+
+    Raises:
+        ConfigurationError: If it, or the key, cannot be read.
+        StoppedError: If it was not signed by this key, or is no statement of a run.
+    """
+    from auditdp.report.attestation import PAYLOAD, PREDICATE, STATEMENT
+
+    public = _key(key, private=False)
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import VerificationError
+
+    try:
+        content = json_of(content_of(path, MOST_SETTINGS))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}; expected what auditdp attest wrote") from error
+    try:
+        envelope = Envelope.from_dict(content)
+        envelope.verify([public], 1)
+    except (VerificationError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise StoppedError(f"{path} was not signed by {key}, or was changed since: {error}") from error
+    try:
+        signed: dict[str, Any] = json_of(envelope.payload)
+        types = (envelope.payload_type, signed["_type"], signed["predicateType"])
+        _told(signed), signed["subject"][0]["annotations"]["audits"]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise StoppedError(f"{path} is signed, and is no statement of auditdp: {error!r}") from error
+    if types != (PAYLOAD, STATEMENT, PREDICATE):
+        raise StoppedError(f"{path} is signed, and is no statement of a test run: it is {types}")
+    return signed
+
+
+def _key(path: Path, *, private: bool) -> Any:
+    """Return a key as securesystemslib has it: one that signs, or a public one.
+
+    Raises:
+        ConfigurationError: If it is none.
+        MissingExtraError: If the libraries are not installed.
+    """
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+        from securesystemslib.signer import CryptoSigner, SSlibKey
+
+        pem = content_of(path, MOST_SETTINGS)
+        return (
+            CryptoSigner(load_pem_private_key(pem, None)) if private else SSlibKey.from_crypto(load_pem_public_key(pem))
+        )
+    except ImportError as error:
+        raise MissingExtraError.of(error) or error from None
+    except (OSError, TypeError, ValueError, UnsupportedAlgorithm) as error:
+        raise ConfigurationError(
+            f"{path} is no key that can be used: {error}; expected PEM, to attest a private key without a passphrase "
+            "(openssl genpkey -algorithm ed25519), to verify the public one (openssl pkey -pubout)"
+        ) from error
