@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, find, settings, target
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
-from auditdp.adjacency.hypothesis_internals import drawn_by, undisturbed
+from auditdp.adjacency.hypothesis_internals import changed_by, drawn_by, undisturbed
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import identity_key
 
@@ -49,7 +50,7 @@ def draws(strategy: SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value
     random = Random(seed)
     refused = 0
     while refused < DRAWN_FOR_EACH**2:
-        drawn = _draw(strategy, random, ())
+        drawn = _made(partial(drawn_by, strategy, random, ()))
         refused = refused + 1 if drawn is None else 0
         if drawn is not None:
             yield drawn
@@ -60,17 +61,13 @@ def changed(strategy: SearchStrategy[Value], drawn: Drawn[Value], *, seed: int) 
     random = Random(seed)
     if not drawn.choices:
         return None
-    place = random.randrange(len(drawn.choices))
-    other = _draw(strategy, random, drawn.choices[:place])
-    if other is None or len(other.choices) <= place:
-        return None
-    return _draw(strategy, random, (*other.choices[: place + 1], *drawn.choices[place + 1 :]))
+    return _made(partial(changed_by, strategy, random, drawn.choices, random.randrange(len(drawn.choices))))
 
 
-def _draw(strategy: SearchStrategy[Value], random: Random, prefix: tuple[Any, ...]) -> Drawn[Value] | None:
-    """Return a value of which the first choices are given, or None where the strategy refuses it or its code raises."""
+def _made(draw: Callable[[], tuple[Value, tuple[Any, ...]] | None]) -> Drawn[Value] | None:
+    """Return a value, or None where the strategy refuses it or its code raises."""
     try:
-        found = drawn_by(strategy, random, prefix)
+        found = draw()
     except Exception:  # whatever a function raises that a user maps over a strategy
         return None
     return None if found is None else Drawn(*found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from operator import itemgetter
 from pkgutil import resolve_name
 from random import Random
@@ -37,6 +37,12 @@ providers = _private("hypothesis.internal.conjecture.providers")
 
 MOST_BYTES = 1 << 16
 """Bytes that a value may be drawn from."""
+MOST_NESTED = 100
+"""Strategies that are parts of each other, as Hypothesis has it."""
+
+MOST_CONSTANTS = 1_024
+"""Kinds of numbers of which it is kept which constants are among them."""
+_constants: dict[Any, Any] = {}
 
 Strategy = st.SearchStrategy[Any]
 
@@ -201,6 +207,18 @@ def _read(inner: Any) -> StrategyPart:
     return StrategyPart(inner)
 
 
+def changed_by(
+    strategy: Strategy, random: Random, choices: Sequence[Any], place: int
+) -> tuple[Any, tuple[Any, ...]] | None:
+    """Return a value of which one of the choices is made anew, and those after it are given as well; see ``drawn_by``."""
+    if knows_choices():
+        return _drawn_by_choices(strategy, random, choices, place)
+    other = drawn_by(strategy, random, choices[:place])
+    if other is None or len(other[1]) <= place:
+        return None
+    return drawn_by(strategy, random, (*other[1][: place + 1], *choices[place + 1 :]))
+
+
 def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
     """Return a value of which the first choices are given, and all its choices; None where the strategy refuses it."""
     return (_drawn_by_choices if knows_choices() else _drawn_by_bytes)(strategy, random, prefix)
@@ -210,12 +228,61 @@ def drawn_by(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple
 def knows_choices() -> bool:
     """Return whether this version of Hypothesis draws by choices as ``_drawn_by_choices`` has it do."""
     with suppress(Exception):
-        return _drawn_by_choices(st.integers(0, 9), Random(0), (7,)) == (7, (7,))
+        kept, anew = (_drawn_by_choices(st.integers(0, 999), Random(0), (7,), place) for place in (None, 0))
+        return kept == (7, (7,)) != anew
     return False
 
 
-def _drawn_by_choices(strategy: Strategy, random: Random, prefix: Sequence[Any]) -> tuple[Any, tuple[Any, ...]] | None:
-    data = conjecture_data(random=Random(random.getrandbits(64)), prefix=tuple(prefix))
+_Data: Any = object if conjecture_data is None else conjecture_data
+
+
+class _ChoicesAlone(_Data):  # type: ignore[misc]
+    """Keeps what was chosen, and not which strategy is part of which, as shrinking has it: half of the time of a draw.
+
+    Attributes:
+        anew: The place of a choice that is drawn although it is given, and what is called after that.
+    """
+
+    anew: tuple[int, Callable[[], None]] | None = None
+
+    def draw(self, strategy: Strategy, label: Any = None, observe_as: Any = None) -> Any:
+        """Return a value of a strategy."""
+        del label, observe_as
+        strategy.validate()
+        self.start_span(0)
+        try:
+            return unwrap_strategies(strategy).do_draw(self)
+        finally:
+            self.stop_span()
+
+    def _pop_choice(self, choice_type: str, constraints: Any, *, forced: Any) -> Any:
+        if self.anew is None or self.index != self.anew[0]:
+            return super()._pop_choice(choice_type, constraints, forced=forced)
+        self.index += 1
+        value = getattr(self.provider, f"draw_{choice_type}")(**constraints)
+        self.anew[1]()
+        return value
+
+    def start_span(self, label: int) -> None:
+        """Go one strategy further in."""
+        del label
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            self.mark_invalid()
+
+    def stop_span(self, *, discard: bool = False) -> None:
+        """Go back."""
+        del discard
+        self.depth -= 1
+
+
+def _drawn_by_choices(
+    strategy: Strategy, random: Random, prefix: Sequence[Any], anew: int | None = None
+) -> tuple[Any, tuple[Any, ...]] | None:
+    own = Random(random.getrandbits(64))
+    data = _ChoicesAlone(random=own, prefix=tuple(prefix))
+    if anew is not None:
+        data.anew = anew, partial(own.seed, random.getrandbits(64))
     try:
         with undisturbed(settings()), build_context(data, is_final=False, wrapped_test=drawn_by):
             value = data.draw(strategy)
@@ -253,7 +320,9 @@ def _by_bytes(strategy: Strategy) -> tuple[Callable[[bytes], bytes | None], list
 def undisturbed(quiet: settings) -> Iterator[None]:
     """Keep out what belongs to the process: local constants, and the test and its health checks that may be around."""
     nothing = SimpleNamespace(set_for_type=lambda kind: ())
-    without = {"_get_local_constants": lambda: nothing, "CONSTANTS_CACHE": {}}
+    if len(_constants) > MOST_CONSTANTS:
+        _constants.clear()
+    without = {"_get_local_constants": lambda: nothing, "CONSTANTS_CACHE": _constants}
     before = {name: getattr(providers, name) for name in without if hasattr(providers, name)}
     for name in before:
         setattr(providers, name, without[name])

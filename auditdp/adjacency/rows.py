@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
 from typing import Any, Literal
 
@@ -286,16 +286,24 @@ class Rows:
         return None if isinstance(self.row, Entries) else self._generated(with_extremes(self.row))
 
     def _generated(self, row: st.SearchStrategy[Any]) -> st.SearchStrategy[Pair]:
+        sizes, either = st.integers(self._fewest, self.most), st.booleans()
+
+        @lru_cache  # Hypothesis looks at a strategy that is made anew as long as it draws from it
+        def parts(size: int, fewest: int) -> tuple[st.SearchStrategy[list[Any]], st.SearchStrategy[int]]:
+            named = st.sampled_from([k for k, _ in places(size)])
+            some = st.lists(row, min_size=fewest, max_size=min(size, MOST_DRAWN))
+            return some, st.one_of(named, st.integers(0, size - 1))
+
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
-            size = draw(st.integers(self._fewest, self.most))
-            fewest = 1 if draw(st.booleans()) else min(size, MOST_DRAWN)
-            some = draw(st.lists(row, min_size=fewest, max_size=min(size, MOST_DRAWN)))
+            size = draw(sizes)
+            several, where = parts(size, 1 if draw(either) else min(size, MOST_DRAWN))
+            some = draw(several)
             rows = [some[k % len(some)] for k in range(size)]
-            place = draw(st.one_of(st.sampled_from([k for k, _ in places(size)]), st.integers(0, size - 1)))
+            place = draw(where)
             other = draw(row)
             if self.change == "add/remove":
-                rows[place] = other if draw(st.booleans()) else rows[place]
+                rows[place] = other if draw(either) else rows[place]
             elif not differ(rows[place], other):
                 reject()
             try:

@@ -14,7 +14,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from heapq import nlargest
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ FEWEST_RUNS = 32
 LISTED = 4
 """Listed pairs that are looked at with other outcomes of chance."""
 LARGEST = 100.0
-"""A larger loss, as a multiple of the claim, is no better."""
+"""A larger loss, as a multiple of the claim, is no better by itself: what is then better is how far apart the laws are."""
 RECORDED = 8
 """Recorded runs, which pairs have by turns: what happens seldom has to happen in some."""
 AGAIN = 3
@@ -101,14 +102,15 @@ class TracedPair:
         """Whether the trace proposes that the claim fails, for a reason that it understands."""
         return self.trace.proposes
 
-    @property
+    @cached_property
     def rank(self) -> tuple[int, float]:
         """By which pairs are put in order, the largest first."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
             return ROUND, min(trace.share, LARGEST)
         parted = trace.second.parted and not trace.reordered
-        return int(trace.differ is not None or bool(parted)), min(trace.share, LARGEST)
+        loss = trace.share if trace.share < LARGEST else LARGEST + trace.apart
+        return int(trace.differ is not None or bool(parted)), loss
 
     @property
     def reason(self) -> tuple[Any, ...]:
@@ -120,6 +122,10 @@ class TracedPair:
             sites,
             frozenset(moved.first.site for moved in self.trace.moved if moved.distance),
         )
+
+
+_Made = tuple[TracedPair, Drawn[Pair]]
+"""A pair that was generated, with the choices for it."""
 
 
 class RunsOfPair(NamedTuple):
@@ -269,16 +275,18 @@ class TraceSearch:
             attempted(partial(self._checked, adjacency, pair))
         if offered.generated is None or self._shows_enough():
             return
-        strategy, made = generated(adjacency), list[tuple[TracedPair, Drawn[Pair]]]()
+        strategy, ranked, lossy = generated(adjacency), list[_Made](), list[_Made]()
 
         def look(drawn: Drawn[Pair] | None) -> None:
             if drawn is not None and (found := self._checked(adjacency, drawn.value)) is not None:
-                made.append((found, drawn))
+                made = found, drawn
+                ranked[:] = nlargest(MOST_CHANGED, [*ranked, made], key=lambda each: each[0].rank)
+                lossy[:] = nlargest(MOST_CHANGED, [*lossy, made], key=lambda each: each[0].rank[1])
 
         for drawn in islice(draws(strategy, seed=self.seed), int(DRAWN * self._left(share))):
             attempted(partial(look, drawn))
-        for k in range(self._left(share)):
-            best = self._best(made)
+        for k in range(self._left(share)):  # of those that come first, and of those that lose most, by turns
+            best = [drawn for both in zip(ranked, lossy, strict=True) for _, drawn in both]
             if best:
                 attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
 
@@ -294,14 +302,7 @@ class TraceSearch:
             self.look.proposed = [] if key(best) in known else [(best, PROMISED)]
 
     def _shows_enough(self) -> bool:
-        return any(min(each.trace.share, LARGEST) >= self.enough for each in self._seen.values())
-
-    def _best(self, made: Sequence[tuple[TracedPair, Drawn[Pair]]]) -> list[Drawn[Pair]]:
-        """Return pairs to change: by turns those that come first, and those that lose most."""
-        ranked = sorted(made, key=lambda each: each[0].rank, reverse=True)
-        lossy = sorted(made, key=lambda each: each[0].rank[1], reverse=True)
-        turns = [each for both in zip(ranked[:MOST_CHANGED], lossy[:MOST_CHANGED], strict=True) for each in both]
-        return [drawn for _, drawn in turns]
+        return self.enough <= LARGEST and any(each.trace.share >= self.enough for each in self._seen.values())
 
     def _checked(self, adjacency: Adjacency, pair: Pair) -> TracedPair | None:
         adjacency.check(pair)

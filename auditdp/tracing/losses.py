@@ -26,7 +26,7 @@ class Moved:
         distance: How far the value moved, in the norm of its noise and in units of the value; of events and choices the
             largest |ln p/p′|.
         loss: What it loses on this pair; None where the law is not known.
-        log_ratio: ln p(R | v)/p(R | v′) of the recorded result; NaN where a law is not known.
+        known_ratio: ``log_ratio`` where the loss says it; None where the densities do, once they are asked for.
         why: What is wrong with the noise itself: 'scale' where it depends on the data, 'reuse' where the same draw was used
             before or for several entries, 'whole' where a value between whole numbers has whole noise, 'number' where the
             value is none; else empty.
@@ -37,9 +37,31 @@ class Moved:
     second: Release
     distance: float
     loss: Loss | None
-    log_ratio: float
+    known_ratio: float | None
     why: str = ""
     only: str = ""
+
+    @property
+    def log_ratio(self) -> float:
+        """Ln p(R | v)/p(R | v′) of the recorded result; NaN where a law is not known."""
+        return _log_ratio(self.first, self.second) if self.known_ratio is None else self.known_ratio
+
+    @property
+    def apart(self) -> float:
+        """How far apart both laws are, from 0 to 1, where no bound on the loss says it: 1 where one result tells."""
+        if self.loss is None or not any(self.loss):
+            return 0.0
+        if self.first.kind in (COIN, CHOICE, MAXIMUM):
+            return self.loss.delta
+        law, other = self.first.law, self.second.law
+        if law.known is None or law.family != other.family or self.why not in ("", "scale"):
+            return 1.0
+        start, end = (0.0 if each.location is None else each.location for each in (self.first, self.second))
+        scales = np.abs(law.scale), np.abs(other.scale)
+        with np.errstate(all="ignore"):
+            far = np.linalg.norm(np.ravel(moves(start, end) / np.maximum(*scales)))
+            sizes = np.linalg.norm(np.ravel(np.log(scales[0] / scales[1])))
+        return float(np.nan_to_num(1 - 1 / (1 + math.hypot(far, sizes)), nan=1.0))
 
 
 def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
@@ -85,7 +107,7 @@ def compared(first: Release, second: Release, pairs: Sequence[Moved]) -> Moved:
         finite = bool(all_of(np.isfinite(moved)))
         whole = law.known is not None and law.known.is_whole and law.known.is_released_at_once
         why = "number" if not finite else "whole" if whole else ""
-    return Moved(first, second, _distance(moved, law), loss, _log_ratio(first, second), why)
+    return Moved(first, second, _distance(moved, law), loss, None, why)
 
 
 def _declared(first: Release, second: Release) -> Moved:

@@ -144,6 +144,11 @@ class PairTrace(Printed):
         return math.inf if self.differ and not self.by_chance else self.composed.share(self.claim)
 
     @property
+    def apart(self) -> float:
+        """How far apart the laws of the releases are, from 0 to 1: what is larger of two losses without bound."""
+        return max((pair.apart for pair in self.moved), default=0.0)
+
+    @property
     def is_notable(self) -> bool:
         """Whether a search that looks at two runs of each pair has reason to compare this one with all ``outcomes``.
 

@@ -31,12 +31,12 @@ from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import smallest
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.evidence.request import EvidenceRequest
-from auditdp.evidence.sensitivity.query import DRAWS, QueryComparison, QueryDifference, minus, show
+from auditdp.evidence.sensitivity.query import DRAWS, QueryComparison, QueryDifference, evidence_of, minus, show
 from auditdp.evidence.sensitivity.traced import traced_sensitivity
 from auditdp.mechanism.protocol import brief
 from auditdp.numerics.randomness import Streams
 from auditdp.record.details import SensitivityDetails
-from auditdp.record.results import Counterexample, Evidence, Verdict
+from auditdp.record.results import Evidence
 
 EXAMPLES = 300
 """Pairs that the search generates, at most."""
@@ -162,46 +162,34 @@ def _evidence(
     ]
     if comparison.random:
         assumptions.append("the calibration is argued for equal internal randomness on both inputs")
-    common: dict[str, Any] = {
-        "kind": "sensitivity",
-        "assumptions": assumptions,
-        "details": SensitivityDetails(
-            scope=scope,
-            sensitivity=sensitivity,
-            norm=norm,
-            largest_difference=largest.norm,
-            worst_pair=str(largest.pair),
-            pairs_compared=comparison.pairs,
-            exhaustive=complete and not comparison.random,
-        ),
-    }
+    details = SensitivityDetails(
+        scope=scope,
+        sensitivity=sensitivity,
+        norm=norm,
+        largest_difference=largest.norm,
+        worst_pair=str(largest.pair),
+        pairs_compared=comparison.pairs,
+        exhaustive=complete and not comparison.random,
+    )
     if violation is not None:
-        return Evidence(
-            verdict=Verdict.MISCALIBRATED,
-            statement=(
-                f"The noise is calibrated to {norm} sensitivity {sensitivity:.6g}, but two neighbours need "
-                f"{violation.norm:.6g}: the calibration is refuted; the largest difference in {scope} is "
-                f"{largest.norm:.6g}"
-            ),
-            counterexample=Counterexample(
-                pair=str(violation.pair),
-                python=violation.pair.python,
-                explanation=(
-                    f"Before the noise the first input gives {show(violation.first)} and the second "
-                    f"{show(violation.second)}{_where(violation)}; the {norm} norm of the difference is "
-                    f"{violation.norm:.6g}, and the noise is calibrated to {sensitivity:.6g}"
-                ),
-            ),
-            **common,
+        explanation = (
+            f"Before the noise the first input gives {show(violation.first)} and the second "
+            f"{show(violation.second)}{_where(violation)}; the {norm} norm of the difference is "
+            f"{violation.norm:.6g}, and the noise is calibrated to {sensitivity:.6g}"
+        )
+        return evidence_of(
+            details,
+            assumptions,
+            f"The noise is calibrated to {norm} sensitivity {sensitivity:.6g}, but two neighbours need "
+            f"{violation.norm:.6g}: the calibration is refuted; the largest difference in {scope} is {largest.norm:.6g}",
+            (violation.pair, explanation),
         )
     held = f"The {norm} sensitivity {sensitivity:.6g} holds for {scope}"
     if not complete:
         held = f"No difference above the {norm} sensitivity {sensitivity:.6g} was seen in {scope}"
     within = ", above it by rounding alone" if largest.norm > sensitivity else ""
-    return Evidence(
-        verdict=Verdict.NOT_REFUTED,
-        statement=f"{held}; the largest is {largest.norm:.6g}{within} (this says nothing about the noise)",
-        **common,
+    return evidence_of(
+        details, assumptions, f"{held}; the largest is {largest.norm:.6g}{within} (this says nothing about the noise)"
     )
 
 

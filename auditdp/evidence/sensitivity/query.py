@@ -13,6 +13,8 @@ from auditdp.mechanism.calls.inputs import Inputs, is_sparse
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array, brief
 from auditdp.numerics.randomness import Streams
+from auditdp.record.details import SensitivityDetails
+from auditdp.record.results import Counterexample, Evidence, Verdict
 
 DRAWS = 8
 """Draws of its internal randomness with which a random query is compared on each pair."""
@@ -33,6 +35,18 @@ class QueryDifference:
     second: Any
     norm: float
     rounding: float
+
+
+def evidence_of(
+    details: SensitivityDetails, assumptions: list[str], statement: str, refuted: tuple[Pair, str] | None = None
+) -> Evidence:
+    """Return what a comparison says, with the pair that refutes the calibration, and why, where one does."""
+    shown = None
+    if refuted is not None:
+        pair, explanation = refuted
+        shown = Counterexample(pair=str(pair), python=pair.python, explanation=explanation)
+    verdict = Verdict.NOT_REFUTED if shown is None else Verdict.MISCALIBRATED
+    return Evidence("sensitivity", verdict, statement, assumptions=assumptions, details=details, counterexample=shown)
 
 
 class QueryComparison:

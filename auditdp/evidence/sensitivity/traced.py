@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -24,9 +23,9 @@ from auditdp.adjacency.offers import offers
 from auditdp.betting.pairs import attempted, generated
 from auditdp.errors import AuditError
 from auditdp.evidence.request import EvidenceRequest
-from auditdp.evidence.sensitivity.query import ROUNDING_TOLERANCE, ROUNDING_UNITS
+from auditdp.evidence.sensitivity.query import ROUNDING_TOLERANCE, ROUNDING_UNITS, evidence_of
 from auditdp.record.details import SensitivityDetails
-from auditdp.record.results import Counterexample, Evidence, Verdict
+from auditdp.record.results import Evidence
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.draws import NOISY
 from auditdp.tracing.families import moves
@@ -83,36 +82,34 @@ def traced_sensitivity(request: EvidenceRequest) -> Evidence | None:
     beyond = [move for move in above if move.loses]
     largest = max(beyond or found, key=lambda move: move.norm)
     line, count = f"line {largest.site.line}", f"{len(found):,} pairs of {request.adjacency.name}"
-    common: dict[str, Any] = {
-        "kind": "sensitivity",
-        "assumptions": [
-            f"the sensitivity is that of what {line} adds noise to",
-            "a trace of the code saw all that it adds noise to",
-            f"neighbours: {request.adjacency.name}",
-        ],
-        "details": SensitivityDetails(
-            scope=count,
-            sensitivity=sensitivity,
-            norm=norm,
-            largest_difference=largest.norm,
-            worst_pair=str(largest.pair),
-            pairs_compared=len(found),
-            exhaustive=False,
-        ),
-    }
+    details = SensitivityDetails(
+        scope=count,
+        sensitivity=sensitivity,
+        norm=norm,
+        largest_difference=largest.norm,
+        worst_pair=str(largest.pair),
+        pairs_compared=len(found),
+        exhaustive=False,
+    )
+    assumptions = [
+        f"the sensitivity is that of what {line} adds noise to",
+        "a trace of the code saw all that it adds noise to",
+        f"neighbours: {request.adjacency.name}",
+    ]
     if not beyond:
-        held = (
-            f"No move above the {norm} sensitivity {sensitivity:.6g} of what {line} adds noise to was seen in {count}"
+        return evidence_of(
+            details,
+            assumptions,
+            f"No move above the {norm} sensitivity {sensitivity:.6g} of what {line} adds noise to was seen in {count}; "
+            f"the largest is {largest.norm:.6g} (this says nothing about the noise)",
         )
-        statement = f"{held}; the largest is {largest.norm:.6g} (this says nothing about the noise)"
-        return Evidence(verdict=Verdict.NOT_REFUTED, statement=statement, **common)
     statement = (
         f"The noise of {line} is calibrated to {norm} sensitivity {sensitivity:.6g}, but what it is added to moves by "
         f"{largest.norm:.6g} between two neighbours: the calibration is refuted"
     )
-    explanation = f"{statement}; that is read off the code, in {count}"
-    counterexample = Counterexample(pair=str(largest.pair), explanation=explanation)
-    return Evidence(verdict=Verdict.MISCALIBRATED, statement=statement, counterexample=counterexample, **common)
+    return evidence_of(
+        details, assumptions, statement, (largest.pair, f"{statement}; that is read off the code, in {count}")
+    )
 
 
 def _pairs(request: EvidenceRequest, seed: int) -> Iterator[Pair]:

@@ -122,7 +122,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
     except VersionError as error:
         return ComparedAudit(VersionsResult(revision, LawChange.FAILED, name, reason=str(error)))
     new = traces_of(built.mechanism, pairs, claim, task)
-    seen = [_Seen(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
+    seen = [_BothTraces(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
     read = VersionsResult(
         revision,
         LawChange.DRAWS if any(map(_of_code, seen)) else LawChange.UNSEEN,
@@ -140,7 +140,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _BothTraces:
     """A pair and the traces of both versions."""
 
     pair: Pair
@@ -160,7 +160,7 @@ def _pairs(built: Audit, task: Task) -> list[Pair]:
     return different([*listed, *corners, *generated])
 
 
-def _lines(seen: Sequence[_Seen]) -> list[str]:
+def _lines(seen: Sequence[_BothTraces]) -> list[str]:
     """Return what differs, line by line, as it is on the first pair that shows it; what any input changes comes first."""
     found: dict[Any, tuple[int, str]] = {}
     for each in seen:
@@ -173,7 +173,7 @@ def _lines(seen: Sequence[_Seen]) -> list[str]:
     return [sentence for _, sentence in ordered[:LINES]] + more
 
 
-def _of_code(each: _Seen) -> list[VersionChange]:
+def _of_code(each: _BothTraces) -> list[VersionChange]:
     """Return what differs, without releases that the other version has as well, and made fewer or more of on this run."""
     known = [{_kind(release) for release in trace.first.releases} for trace in (each.new, each.old)]
     return [
@@ -198,7 +198,7 @@ def _named(change: VersionChange) -> str:
     return f"{Path(release.site.file).name}: {change.sentence}" if release is not None else change.sentence
 
 
-def _loss(seen: Sequence[_Seen], claim: Claim) -> str:
+def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
     """Return what the releases lose at most by both versions' traces, where that differs."""
     old, new = max((each.old.level for each in seen), default=0.0), max((each.new.level for each in seen), default=0.0)
     if same_number(old, new, near=SAME):
@@ -207,7 +207,7 @@ def _loss(seen: Sequence[_Seen], claim: Claim) -> str:
     return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
 
 
-def _worse(seen: Sequence[_Seen], claim: Claim) -> str:
+def _worse(seen: Sequence[_BothTraces], claim: Claim) -> str:
     """Return why the claim is not kept any more by the trace, on the pair that loses most; empty where nothing says so."""
     worse = [each for each in seen if _is_worse(each)]
     if not worse:
@@ -217,14 +217,14 @@ def _worse(seen: Sequence[_Seen], claim: Claim) -> str:
     return f"by the trace the claim, {claim}, is not kept on {most.pair}, where it was: {finding.sentence}"
 
 
-def _is_worse(each: _Seen) -> bool:
+def _is_worse(each: _BothTraces) -> bool:
     """Return whether the claim was kept on a pair by the old version's trace, and is not by the new one's."""
     if not each.old.is_bound or not each.old.satisfies or any(breaking(each.old)):
         return False
     return any(is_shown(each.new, finding) or _same_noise(each) for finding in breaking(each.new))
 
 
-def _same_noise(each: _Seen) -> bool:
+def _same_noise(each: _BothTraces) -> bool:
     """Return whether both versions add noise of the same families at the same places, as far as the trace knows them."""
     kinds = [
         [(release.kind, release.law.family, release.site.function) for release in trace.first.releases]
@@ -234,7 +234,7 @@ def _same_noise(each: _Seen) -> bool:
 
 
 def bets(
-    read: VersionsResult, built: Audit, seen: Sequence[_Seen], other: OtherVersion, settings: Settings
+    read: VersionsResult, built: Audit, seen: Sequence[_BothTraces], other: OtherVersion, settings: Settings
 ) -> VersionsResult:
     """Return what was read, with what bets on the version told apart."""
 
@@ -261,7 +261,7 @@ def bets(
     return replace(read, change=LawChange.CHANGED, outputs=outputs)
 
 
-def _inputs(seen: Sequence[_Seen]) -> list[Any]:
+def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
     """Return the inputs that are played: those on which the traces differ, in different lines first, or else any."""
     differing: dict[Any, Any] = {}
     for each in seen:
@@ -276,7 +276,7 @@ def _inputs(seen: Sequence[_Seen]) -> list[Any]:
     return list(found.values())[:PLAYED]
 
 
-def _proposed(seen: Sequence[_Seen], built: Audit) -> list[Pair]:
+def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
     """Return the pairs that lose more than those that the audit plays, by the traces of this version."""
     own = {id(pair) for pair in built.play or built.adjacency.pairs()}
     played = max((each.new.share for each in seen if id(each.pair) in own), default=0.0)
@@ -284,7 +284,7 @@ def _proposed(seen: Sequence[_Seen], built: Audit) -> list[Pair]:
     return [each.pair for each in islice(_distinct(others, played), PROPOSED)]
 
 
-def _distinct(others: Sequence[_Seen], played: float) -> Iterator[_Seen]:
+def _distinct(others: Sequence[_BothTraces], played: float) -> Iterator[_BothTraces]:
     """Yield the pairs that lose more than a share, one of each loss."""
     shares: set[float] = set()
     for each in others:

@@ -58,6 +58,14 @@ def test_a_pair_that_gets_round_the_noise_comes_first():
     assert max(len(pair.data), len(pair.neighbour)) == 6
 
 
+def test_of_losses_without_bound_that_of_the_laws_farthest_apart_is_proposed():
+    def mean(shares, rng):
+        return np.mean(shares) + rng.laplace(scale=1 / (len(shares) + 1))
+
+    (pair, _), *_ = looked(mean, adjacency=Rows(st.floats(0.0, 1.0), "add/remove", least=1, most=5)).proposed
+    assert abs(np.mean(pair.data) - np.mean(pair.neighbour)) == 0.5
+
+
 def test_nothing_is_promised_of_correct_code_and_its_loss_is_bounded():
     found = looked(clipped_total)
     assert all(promise < PROMISED for _, promise in found.proposed)

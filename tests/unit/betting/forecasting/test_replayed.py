@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.game import Game
 from auditdp.claims.statements import PureDP
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.representation import SeenAs
@@ -154,3 +156,11 @@ def test_how_often_it_tells_is_known_before_the_first_call():
     forecaster, _ = bound(lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0))
     zeros, ones = forecaster.stated.cells()
     assert (zeros, ones) == (pytest.approx([0.75, 0.25]), pytest.approx([0.25, 0.75]))
+
+
+def test_a_game_that_is_certain_ends_at_the_call_that_refutes():
+    mechanism = as_mechanism(lambda x, rng: x + rng.laplace(scale=0.01))
+    forecasters = [ViewExperts(), ReplayedRatio(Trace(mechanism), PureDP(1.0), seed=1)]
+    game = Game(mechanism, PureDP(1.0), [Pair(1.0, 0.0)], forecasters, lambda *_: np.random.default_rng(2))
+    game.play(100, alpha=0.05, stop_when_refuted=True)
+    assert game.refuted_at <= math.log(20) / -math.log(1 / (1 + math.exp(-1.0))) + 1.5

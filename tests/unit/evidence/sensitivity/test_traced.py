@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from auditdp import Audit, PureDP
+from auditdp import Audit, Pair, PureDP
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.record.results import Verdict
@@ -55,9 +55,12 @@ def evidence(mechanism, pair=([120], [])):
 
 
 def test_a_planted_sensitivity_is_refuted_with_the_line():
-    found = evidence(Total(50.0, scale=50.0))
+    pair = Pair([120] * 90, [120] * 89)
+    found = evidence(Total(50.0, scale=50.0), (pair.data, pair.neighbour))
     assert found.verdict is Verdict.MISCALIBRATED
     assert "line 23 is calibrated to l1 sensitivity 50, but what it is added to moves by 100" in found.statement
+    assert pair.python
+    assert found.counterexample.python == pair.python
 
 
 @pytest.mark.parametrize(
