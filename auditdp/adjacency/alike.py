@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain, product, zip_longest
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -187,13 +187,15 @@ class Alike:
         return Pair(like.made(full), like.made(np.insert(rest, place, other, axis=0)), name)
 
     def corner_cases(self) -> list[Pair]:
-        """Return each record to change among the others as given first, then among other ones."""
+        """Return records to change among the others as given and among other ones: few show some of each."""
         place = self._change[1]
-        made = [
-            [self._pair(row, rest, min(place, len(rest)), "like the given") for rest in self._rests(row)]
-            for row in self._candidates
+        both = [
+            (k + turn, row, rest)
+            for k, row in enumerate(self._candidates)
+            for turn, rest in enumerate(self._rests(row))
         ]
-        return different(chain.from_iterable(filter(None, turn) for turn in zip_longest(*made)))
+        ordered = sorted(both, key=lambda each: each[0])
+        return different(self._pair(row, rest, min(place, len(rest)), "like the given") for _, row, rest in ordered)
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with any record of the ranges, among others as given or like it."""

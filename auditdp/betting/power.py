@@ -74,6 +74,8 @@ class _Levels:
 
     def detectable(self, *, calls: int, alpha: float, share: float, white_box: bool) -> float:
         """Return the smallest level refuted with probability at least .9, or infinity."""
+        if not calls:
+            return math.inf
         needed = math.log(1 / alpha) - math.log(share)
         if not white_box:
             needed += math.log(max(calls, 2) / 2) + 2 * math.log(2)
@@ -186,8 +188,14 @@ def growth(claim: Claim, truth: Claim) -> tuple[float, float]:
         claim: The claim that is bet against.
         truth: The claim whose dominating pair the outputs are drawn from.
     """
-    claimed, pair = claim.statements(), DominatingPair.of(truth.statements())
-    zeros, ones = Law(pair.log_odds, pair.p + pair.q).cells()
+    pair = DominatingPair.of(truth.statements())
+    return gain(claim, Law(pair.log_odds, pair.p + pair.q))
+
+
+def gain(claim: Claim, law: Law) -> tuple[float, float]:
+    """Return mean and standard deviation of a call's log factor under the best bet, for a law of log-odds that is known."""
+    claimed = claim.statements()
+    zeros, ones = law.cells()
     (region,) = nearest_regions(zeros[None], ones[None], lines(claimed)[None])
     gains = region.choose(np.log(ones) - np.log(zeros)) - region.price(DominatingPair.of(claimed))
     weights = np.stack([zeros, ones]) / 2

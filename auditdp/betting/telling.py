@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.normal import FINEST
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.tracing import Trace
 
 RUNS = 6
-"""Runs on each input."""
-FINEST = 1e-6
-"""Standard deviations, relative to the largest number of their place, that are not taken for noise."""
+"""Runs on each input, unless there are to be others."""
 
 
-def telling(trace: Trace, pair: Pair, *, seed: int) -> float:
+def telling(trace: Trace, pair: Pair, *, seed: int, runs: int = RUNS) -> float:
     """Return how far apart the outputs of a pair are, in standard deviations; 0 where they are no rows of numbers."""
     try:
-        ones, zeros = (_outputs(trace, data, seed) for data in (pair.data, pair.neighbour))
+        ones, zeros = (_outputs(trace, data, seed, runs) for data in (pair.data, pair.neighbour))
     except Exception:  # of the code that runs, or of outputs that are no numbers
         return 0.0
     if ones.shape != zeros.shape or not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
@@ -41,13 +40,13 @@ def telling(trace: Trace, pair: Pair, *, seed: int) -> float:
     return max(length / max(deviation, FINEST), float(np.linalg.norm(sizes)))
 
 
-def by_outputs(trace: Trace, pairs: Sequence[Pair], *, seed: int) -> list[Pair]:
+def by_outputs(trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int = RUNS) -> list[Pair]:
     """Return pairs, those whose outputs are farthest apart first."""
-    told = [telling(trace, pair, seed=seed) for pair in pairs]
+    told = [telling(trace, pair, seed=seed, runs=runs) for pair in pairs]
     return [pairs[k] for k in np.argsort(-np.array(told), kind="stable").tolist()]
 
 
-def _outputs(trace: Trace, data: Any, seed: int) -> Floats:
+def _outputs(trace: Trace, data: Any, seed: int, runs: int) -> Floats:
     return np.array(
-        [[float(x) for x in leaves(trace.record(data, np.random.default_rng([seed, k])).output)] for k in range(RUNS)]
+        [[float(x) for x in leaves(trace.record(data, np.random.default_rng([seed, k])).output)] for k in range(runs)]
     )

@@ -28,7 +28,7 @@ from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
 from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
 from auditdp.betting.pairs import attempted, generated
-from auditdp.betting.telling import by_outputs
+from auditdp.betting.telling import RUNS, by_outputs
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
@@ -37,6 +37,7 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare, replayed
 from auditdp.tracing.exploring import MOST_RUNS
+from auditdp.tracing.steps import is_sample
 
 SHARE, FEW_RUNS, MOST_RUNS_OF_ALL = 10, 600, 20_000
 """Runs for a tenth of a game's calls; but for a third of them, or so many, where that is more; and never more than that."""
@@ -64,12 +65,22 @@ CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
 FEWEST_CORNERS = 12
 """Of the corner cases, so many are looked at, whatever others have shown."""
+MORE_TOLD = 2
+"""How many times as many runs a comparison of outputs has where a search has more."""
+AFTERWARDS = 32
+"""Runs that are left where runs are bounded and a pair has shown enough."""
 DRAWN = 1 / 2
 """Of the others, so many are drawn independently; the rest are made of the best."""
 MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
 MOST_BROKEN = 2
 """Pairs that are proposed for a reason that the trace understood."""
+SAMPLED, DRAWN_AMONG = 64, 8
+"""Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
+OPAQUE = 8
+"""Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
+FEW_ROUND, ROUND_RUNS = 6, 150
+"""Of the pairs on which something gets round the noise, so many are compared by their outputs, at least, by so many runs."""
 MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 BETTER = 1.05
@@ -112,6 +123,12 @@ class TracedPair:
         loss = trace.share if trace.share < LARGEST else LARGEST + trace.apart
         return int(trace.differ is not None or bool(parted)), loss
 
+    def shows(self, enough: float) -> bool:
+        """Return whether it shows so many times what the claim allows: noise whose scale moves has to move as much."""
+        trace = self.trace
+        scaled = any(moved.why == "scale" for moved in trace.moved)
+        return trace.proposes and min(trace.share, LARGEST) >= enough and (not scaled or trace.scales_apart >= enough)
+
     @property
     def reason(self) -> tuple[Any, ...]:
         """What pairs share that show the same kind of thing."""
@@ -150,9 +167,13 @@ class RunsOfPair(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, pair: Pair, traces: Sequence[PairTrace]) -> RunsOfPair:
-        """Return it for some traces of a pair."""
+    def of(cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool) -> RunsOfPair:
+        """Return it for some traces of a pair; with ``few``, of losses that have no bound, by what tells them apart."""
         kinds, shares = zip(*(TracedPair(pair, trace).rank for trace in traces), strict=True)
+        if few:
+            shares = tuple(
+                s * t.coherence + (t.scales_apart if s == LARGEST else 0.0) for s, t in zip(shares, traces, strict=True)
+            )
         least = min(shares)
         steady = least > 1 and max(shares) - least <= CLOSE * least
         known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
@@ -188,6 +209,7 @@ class TraceLook:
         looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
         failed: Why the trace ended early; empty where it did not.
         proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
+        candidates: Where runs are bounded, a listed pair and some corner cases, for what two runs do not tell.
     """
 
     trace: Trace
@@ -199,6 +221,13 @@ class TraceLook:
     looked: list[TracedPair] = field(default_factory=list)
     failed: str = ""
     proposed: list[tuple[Pair, float]] = field(default_factory=list)
+    candidates: list[Pair] = field(default_factory=list)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether records are drawn, so that two runs do not tell what a pair loses, and nothing else is broken."""
+        drawn = any(is_sample(release) for each in self.looked for release in each.trace.first.releases)
+        return drawn and not self.is_broken
 
     @property
     def runs(self) -> int:
@@ -215,13 +244,22 @@ class TraceLook:
         """Whether the trace proposes that the claim fails on some pair, for a reason that it understands."""
         return any(each.is_broken for each in self.looked)
 
-    def replayed(self, form: Representation, claim: Claim) -> ReplayedRatio | None:
-        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most."""
-        ways = ways_of(understood=self.is_traced, runs=self.most)
+    def replayed(
+        self, form: Representation, claim: Claim, *, few: int = 0, until: float = math.inf
+    ) -> ReplayedRatio | None:
+        """Return the forecaster by the replayed ratio; None where no laws can be read off the pair that promises most.
+
+        With ``few``, which are the runs of all kinds at most, in few runs; see there for ``until``.
+        """
+        ways = ways_of(understood=self.is_traced, runs=self.most, few=few > 0)
         if not self.looked or not ways:
             return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
-        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways)
+        made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few, until=until)
+        if few and self.is_sampled and (told := made.told_by_parts(self.candidates, form)) is not None:
+            best = told
+            if told is not self.candidates[0]:
+                self.proposed = [(told, PROMISED)]
         return made if made.reads(best, form) else None
 
 
@@ -234,16 +272,20 @@ class TraceSearch:
         runs: Runs at most, but for those of the last pair that is looked at with other outcomes.
         seed: Of the pairs, and of the one recorded run that all of them have.
         enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
+        more: Runs where a pair loses more than the claim, if these are more.
     """
 
-    def __init__(self, mechanism: Any, claim: Claim, *, runs: int, seed: int, enough: float = math.inf) -> None:
+    def __init__(
+        self, mechanism: Any, claim: Claim, *, runs: int, seed: int, enough: float = math.inf, more: int = 0
+    ) -> None:
         self.trace = Trace(mechanism)
-        self.enough = enough
+        self.enough, self.more = enough, max(more, runs)
         self.claim, self.most, self.seed = claim, runs, seed
         self.look = TraceLook(self.trace, seed, runs)
         self._seen: dict[Any, TracedPair] = {}
         self._runs: dict[Any, list[PairTrace]] = {}
         self._usual: dict[Any, RunsOfPair] = {}
+        self._is_certain = False
 
     def __call__(self, listed: Sequence[Pair], adjacency: Adjacency | None) -> TraceLook:
         """Look at the listed pairs and, in an adjacency, at others; say which of them are to be played."""
@@ -252,13 +294,21 @@ class TraceSearch:
         with self.trace:
             for pair in listed[:LISTED]:
                 self._in_full(pair, self.most // 4 // LISTED)
+            if not self.look.is_traced and math.isfinite(self.enough) and adjacency is not None:
+                self._by_outputs(listed, adjacency)
             if self.look.is_traced:
                 for pair in listed[LISTED:]:
                     self._score(pair)
-                if adjacency is not None:
+                if self.look.is_sampled and math.isfinite(self.enough):
+                    self.most = min(self.most, SAMPLED)
+                certain = self._is_certain and math.isfinite(self.enough)
+                if adjacency is not None and not certain:
                     self._search(adjacency)
+                if self._shows_enough():
+                    self.most = min(self.most, self.trace.runs + AFTERWARDS)
                 self._finish(listed)
-                if math.isfinite(self.enough):
+                self.look.candidates = [each.pair for each in self._seen.values()][:DRAWN_AMONG]
+                if math.isfinite(self.enough) and not certain:
                     self._ordered_by_outputs(listed)
         return self.look
 
@@ -275,13 +325,15 @@ class TraceSearch:
             attempted(partial(self._checked, adjacency, pair))
         if offered.generated is None or self._shows_enough():
             return
+        if math.isfinite(self.enough) and self._broken():
+            self.most = self.more  # a game on a worse pair saves more
         strategy, ranked, lossy = generated(adjacency), list[_Made](), list[_Made]()
 
         def look(drawn: Drawn[Pair] | None) -> None:
             if drawn is not None and (found := self._checked(adjacency, drawn.value)) is not None:
                 made = found, drawn
-                ranked[:] = nlargest(MOST_CHANGED, [*ranked, made], key=lambda each: each[0].rank)
-                lossy[:] = nlargest(MOST_CHANGED, [*lossy, made], key=lambda each: each[0].rank[1])
+                ranked[:] = nlargest(MOST_CHANGED, [*ranked, made], key=lambda each: self._order(each[0]))
+                lossy[:] = nlargest(MOST_CHANGED, [*lossy, made], key=lambda each: self._order(each[0])[1:])
 
         for drawn in islice(draws(strategy, seed=self.seed), int(DRAWN * self._left(share))):
             attempted(partial(look, drawn))
@@ -290,19 +342,44 @@ class TraceSearch:
             if best:
                 attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
 
+    def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
+        """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""
+        corners = offers(adjacency).corner_cases or []
+        few = min(OPAQUE, self.most // (2 * RUNS) - 1)
+        checked = [pair for pair in corners[: max(few, 1)] if attempted(partial(_is_adjacent, adjacency, pair))]
+        best = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[0]
+        if best is not listed[0]:
+            self.look.proposed = [(best, PROMISED)]
+
     def _ordered_by_outputs(self, listed: Sequence[Pair]) -> None:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
-        broken = sorted((e for e in self._seen.values() if e.is_broken), key=lambda e: e.rank, reverse=True)
-        lossy = [each.pair for each in broken[: min(self.most // RUNS_OF_LOSSY, MOST_LOSSY)]]
-        if len(lossy) > 1:
-            best = by_outputs(self.trace, lossy, seed=self.seed)[0]
+        first = self._broken()  # the corner cases, which are of all kinds
+        broken = sorted(first, key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
+        round_it = broken and broken[0].trace.differ is not None and self.look.most >= ROUND_RUNS
+        few = FEW_ROUND if round_it else 4
+        most = min(max(self.most // RUNS_OF_LOSSY, few), MOST_LOSSY)
+        lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
+        if len(lossy) > 1 and not broken[0].trace.is_visible:
+            runs = MORE_TOLD * RUNS if self.most > self.look.most else RUNS
+            best = by_outputs(self.trace, lossy, seed=self.seed, runs=runs)[0]
             known = {key(pair) for pair in listed}
             if key(best) not in known:
                 self._in_full(best, FULL)
             self.look.proposed = [] if key(best) in known else [(best, PROMISED)]
 
     def _shows_enough(self) -> bool:
-        return self.enough <= LARGEST and any(each.trace.share >= self.enough for each in self._seen.values())
+        return self.enough <= LARGEST and any(each.shows(self.enough) for each in self._broken())
+
+    def _broken(self) -> list[TracedPair]:
+        """Return the pairs that two runs show to lose more than the claim: none where they do not tell, of samples."""
+        return [] if self.look.is_sampled else [each for each in self._seen.values() if each.is_broken]
+
+    def _order(self, each: TracedPair) -> tuple[float, ...]:
+        """Return by what a pair is put in order: where runs are few, by what a final model keeps, and by moves."""
+        kind, share = each.rank
+        if not math.isfinite(self.enough):
+            return each.rank
+        return kind, attempted(lambda: share * each.trace.coherence) or 0.0, each.trace.scales_apart
 
     def _checked(self, adjacency: Adjacency, pair: Pair) -> TracedPair | None:
         adjacency.check(pair)
@@ -318,6 +395,7 @@ class TraceSearch:
         """Look at a pair with other outcomes of chance, beside the run in which it shows most."""
         numbers = range(1 + min(AGAIN, self.most // LEAST_AGAIN))
         runs = self._runs.get(key(pair)) or [self._compared(pair, 0, number) for number in numbers]
+        self._is_certain |= len(runs) > 1 and _told(runs) == 1
         recorded = max(runs, key=lambda trace: TracedPair(pair, trace).rank).first
         outcomes = min(max(outcomes, 1), MOST_RUNS)
         trace = replayed(self.trace, recorded, pair.neighbour, claim=self.claim, outcomes=outcomes)
@@ -339,9 +417,7 @@ class TraceSearch:
     def _finish(self, listed: Sequence[Pair]) -> None:
         """Look at the pairs that show most in full, and propose some."""
         known = {key(pair) for pair in listed}
-        others = sorted(
-            (each for name, each in self._seen.items() if name not in known), key=lambda e: e.rank, reverse=True
-        )
+        others = sorted((each for name, each in self._seen.items() if name not in known), key=self._order, reverse=True)
         found = self._again(others)
         largest = sorted(found, key=lambda each: self._usual[key(each.pair)][-3:], reverse=True)
         for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
@@ -360,13 +436,14 @@ class TraceSearch:
 
         What a pair loses may depend on what is drawn, as with rows in random order: the luckiest of many runs shows little.
         """
+        few = math.isfinite(self.enough)
         found = list(dict.fromkeys([*_by_reason(pairs), *pairs]))[: max(self._left() // (2 * AGAIN), 1)]
         self._runs = runs = {key(each.pair): [each.trace] for each in found}
         for k in range(AGAIN):
             for each in found[: max(len(found) >> k, 1)]:
                 trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
                 runs[key(each.pair)] += [] if trace is None else [trace]
-            self._usual = {key(each.pair): RunsOfPair.of(each.pair, runs[key(each.pair)]) for each in found}
+            self._usual = {key(each.pair): RunsOfPair.of(each.pair, runs[key(each.pair)], few=few) for each in found}
             found = sorted(found, key=lambda each: self._usual[key(each.pair)], reverse=True)
         return found
 
@@ -395,6 +472,11 @@ class TraceSearch:
             yield max(plain, key=lambda each: each.trace.share).pair, 1.0
 
 
+def _is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
+    adjacency.check(pair)
+    return True
+
+
 def _by_reason(pairs: Sequence[TracedPair]) -> list[TracedPair]:
     """Return the first pair of every reason."""
     return list({each.reason: each for each in reversed(pairs)}.values())[::-1]
@@ -409,6 +491,7 @@ def looked_by_trace(
     calls: int,
     seed: int,
     enough: float = math.inf,
+    more: int = 0,
 ) -> TraceLook:
     """Return what a trace saw of a mechanism.
 
@@ -420,9 +503,10 @@ def looked_by_trace(
         calls: Calls of the game.
         seed: Of the pairs and of the runs.
         enough: The loss, as a multiple of the claim, from which on no other pairs are looked at.
+        more: Runs where a pair loses more than the claim, if these are more.
     """
     runs = trace_runs(calls, vectorised=is_vectorised(mechanism))
-    search = TraceSearch(mechanism, claim, runs=runs, seed=seed, enough=enough)
+    search = TraceSearch(mechanism, claim, runs=runs, seed=seed, enough=enough, more=more)
     try:
         return search(listed, adjacency)
     except (Exception, SystemExit) as error:  # a trace is no evidence: an audit goes on without it, and says why

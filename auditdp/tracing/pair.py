@@ -143,6 +143,31 @@ class PairTrace(Printed):
             return self.composed.statements + math.sqrt(self.composed.squared_mu)
         return math.inf if self.differ and not self.by_chance else self.composed.share(self.claim)
 
+    @cached_property
+    def scales_apart(self) -> float:
+        """How far apart noisy values are, by their moves and scales in standard scales: also where no loss is bounded."""
+        squares = 0.0
+        for moved in self.noisy:
+            scales = [np.abs(np.asarray(each.law.scale, float)) for each in (moved.first, moved.second)]
+            if moved.first.law.known is not None and moved.first.kind == NOISY and all(scale.all() for scale in scales):
+                times = max(1, int(np.prod(moved.first.shape)))
+                squares += (moved.distance / float(scales[0].min())) ** 2
+                squares += times * float(np.mean(np.square(np.log(scales[0].mean() / scales[1].mean()))))
+        return math.sqrt(squares)
+
+    @cached_property
+    def coherence(self) -> float:
+        """How far what noise is added to moves one way at each line, 0 to 1: what a final model keeps of its steps."""
+        if self.is_visible:
+            return 1.0
+        kept = moved = 0.0
+        for pairs in self.by_line().values():
+            if pairs[0].first.kind == NOISY and len({pair.first.shape for pair in pairs}) == 1:
+                changes = [np.subtract(pair.second.location, pair.first.location, dtype=float) for pair in pairs]
+                kept += float(np.sum(np.square(np.sum(changes, axis=0)))) / len(changes)
+                moved += float(np.sum(np.square(changes)))
+        return math.sqrt(kept / moved) if moved and math.isfinite(moved) else 1.0
+
     @property
     def apart(self) -> float:
         """How far apart the laws of the releases are, from 0 to 1: what is larger of two losses without bound."""

@@ -6,16 +6,20 @@ taxonomic problems"), and two moments of the scores are all that is to be learne
 decided far out, where counts are few. Noise that is used twice leaves a direction without any.
 
 How far the scores are apart is learned from calls that the direction was not learned from, so that it does not overfit.
+Where both inputs can be run with the same draws beforehand, the change has hardly any noise, and few runs show both laws.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
 
@@ -28,8 +32,14 @@ WIDEST = 256
 FINEST = 1e-6
 """Standard deviations of a direction, relative to those of its numbers, that are not taken for noise: what is finer shows
 how numbers were rounded."""
-LARGEST = 1e30
-"""Numbers are clipped to it."""
+LARGEST, SUREST = 1e30, 1e6
+"""Numbers are clipped to it; standard deviations that scores are taken to be apart, at most."""
+FEWEST_PAIRED = 12
+"""Runs on each input with the same draws that show two laws, at least."""
+STEADY = 0.5
+"""A larger deviation of the change between runs with the same draws, relative to the scores', shows that draws differ."""
+CELLS = 128
+"""Log-odds that a law of them is given by."""
 Labels = NDArray[np.int8]
 
 
@@ -67,9 +77,45 @@ class NormalRatio:
         """Return the log-odds of each output; 0 before the first fit."""
         if self._line is None:
             return np.zeros(len(outputs))
-        direction, middle, slope = self._line
-        # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
-        return np.asarray(slope * (np.multiply(_rows(outputs), direction, order="C").sum(axis=1) - middle))
+        return _scored(outputs, *self._line)
+
+
+def paired_runs(numbers: int) -> int:
+    """Return how many runs on each input with the same draws show two laws of outputs of so many numbers."""
+    return max(FEWEST_PAIRED, OF_EACH * numbers)
+
+
+def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], Law] | None:
+    """Return the log-odds of rows by two normal laws, and how often they are which; None where the change is none of theirs.
+
+    Args:
+        one: Outputs on the data, shape (runs, numbers).
+        other: Outputs on the neighbour with the same draws.
+    """
+    if one.shape != other.shape:
+        return None
+    kept = np.flatnonzero(np.isfinite([one, other]).all(axis=(0, 1)))  # others are no numbers of these outputs
+    one, other = one[:, kept], other[:, kept]
+    if not 0 < len(kept) <= min(WIDEST, len(one)):
+        return None
+    rows, labels = np.concatenate([one, other]), np.repeat([1, 0], len(one)).astype(np.int8)
+    direction = _direction(rows, labels)
+    apart, middle, deviation = _apart(rows @ direction, labels)
+    changes = (one - other) @ direction
+    if not apart > 0 or changes.std() > STEADY * max(deviation, STEADY * abs(changes.mean())):
+        return None
+    # The covariance is that of the same runs: along the direction they vary too little, and others too much.
+    square = min(apart * max(1 - one.shape[1] / (len(rows) - 2), FINEST), SUREST) ** 2
+    normal = (np.arange(CELLS) + 0.5) / CELLS
+    odds = square / 2 + math.sqrt(square) * ndtri(normal)
+    law = Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))
+    slope = square / (apart * max(deviation, np.finfo(float).tiny))
+    return lambda outputs: _scored(outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope), law
+
+
+def _scored(outputs: Array, direction: Floats, middle: float, slope: float) -> Floats:
+    # A matrix product's order of summation, and so its last bits, would depend on how many rows there are.
+    return np.asarray(slope * (np.multiply(_rows(outputs), direction, order="C").sum(axis=1) - middle))
 
 
 def _rows(outputs: Array) -> Floats:

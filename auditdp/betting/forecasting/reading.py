@@ -100,7 +100,7 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
     if not seen.is_alike:
         return None
     hidden = averaged and any(seen.of(place)[0][0].kind != NOISY for place in seen.places)
-    entries: list[_Entry] = []
+    entries: list[NoisyNumber] = []
     for place in seen.places:
         if seen.loses(place) and seen.of(place)[0][0].kind in (NOISY, ALONE):
             found = _entries(seen, place, averaged=hidden)
@@ -114,7 +114,7 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
 
     def ratio(outputs: Array) -> Floats:
         outputs = outputs.astype(float)
-        odds = _log_odds(entries, outputs) if entries else np.zeros(len(outputs))
+        odds = log_odds_by(entries, [entry.values(outputs) for entry in entries]) if entries else np.zeros(len(outputs))
         for each in outcomes:
             odds = odds + each.log_odds(outputs)
         for place, value in same.items():
@@ -125,7 +125,7 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
 
 
 @dataclass(frozen=True, eq=False)
-class _Laws:
+class Laws:
     """The laws of one noisy number on one input, one for each run.
 
     Attributes:
@@ -143,46 +143,47 @@ class _Laws:
         logs = self.family.log_density((values - location) / scale, None if np.isnan(parameter[0]) else parameter)
         return np.asarray(logs) - (0.0 if self.family.is_whole else np.log(np.abs(scale)))
 
-    def same_as(self, other: _Laws) -> bool:
+    def same_as(self, other: Laws) -> bool:
         """Return whether two have the same laws, run by run."""
         return self.family is other.family and np.array_equal(self.numbers, other.numbers, equal_nan=True)
 
-    def one(self) -> _Laws | None:
+    def one(self) -> Laws | None:
         """Return their law where it is the same in all runs."""
         alike = all(np.array_equal(row, self.numbers[0], equal_nan=True) for row in self.numbers)
-        return _Laws(self.family, self.numbers[:1]) if alike else None
+        return Laws(self.family, self.numbers[:1]) if alike else None
 
 
 @dataclass(frozen=True, eq=False)
-class _Entry:
+class NoisyNumber:
     """One noisy number, as a linear function of those of the output, and its laws on both inputs."""
 
     columns: NDArray[np.intp]
     weights: Floats
     offset: float
-    laws: tuple[_Laws, _Laws]
+    laws: tuple[Laws, Laws]
 
     def values(self, outputs: Floats) -> Floats:
+        """Return what it is in each output."""
         return np.asarray(outputs[:, self.columns] @ self.weights + self.offset)
 
 
-def _log_odds(entries: Sequence[_Entry], outputs: Floats) -> Floats:
-    """Return the log-odds of outputs by their noisy numbers, whose joint density is averaged over the runs."""
+def log_odds_by(entries: Sequence[NoisyNumber], values: Sequence[Floats]) -> Floats:
+    """Return the log-odds of values of noisy numbers, shape (outputs,) each: their joint density is averaged over runs."""
     with np.errstate(all="ignore"):
         sides = [
-            np.asarray(sum(entry.laws[side].log_densities(entry.values(outputs)) for entry in entries))
+            np.asarray(sum(e.laws[side].log_densities(x) for e, x in zip(entries, values, strict=True)))
             for side in (0, 1)
         ]
         one, other = (side[0] if len(side) == 1 else logsumexp(side, axis=0) - np.log(len(side)) for side in sides)
         return np.asarray(one - other)
 
 
-def _entries(seen: SeenRuns, place: int, *, averaged: bool) -> list[_Entry] | None:
+def _entries(seen: SeenRuns, place: int, *, averaged: bool) -> list[NoisyNumber] | None:
     """Return the numbers of one release that have another law on the other input; None where one cannot be read."""
     sides = seen.of(place)
     if any(release.groups is not None or release.earlier for release in sides[0]):
         return None
-    laws = [_laws(side) for side in sides]
+    laws = [laws_of(side) for side in sides]
     values = np.array([np.ravel(np.real(release.result)).astype(float) for release in sides[0]])
     entries = []
     for k in range(values.shape[1]):
@@ -190,19 +191,19 @@ def _entries(seen: SeenRuns, place: int, *, averaged: bool) -> list[_Entry] | No
         if both[0] is None or both[1] is None:
             return None
         if not both[0].same_as(both[1]):
-            if (found := _function(values[:, k], seen.rows[0])) is None:
+            if (found := function_of(values[:, k], seen.rows[0])) is None:
                 return None
-            entries.append(_Entry(*found, (both[0], both[1])))
+            entries.append(NoisyNumber(*found, (both[0], both[1])))
     return entries
 
 
-def _laws(releases: Sequence[Release]) -> list[_Laws] | None:
+def laws_of(releases: Sequence[Release]) -> list[Laws] | None:
     """Return the laws of every number of a release; None where they are not known."""
     known = releases[0].law.known
     if known is None or known.log_density is None:
         return None
     numbers = np.array([_numbers(release) for release in releases])
-    return [_Laws(known, numbers[:, :, k]) for k in range(numbers.shape[2])]
+    return [Laws(known, numbers[:, :, k]) for k in range(numbers.shape[2])]
 
 
 def _numbers(release: Release) -> Floats:
@@ -213,7 +214,7 @@ def _numbers(release: Release) -> Floats:
     return np.array([np.broadcast_to(np.asarray(part, float), release.shape).ravel() for part in parts])
 
 
-def _function(values: Floats, rows: Floats) -> tuple[NDArray[np.intp], Floats, float] | None:
+def function_of(values: Floats, rows: Floats) -> tuple[NDArray[np.intp], Floats, float] | None:
     """Return how a value follows from an output: columns with their weights, and an offset; None where it does not."""
     alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
     if len(alike):
@@ -367,7 +368,7 @@ def _by_shift(one: Floats, other: Floats) -> Ratio | None:
     return ratio
 
 
-def _fitted(values: Floats) -> _Laws:
+def _fitted(values: Floats) -> Laws:
     """Return the law that fits noise best whose median is 0."""
     size, deviation = float(np.mean(np.abs(values))), float(np.std(values))
     if np.all(np.abs(values - np.rint(values)) <= CLOSE * max(np.max(np.abs(values)), 1.0)):
@@ -377,11 +378,11 @@ def _fitted(values: Floats) -> _Laws:
         mean = float(np.mean(values))
         tried = [("Laplace", (0.0, size, np.nan)), ("Gaussian", (mean, deviation, np.nan))]
         tried.append(("logistic", (mean, deviation * np.sqrt(3) / np.pi, np.nan)))
-    laws = [_Laws(FAMILIES[name], np.array([numbers])) for name, numbers in tried]
+    laws = [Laws(FAMILIES[name], np.array([numbers])) for name, numbers in tried]
     return max(laws, key=lambda law: float(law.log_densities(values).sum()))
 
 
-def _fits(law: _Laws, values: Floats) -> bool:
+def _fits(law: Laws, values: Floats) -> bool:
     """Return whether the distribution of values is no further from a law than that of a sample, by Kolmogorov's distance."""
     found, count = np.sort(values), len(values)
     _, scale, parameter = law.numbers[0]

@@ -15,8 +15,10 @@ of bets by them is at most 1 where the claim is true, for any f (``betting/wealt
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, Self
@@ -25,7 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.normal import FEWEST_PAIRED, by_change, paired_runs
 from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.sampled import ratio_by_parts
+from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
 from auditdp.claims.dominating import Floats
@@ -33,6 +38,7 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
+from auditdp.tracing.steps import is_sample
 
 Read = tuple[Ratio, Law | None]
 """The log-odds of rows, and how often they are which, where that is known beforehand."""
@@ -43,10 +49,17 @@ SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
 LEAST_RUNS = 300
 """Runs that a trace may have, from which on laws are read off in ways that take as many."""
+WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (96, 400), 10
+"""Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws better, where a game by them
+takes as many, and the part of all runs that they are, at most."""
+PROMISE = 0.1
+"""Of the runs at most, if those that are traced whatever they show are fewer, more are for a law that promises a finding."""
+FEW_PARTED, PARTED = 16, 48
+"""Runs on each input where records are drawn: to choose a pair by, and to bet by."""
 SHIFT_RUNS = (128, 1_024)
 """Runs on each input that show noise which is not followed: one by one, and where many make one call."""
-VALUE_RUNS, OFTEN, MOST_VALUES = 64, 4, 4_096
-"""Runs on each input that show which values come again, how often one has to, and numbers of an output, at most."""
+VALUE_RUNS, OFTEN, MOST_VALUES = (8, 64), 4, 4_096
+"""Runs on each input that show which values come again, few first; how often one has to; numbers of an output, at most."""
 
 
 class ReplayedRatio:
@@ -57,6 +70,8 @@ class ReplayedRatio:
         claim: Of the game.
         seed: Of the traced runs.
         ways: How laws are read off, in the order in which it is tried; ``WAYS`` where it is not said.
+        few: Runs of all kinds at most, where they are bounded; else 0. As many as ``until`` are traced before it is known
+            whether they promise a finding.
 
     Attributes:
         abstained: Outputs that did not look like those that were traced.
@@ -67,8 +82,10 @@ class ReplayedRatio:
     share = 16.0  # with 4 and with 64, refutations take 2 % more calls in the mean of 22 games
     calibrated = True
 
-    def __init__(self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = ()) -> None:
-        self.trace, self.claim, self.seed = trace, claim, seed
+    def __init__(
+        self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = (), few: int = 0, until: float = math.inf
+    ) -> None:
+        self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
         self.abstained = 0
         self.ways: Sequence[Way] = ways or WAYS
 
@@ -103,6 +120,8 @@ class ReplayedRatio:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
         if self._known and self._known[0].data is pair.data and self._known[0].neighbour is pair.neighbour:
             return self._known[1]
+        if self._known and self.few:
+            return None  # runs are few, and this pair promises most
         try:
             with self.trace:
                 return next(filter(None, (way(self, pair, form) for way in ways)), None)
@@ -121,18 +140,72 @@ class ReplayedRatio:
         """Return the log-odds by what chance decides, or by values that got round the noise."""
         shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
         in_full = self._compared(pair, next(shows, 0))
-        table = _by_table(self.trace, in_full, form)
-        return table or (self._by_values(in_full, form) if in_full.proposes or in_full.is_notable else None)
+        if (table := _by_table(self.trace, in_full, form)) is not None:
+            return table
+        if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
+            return None
+        sizes = [runs for runs in VALUE_RUNS[not self.few :] if self._affords(2 * runs)]
+        return next(filter(None, (self._by_values(in_full, form, runs) for runs in sizes)), None)
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by noise that is not followed."""
-        runs = SHIFT_RUNS[is_vectorised(as_mechanism(self.trace.function))]
+        ratio = by_shift(*self._paired(pair, form, SHIFT_RUNS[is_vectorised(as_mechanism(self.trace.function))]))
+        return None if ratio is None else (ratio, None)
+
+    def _by_change(self, pair: Pair, form: Representation) -> Read | None:
+        """Return the log-odds by two normal laws; where they win little in so many calls, by more runs."""
+        few = int(min(paired_runs(int(np.prod(form.shape))), (self.until - self.trace.runs) // 2))
+        sizes = [runs for runs in (few, *MORE_PAIRED) if max(few, FEWEST_PAIRED) <= runs <= self.few // SHARE_PAIRED]
+        found: Read | None = None
+        calls = math.inf  # that a game by what was found takes
+        for runs in sizes:
+            if found is not None and not runs < calls < self.few:
+                break
+            if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
+                break
+            if (found := by_change(*self._paired(pair, form, runs))) is None or found[1] is None:
+                return None
+            calls = WON / max(gain(self.claim, found[1])[0], TINY)
+        return found
+
+    def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
+        """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
+        first = self.trace.record(pair.data, np.random.default_rng([self.seed, 0, 0]))
+        if not (self._affords(2 * runs) and any(map(is_sample, first.releases))):
+            return None
+        sides = [
+            [self.trace.record(data, np.random.default_rng([self.seed, side, k])) for k in range(runs)]
+            for side, data in enumerate((pair.data, pair.neighbour))
+        ]
+        rows = [_rows(self.trace, [run.output for run in side], form).astype(float) for side in sides]
+        return ratio_by_parts((sides[0], sides[1]), (rows[0], rows[1]), np.random.default_rng([self.seed, runs]))
+
+    def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
+        """Return, of some pairs on which records are drawn, the one by which most is won; None where none can be read."""
+        won = []
+        with self.trace:
+            for pair in pairs:
+                if not self._affords(2 * (FEW_PARTED + PARTED) + 2):
+                    break
+                with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
+                    if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
+                        told = float(
+                            np.tanh(np.abs(found[1].log_odds) / 2).mean()
+                        )  # where the claim is far, odds are told
+                        won.append((max(gain(self.claim, found[1])[0], 0.0), told, pair))
+        return max(won, key=lambda each: each[:2])[2] if won else None
+
+    def _affords(self, runs: int) -> bool:
+        """Return whether so many more runs may be traced, whatever they show."""
+        return self.trace.runs + runs <= self.until
+
+    def _paired(self, pair: Pair, form: Representation, runs: int) -> tuple[Floats, Floats]:
+        """Return the outputs of so many runs on either input with the same draws."""
         one, other = (
             form.rows(self.trace.outputs(data, runs, np.random.default_rng([self.seed, runs]))).reshape(runs, -1)
             for data in (pair.data, pair.neighbour)
         )
-        ratio = by_shift(one.astype(float), other.astype(float))
-        return None if ratio is None else (ratio, None)
+        return one.astype(float), other.astype(float)
 
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
         """Return traced runs of a pair, so many from each input."""
@@ -150,15 +223,19 @@ class ReplayedRatio:
         rng = np.random.default_rng([self.seed, number])
         return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
 
-    def _by_values(self, seen: PairTrace, form: Representation) -> Read | None:
-        """Return certainty where an output has a value that came several times from one input and never from the other."""
+    def _by_values(self, seen: PairTrace, form: Representation, runs: int) -> Read | None:
+        """Return certainty where an output has a value that came several times from one input and never from the other.
+
+        In few runs it has to come in all.
+        """
         if np.prod(form.shape) > MOST_VALUES:
             return None
         ones, zeros = (
-            [self.trace.record(run.data, np.random.default_rng([self.seed, k])).output for k in range(VALUE_RUNS)]
+            [self.trace.record(run.data, np.random.default_rng([self.seed, k])).output for k in range(runs)]
             for run in (seen.first, seen.second)
         )
-        for tail in seen.shown:
+        often = OFTEN if runs == VALUE_RUNS[-1] else runs
+        for tail in seen.shown if often == OFTEN else ():
             ones += [one for one, _ in tail.outputs]
             zeros += [other for _, other in tail.outputs]
         counts = [
@@ -166,7 +243,7 @@ class ReplayedRatio:
             for side in (ones, zeros)
         ]
         alone = [
-            {value for value, times in mine.items() if times >= OFTEN and value not in theirs}
+            {value for value, times in mine.items() if times >= often and value not in theirs}
             for mine, theirs in (counts, counts[::-1])
         ]
         anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
@@ -176,12 +253,17 @@ class ReplayedRatio:
             shown = [(not only[0].isdisjoint(row), not only[1].isdisjoint(row)) for row in _values(outputs, form)]
             return np.array([0.0 if one == other else np.inf if one else -np.inf for one, other in shown])
 
-        plain = [_rows(self.trace, side[:VALUE_RUNS], form) for side in (ones, zeros)]
+        plain = [_rows(self.trace, side[:runs], form) for side in (ones, zeros)]
         told = [float(np.mean(ratio(rows) != 0)) for rows in plain]
         for k, run in enumerate((seen.first, seen.second)):
             told[k] = max(told[k], sum(tail.chance for tail in seen.shown if tail.release in run.releases))
         law = Law(np.array([np.inf, -np.inf, 0.0]), np.array([*told, 2 - sum(told)]))
         return (ratio, law) if any(only) else None
+
+    @property
+    def promised(self) -> Law | None:
+        """How often the pair that it was asked about first has which log-odds, where that is known."""
+        return self._known[1][1] if self._known else None
 
     stated: Law | None = None
     _ratio: Ratio | None = None
@@ -195,12 +277,21 @@ WAYS: tuple[Way, ...] = (
     ReplayedRatio._by_shift,
 )
 """How laws are read off, in the order in which it is tried."""
+FEW_WAYS: tuple[Way, ...] = (
+    WAYS[0],
+    partial(ReplayedRatio.by_parts, runs=PARTED),
+    WAYS[1],
+    ReplayedRatio._by_change,
+)
+"""The same, where runs are few and outputs nearly normal, as those of trainings are."""
 
 
-def ways_of(*, understood: bool, runs: int) -> Sequence[Way]:
+def ways_of(*, understood: bool, runs: int, few: bool) -> Sequence[Way]:
     """Return how laws are read off of code that a trace understands or not, within so many runs; none for no way."""
-    few = WAYS[:2] if runs < LEAST_RUNS else WAYS
-    return few if understood else few[len(WAYS) - 1 :]
+    if few:
+        return FEW_WAYS if understood else FEW_WAYS[-1:]
+    known = WAYS[:2] if runs < LEAST_RUNS else WAYS
+    return known if understood else known[len(WAYS) - 1 :]
 
 
 class ReplayedElsewhere(ReplayedRatio):

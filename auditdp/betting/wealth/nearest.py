@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from auditdp.betting.wealth.regions import Region
-from auditdp.claims.dominating import Floats
+from auditdp.claims.dominating import DominatingPair, Floats
 
 FIRST_FORCE = 1e-3
 """Of the bounds to begin with."""
@@ -31,8 +31,9 @@ FULL = 0.9
 """Length from which on a step was not cut."""
 TOLERANCE = 1e-8
 """Of the duality gap. With 1e-6, 15 of 150 learned laws beyond a claim gave bets that cost more than they won; now 1."""
-RAREST = 1e-6
-"""Cells below this probability set no price."""
+RAREST, DEAR = (1e-6, 1e-5, 1e-4, 1e-3), 0.02
+"""Cells below the first of these probabilities set no price; below the next, where the price is such a part of what is won.
+With the first alone, a known law of twice the loss of a printed (ε, 1e-5) won nothing in three cases of four."""
 LEAST = 1e-9
 """Probabilities of cells below this are taken for it: smaller ones are lost in the rounding of the tails."""
 MOST_STEPS = 60
@@ -49,7 +50,7 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
     """Return for each of several forecasts the region of the factors (P/P₀, Q/Q₀), but for cells that are too rare.
 
     The factors of a cell whose probability is of the order of the barrier are not near their optimum, and would set the
-    price.
+    price: how rare such cells are, the price tells.
 
     Args:
         zeros: P, shape (problems, cells), positive.
@@ -61,8 +62,23 @@ def nearest_regions(zeros: Floats, ones: Floats, lines: Floats) -> list[Region]:
         factors = np.stack([zeros / p, ones / q], axis=2)
     # Where rounding has spoilt a problem, nothing is bet.
     factors[~(np.isfinite(factors) & (factors > 0)).all(axis=(1, 2))] = 1.0
-    kept = zeros + ones > RAREST
-    return [Region(each[k]) for each, k in zip(factors, kept, strict=True)]
+    return [_affordable(*problem) for problem in zip(factors, zeros, ones, lines, strict=True)]
+
+
+def _affordable(factors: Floats, zeros: Floats, ones: Floats, bounds: Floats) -> Region:
+    """Return the region of the factors of all cells but the rarest, of which so many are left out that its price is low."""
+    share, rest, height = bounds[bounds[:, 1] >= bounds[:, 0]].T
+    share = np.maximum(share, np.finfo(float).tiny)  # of an ε beyond those of doubles
+    claim = DominatingPair.of(np.stack([np.log(rest / share), np.minimum(height / share, 1.0)], axis=1))
+    odds, made = np.log(ones) - np.log(zeros), list[tuple[float, Region]]()
+    for rarest in RAREST:
+        region = Region(factors[kept]) if (kept := zeros + ones > rarest).any() else Region(np.ones((1, 2)))
+        on_zeros, on_ones = region.choose(odds)
+        won, price = float(zeros @ on_zeros + ones @ on_ones) / 2, region.price(claim)
+        made.append((won - price, region))
+        if price <= DEAR * won:
+            break
+    return max(made, key=lambda each: each[0])[1]
 
 
 def nearest_laws(zeros: Floats, ones: Floats, lines: Floats) -> tuple[Floats, Floats]:

@@ -109,7 +109,8 @@ def play_game(
         found = _refuted(played, streams, smaller_among=among)
     else:
         found = _not_refuted(played, unsearched(game, adjacency, searched=options.search))
-    return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, opened.calls)
+    budget = opened.calls if opened.limit is None else opened.used - opened.checked
+    return believed(found, game.calls, [game.best.pair.data, game.best.pair.neighbour], streams, budget)
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,8 @@ def _refuted(played: _Played, streams: Streams, *, smaller_among: Adjacency | No
     """Confirm a finding on fresh randomness, and show it on a smaller pair where there is one."""
     game, parts = played.game, len(played.details.parts)
     part, alpha = f" of part {parts}" if parts > 1 else "", played.alpha / 2**parts
-    left = None if played.opened.most is None else max(played.opened.most - played.opened.used, 1)
+    limit = played.opened.limit
+    left = None if limit is None else max(limit.most - played.opened.used, 1)
     fresh = confirm(game, streams, f"confirmation{part}", alpha, left)
     details = replace(played.details, confirmation=confirmation_of(fresh, alpha))
     assert game.refuted_at is not None  # it was

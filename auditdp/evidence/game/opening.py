@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, replace
 
-from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency import Adjacency
 from auditdp.adjacency.elsewhere import AdjacencyElsewhere, TraceElsewhere
 from auditdp.betting.forecasting.forecasters import default_forecasters
 from auditdp.betting.forecasting.replayed import ReplayedElsewhere, ReplayedRatio
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
+from auditdp.betting.power import gain
 from auditdp.betting.traced_pairs import PROMISED, TraceLook, looked_by_trace
 from auditdp.betting.watching import going_on, is_stopped
 from auditdp.betting.wealth.levels import level_grid
@@ -29,14 +30,43 @@ from auditdp.record.details import Part
 
 FIRST = 2
 """Half of the calls go to the pairs that a trace proposes for a reason that it understood, before others are searched."""
-READING = 640
-"""Calls, where those of a trace are among them, from which on some are for laws that are read off: some hundred runs."""
+READING = 200
+"""Runs, where they are bounded, from which on some are for laws that are read off."""
 PLAYED = 0.6
 """Of the runs, where they are bounded, a game has so many, with its trace and its search; the others confirm a finding."""
-ENOUGH = 8.0
+TRACED = 0.6
+"""Of these, so many are traced at most before a finding is promised."""
+BROKEN = 0.05
+"""Of the runs of a game that a broken pair has, so many are for the search of a worse one."""
+ENOUGH = 3.0
 """Where runs are bounded, a traced loss of so many times the claim is played before others are looked for."""
 GAINING = 0.5
 """Nats from which on these go on to be played alone."""
+
+
+@dataclass(frozen=True)
+class RunLimit:
+    """Runs of all kinds, where they are bounded.
+
+    Attributes:
+        most: Runs at most.
+        look: The trace, whose runs are among them, where the code was traced.
+        promises: Whether the trace, or a law that was read off, promises a finding.
+    """
+
+    most: int
+    look: TraceLook | None
+    promises: bool = False
+
+    @property
+    def traced(self) -> int:
+        """Runs of the trace so far."""
+        return self.look.runs if self.look is not None else 0
+
+    @property
+    def game(self) -> int:
+        """Runs that a game has, with its trace and its search."""
+        return int(PLAYED * self.most)
 
 
 @dataclass(frozen=True)
@@ -49,8 +79,8 @@ class PreparedGame:
         checked: Calls that the look at independence took.
         searched: Calls that the search for pairs took.
         look: What a trace saw before it, where the code was traced.
-        most: Runs of all kinds at most, where they are bounded; ``calls`` is then the part of them that is not kept back for
-            a confirmation.
+        limit: Of runs of all kinds, where there is one; ``calls`` is then the part of them that is not kept back for a
+            confirmation.
         to_find: What so many calls find, in words, where a fault is to be found.
         lacking: How many calls it lacks of those that find it.
     """
@@ -60,15 +90,14 @@ class PreparedGame:
     checked: int
     searched: int
     look: TraceLook | TraceElsewhere | None = None
-    most: int | None = None
+    limit: RunLimit | None = None
     to_find: str | None = None
     lacking: int = 0
 
     @property
     def spent(self) -> int:
         """Calls before the game; where runs are bounded, those of the trace are among them."""
-        traced = self.look.runs if self.most is not None and isinstance(self.look, TraceLook) else 0
-        return self.checked + self.searched + traced
+        return self.checked + self.searched + (self.limit.traced if self.limit is not None else 0)
 
     @property
     def used(self) -> int:
@@ -92,19 +121,21 @@ def open_game(
     check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
     look = _traced(made, claim, adjacency, options, streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
+    read = None
     if options.forecasters is None and look is not None and not (options.within and options.calls < READING):
-        forecasters += _replayed(made, claim, look, chosen, streams)
-    most = _most(options, look)
-    calls = calls if most is None else max(int(PLAYED * most) - (look.runs if isinstance(look, TraceLook) else 0), 1)
-    game = Game(made, claim, chosen, forecasters, streams, levels=level_grid(claim) if options.bounded else None)
+        read = _replayed(made, claim, look, options, streams)
+    limit = _limit(options, look, claim, read)
+    calls = calls if limit is None else max(limit.game - limit.traced, 1)
+    players = forecasters if read is None else [*forecasters, read]
+    game = Game(made, claim, chosen, players, streams, levels=level_grid(claim) if options.bounded else None)
     least, each = calls, calls_of_pair(find, game, options.alpha) if find else 0
     if find:
         calls = _at_most(max(least, each * len(game.tables)), options.most)
     checked = outputs_to_look(calls)
-    won = look is not None and _is_won(game, look, calls - checked, options)
+    won = look is not None and _is_won(game, look, calls - checked, options.alpha, limit)
     searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if options.search and not won else 0
     if find is None:
-        return PreparedGame(game, calls if most is None else int(PLAYED * most), checked, searched, look, most)
+        return PreparedGame(game, calls if limit is None else limit.game, checked, searched, look, limit)
     pairs = len(game.tables)  # those that were found, too
     to_find = f"{each:,} on each pair of {pairs}, for {find.description}, nine times in ten (--find {find})"
     needed = max(least, checked + searched + each * pairs)
@@ -114,12 +145,18 @@ def open_game(
     )
 
 
-def _most(options: GameOptions, look: TraceLook | TraceElsewhere | None) -> int | None:
-    """Return how many runs there are at most, where they are bounded: more where a trace proposes that the claim fails."""
+def _limit(
+    options: GameOptions, look: TraceLook | TraceElsewhere | None, claim: Claim, read: ReplayedRatio | None
+) -> RunLimit | None:
+    """Return the limit of runs, where there is one: higher where a trace, or a law that was read off, promises a finding."""
     if not options.within:
         return None
-    is_proposed = options.proposed is not None and isinstance(look, TraceLook) and look.is_broken
-    return options.proposed if is_proposed else options.calls
+    assert not isinstance(look, TraceElsewhere)  # who trains and who judges are one process
+    law = None if read is None or look is None or (look.is_traced and not look.is_sampled) else read.promised
+    most = options.calls if options.proposed is None else options.proposed
+    promised = law is not None and gain(claim, law)[0] * PLAYED * most > math.log(1 / options.alpha)
+    promises = promised or (look is not None and look.is_broken)
+    return RunLimit(most if promises else options.calls, look, promises)
 
 
 def _traced(
@@ -134,28 +171,34 @@ def _traced(
     among = adjacency if options.search else None
     if options.within:
         bounded = int(PLAYED * options.calls)
-        return looked_by_trace(calls.mechanism, claim, listed, among, calls=bounded, seed=seed, enough=ENOUGH)
+        more = int(BROKEN * PLAYED * (options.proposed or 0))
+        return looked_by_trace(
+            calls.mechanism, claim, listed, among, calls=bounded, seed=seed, enough=ENOUGH, more=more
+        )
     return looked_by_trace(calls.mechanism, claim, listed, among, calls=options.calls, seed=seed)
 
 
 def _replayed(
-    calls: Calls, claim: Claim, look: TraceLook | TraceElsewhere, listed: Sequence[Pair], streams: Streams
-) -> list[ReplayedRatio]:
+    calls: Calls, claim: Claim, look: TraceLook | TraceElsewhere, options: GameOptions, streams: Streams
+) -> ReplayedRatio | None:
     """Return the forecaster by the replayed ratio, where laws can be read off the pair that promises most.
 
     A mechanism that states its law has a better one. A finding of one that draws from elsewhere has to be played again
     without running it, which a trace cannot be.
     """
     if not calls.seeded or capabilities(calls.mechanism).knows_odds:
-        return []
-    calls.look((data for pair in listed for data in (pair.data, pair.neighbour)), streams("shape", 0))
+        return None
+    calls.look((data for pair in options.play or () for data in (pair.data, pair.neighbour)), streams("shape", 0))
     if isinstance(look, TraceElsewhere):
-        return [ReplayedElsewhere()] if look.reads() else []
-    made = look.replayed(calls.form, claim)
-    return [] if made is None else [made]
+        return ReplayedElsewhere() if look.reads() else None
+    if not options.within:
+        return look.replayed(calls.form, claim)
+    return look.replayed(
+        calls.form, claim, few=options.proposed or options.calls, until=TRACED * PLAYED * options.calls
+    )
 
 
-def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions) -> bool:
+def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, alpha: float, limit: RunLimit | None) -> bool:
     """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
 
     What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
@@ -165,11 +208,11 @@ def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: G
         game.add(replace(pair, name=pair.name or "traced"), promise=promise)
     first = len(game.tables) - len(look.proposed)
     if all(promise != PROMISED for _, promise in look.proposed):
-        if not (options.within and isinstance(look, TraceLook) and look.is_broken):
+        if limit is None or not limit.promises:
             return False
         first = 0
     for most in (calls // FIRST, calls):
-        game.play(most, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=first)
+        game.play(most, alpha=alpha, stop_when_refuted=True, going_on=going_on, first=first)
         if game.wealth.log_wealth < GAINING:
             break
     return game.refuted_at is not None
@@ -183,11 +226,13 @@ def play(opened: PreparedGame, options: GameOptions) -> PreparedGame:
     """Play a game; where runs are bounded, and it gains, on to the verdict with as many as where the trace proposes one."""
     game, alpha = opened.game, options.alpha
     calls = opened.calls - opened.spent
-    first = calls if opened.most is None else min(calls, options.calls)
+    limit = opened.limit
+    first = calls if limit is None else min(calls, options.calls)
     game.play(first, alpha=alpha, stop_when_refuted=options.stop_when_refuted, going_on=going_on)
-    if opened.most is not None and game.refuted_at is None and not is_stopped():
+    if limit is not None and game.refuted_at is None and not is_stopped():
         if options.proposed is not None and game.wealth.log_wealth >= GAINING:
-            opened = replace(opened, calls=int(PLAYED * options.proposed), most=options.proposed)
+            limit = replace(limit, most=options.proposed)
+            opened = replace(opened, calls=limit.game, limit=limit)
         game.play(opened.calls - opened.spent, alpha=alpha, stop_when_refuted=True, going_on=going_on)
     return opened
 

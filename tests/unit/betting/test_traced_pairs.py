@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from auditdp.adjacency import Pair, Rows
+from auditdp.adjacency import Alike, Pair, Rows
 from auditdp.betting.traced_pairs import PROMISED, looked_by_trace, trace_runs
-from auditdp.claims.statements import PureDP
+from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import MechanismError
 from auditdp.mechanism.protocol import as_mechanism
 
@@ -109,3 +109,29 @@ def test_the_same_seed_gives_the_same_pairs():
 
 def test_few_calls_are_not_worth_a_trace():
     assert looked(total, calls=60).runs == 0
+
+
+RECORDS = np.array([0.3, -0.2, 2.5, 0.1, -1.5, 0.4])
+
+
+def bounded(function, place):
+    pair = Pair(RECORDS, np.delete(RECORDS, place))
+    return looked_by_trace(
+        as_mechanism(function), GaussianDP(0.3), [pair], Alike([pair]), calls=600, seed=1, enough=3.0
+    )
+
+
+def test_where_runs_are_bounded_a_search_ends_at_a_pair_that_shows_enough():
+    look = bounded(lambda data, rng: np.clip(data, -1, 1).sum() + rng.normal(), 0)
+    ((pair, promise), *_) = look.proposed
+    assert promise == PROMISED
+    assert look.runs < 100
+    assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)
+
+
+def test_of_code_that_is_not_understood_the_pair_is_proposed_whose_outputs_are_farthest_apart():
+    mixed = np.array([[1.0, 0.0], [0.9, 0.4]])
+    look = bounded(lambda data, rng: np.clip(data, -1, 1).sum() + mixed @ rng.normal(size=2), 0)
+    ((pair, _),) = look.proposed
+    assert not look.is_traced
+    assert abs(np.clip(pair.data, -1, 1).sum() - np.clip(pair.neighbour, -1, 1).sum()) == pytest.approx(1.0)

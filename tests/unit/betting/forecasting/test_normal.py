@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.betting.forecasting.normal import NormalRatio
+from auditdp.betting.forecasting.normal import NormalRatio, by_change
 
 
 def learned(rng, calls, change, noise):
@@ -46,3 +46,22 @@ def test_it_abstains_before_it_knows_anything_and_takes_what_is_no_number():
     labels = (np.arange(40) % 2).astype(np.int8)
     outputs = np.where(labels[:, None] == 1, np.inf, np.nan) * np.ones((40, 2))
     assert np.isfinite(NormalRatio().fit(outputs, labels).log_odds(outputs)).all()
+
+
+def test_few_runs_with_the_same_draws_show_two_laws():
+    rng, mix = np.random.default_rng(3), np.array([[1.0, 0.0, 0.0], [0.9, 0.2, 0.0], [0.5, 0.5, 1.0]])
+    noise, change = rng.normal(size=(40, 3)) @ mix.T, np.array([0.3, 0.0, 0.0])
+    padded = np.full((40, 1), np.nan)  # as of outputs of which others have more numbers
+    ratio, law = by_change(np.hstack([noise + change, padded]), np.hstack([noise, padded]))
+    mu = float(np.sqrt(change @ np.linalg.inv(mix @ mix.T) @ change))
+    assert np.sqrt(2 * law.log_odds[: len(law.log_odds) // 2].mean()) == pytest.approx(mu, rel=0.25)
+    fresh = rng.normal(size=(2_000, 3)) @ mix.T
+    told = ratio(fresh + change).mean() - ratio(fresh).mean()
+    assert told == pytest.approx(mu**2, rel=0.3)
+
+
+def test_runs_with_other_draws_show_none():
+    rng = np.random.default_rng(4)
+    assert by_change(rng.normal(size=(40, 2)) + 0.5, rng.normal(size=(40, 2))) is None
+    assert by_change(np.ones((40, 2)), np.ones((40, 2))) is None
+    assert by_change(np.full((40, 2), np.nan), np.ones((40, 2))) is None

@@ -1,0 +1,68 @@
+"""The likelihood ratio where records are shuffled or sampled, against the one that is known."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.claims.statements import GaussianDP
+from auditdp.mechanism.calls import Calls
+from auditdp.mechanism.protocol import as_mechanism
+from auditdp.tracing import Trace
+
+RATE, STEPS, BATCHES = 0.5, 3, 4
+
+
+def sampled(data, rng):
+    return [data[rng.random(len(data)) < RATE].sum() + rng.normal(scale=0.5) for _ in range(STEPS)]
+
+
+def shuffled(data, rng):
+    released = []
+    for _ in range(2):
+        order = rng.permutation(len(data))
+        released += [data[part].sum() + rng.normal(scale=0.5) for part in np.split(order, BATCHES)]
+    return released
+
+
+def of_samples(outputs):
+    with_one = np.logaddexp(
+        np.log(RATE) + norm.logpdf(outputs, 1, 0.5), np.log(1 - RATE) + norm.logpdf(outputs, 0, 0.5)
+    )
+    return (with_one - norm.logpdf(outputs, 0, 0.5)).sum(axis=1)
+
+
+def of_orders(outputs):
+    ratios = norm.logpdf(outputs, 1, 0.5) - norm.logpdf(outputs, 0, 0.5)
+    return sum(logsumexp(epoch, axis=1) - np.log(BATCHES) for epoch in np.split(ratios, 2, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("train", "known", "pair"),
+    [
+        (sampled, of_samples, Pair(np.array([1.0, 0.0, 0.0]), np.zeros(2))),
+        (shuffled, of_orders, Pair(np.array([1.0] + [0.0] * 7), np.zeros(8))),
+    ],
+)
+def test_log_odds_are_averaged_over_what_is_drawn_part_by_part(train, known, pair):
+    mechanism = as_mechanism(train)
+    calls = Calls(mechanism)
+    calls.look((pair.data, pair.neighbour), np.random.default_rng(0))
+    forecaster = ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1)
+    with forecaster.trace:
+        ratio, law = forecaster.by_parts(pair, calls.form, 48)
+    rows = calls(pair.data, 200, np.random.default_rng(2)).reshape(200, -1)
+    assert np.corrcoef(ratio(rows), known(rows))[0, 1] > 0.95
+    assert np.abs(ratio(rows) - known(rows)).mean() < 0.35
+    half = len(law.log_odds) // 2
+    assert law.log_odds[:half].mean() == pytest.approx(known(rows).mean(), abs=0.5)
+
+
+def test_where_no_records_are_drawn_nothing_is_averaged():
+    mechanism = as_mechanism(lambda x, rng: x + rng.normal())
+    calls = Calls(mechanism)
+    calls.look((1.0, 0.0), np.random.default_rng(0))
+    with (forecaster := ReplayedRatio(Trace(mechanism), GaussianDP(0.5), seed=1)).trace:
+        assert forecaster.by_parts(Pair(1.0, 0.0), calls.form, 16) is None
