@@ -7,6 +7,7 @@ length, atoms, and numbers that are released as they are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,17 @@ def _outliers(data: int, size: int, rng: Rng) -> Array:
 def _correlation(data: int, size: int, rng: Rng) -> Array:
     x, y = rng.normal(size=(2, size))
     return np.stack([x, y + (0.8 if data else -0.8) * x], axis=1)
+
+
+def _sign_of_a_product(data: int, size: int, rng: Rng) -> Array:
+    rows, sign = rng.normal(size=(size, 5)), rng.choice([-1, 1], size)
+    rows[:, 0] += 0.84 * sign
+    rows[:, 3] += 0.84 * (sign if data else -sign)
+    return rows
+
+
+def _one_sample(data: int, size: int, rng: Rng) -> Array:
+    return rng.laplace(size=(size, 4)) + data * (rng.random((size, 1)) < 0.1)
 
 
 def _sorted_noise(data: int, size: int, rng: Rng) -> Array:
@@ -139,6 +151,8 @@ SHAPES = (
     Shape("scale of the noise", lambda data, size, rng: (1.0 + 0.4 * data) * rng.laplace(size=size), PureDP(0.15)),
     Shape("outliers", _outliers, PureDP(1.0)),
     Shape("sign of a correlation", _correlation, PureDP(0.5)),
+    Shape("sign of a product", _sign_of_a_product, PureDP(1.0)),
+    Shape("one sample for four numbers", _one_sample, PureDP(4 * math.log1p(0.1 * math.expm1(1.0)))),
     Shape("sorted noise", _sorted_noise, PureDP(0.8)),
     Shape("noisy minimum", _noisy_minimum, PureDP(0.8), Pair(np.array([0.0, 1, 1, 1, 1, 1]), np.ones(6))),
     Shape("histogram", _histogram, PureDP(0.8), Pair(1.6 * _FIRST, 0.0 * _FIRST)),

@@ -147,6 +147,7 @@ PLAYED = (
     ),
     ("Laplace", ("overconfident", "watcher", "classifier")),
     ("Laplace, 3 numbers", ("overconfident", "watcher")),
+    ("sign of a product", ("mixture",)),
     (
         "(ε, δ)",
         (

@@ -39,6 +39,24 @@ class Bits:
 
 
 @dataclass(frozen=True)
+class Product:
+    """Normal noise in three numbers, of which the sign of the first one's product with the last is a randomised response."""
+
+    epsilon: float
+
+    def __call__(self, data: int, size: int, *, rng: Rng) -> Array:
+        """Return ``size`` rows of three numbers."""
+        rows = rng.normal(size=(size, 3))
+        response = 2 * Response(self.epsilon)(data, size, rng=rng) - 1
+        rows[:, 2] = np.abs(rows[:, 2]) * np.sign(rows[:, 0]) * response
+        return rows
+
+    def log_prob(self, outputs: Array, data: int) -> Array:
+        """Return the log probability of each row, but for what is the same under both inputs."""
+        return np.where((outputs[:, 0] * outputs[:, 2] > 0) == data, 0.0, -self.epsilon)
+
+
+@dataclass(frozen=True)
 class MostlyNew:
     """Seven times in ten a vector that never comes again, else the extreme pair of (``epsilon``, ``delta``/.3).
 
@@ -123,6 +141,7 @@ NULLS = {
     "Laplace": Null(LaplaceMechanism(1.0), PureDP(1.0), LaplaceMechanism(0.7)),
     "Laplace, 3 numbers": Null(NoisyHistogram1(1.0), PureDP(1.0), NoisyHistogram1(1.4), VECTOR),
     "four bits": Null(Bits(1.0), PureDP(1.0), Bits(1.4)),
+    "sign of a product": Null(Product(1.0), PureDP(1.0), Product(1.4)),
     "(ε, δ)": Null(LeakyResponse(1.0, 0.05), ApproxDP(1.0, 0.05), LeakyResponse(1.4, 0.1)),
     "(0, δ)": Null(LeakyResponse(0.0, 0.1), ApproxDP(0.0, 0.1), LeakyResponse(0.4, 0.2)),
     "mostly new": Null(MostlyNew(0.2, 0.25), ApproxDP(0.2, 0.25), MostlyNew(1.0, 0.29)),

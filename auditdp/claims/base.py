@@ -85,9 +85,10 @@ class Claim:
         return 1.0
 
     def tangents(self) -> tuple[tuple[float, float], ...]:
-        """Return six of the statements, spread over the curve."""
+        """Return six of the statements, spread over the curve, or all where they are fewer."""
         points = self.statements()
-        return tuple((float(e), float(d)) for e, d in points[np.linspace(0, len(points) - 1, 6).astype(int)])
+        spread = np.unique(np.linspace(0, len(points) - 1, 6).astype(int))
+        return tuple((float(e), float(d)) for e, d in points[spread])
 
 
 class PointClaim(Claim):

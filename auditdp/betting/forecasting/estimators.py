@@ -6,9 +6,10 @@
   inputs cannot give. *Mirrored*: the two inputs are taken for mirror images, as they are under symmetric noise, which halves
   what is to be learned.
 - ``Nested``: the odds of a cell, drawn towards those of the whole tail around it, for rare events.
-- ``Shaped``: a sum of few functions of the rank of the cell, with fitted weights. *Sloped*: the rank alone. *Curved*: also
+- ``Shaped``: a sum of few functions of the rank of the cell, with fitted weights. *Curved*: the rank, and
   the logarithms of the shares of values below and above, for odds that grow towards either end, as those of extremes do.
   *Normal*: the normal quantile, for the odds of normal noise, whose excess over those of another scale lies in the tails.
+  *Clipped*: a ramp that is flat towards both ends, for the odds of Laplace noise and of randomised response.
 
 To add an estimator, add one to ``ESTIMATORS``: each is an expert of every view.
 """
@@ -245,9 +246,9 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Free("cells, cautious", CELLS, cautious, weight=2.0),
     Free("cells, certain", CELLS, certain),
     Nested("cells, nested", CELLS),
-    Shaped("cells, sloped", slice(0, 1), 4.0),
     Shaped("cells, curved", slice(0, 3), 4.0),
     NORMAL,
+    Shaped("cells, clipped", slice(4, 5), 1.0),
 )
 ESTIMATOR_NAMES = frozenset(estimator.name for estimator in ESTIMATORS)
 

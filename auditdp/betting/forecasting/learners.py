@@ -27,6 +27,8 @@ CROSSED = 1 << 14
 """Calls up to which each half is counted as the other one sees it."""
 FOR_QUANTILES = 8192
 """Values from which quantiles are taken."""
+FEW = 1 << 14
+"""Rows that choose among coordinates well enough."""
 STEPS = 8
 """Cells of each column."""
 MOST_DIFFERENCES = 32
@@ -47,6 +49,7 @@ class Learner(Protocol):
     Attributes:
         name: What reports call it.
         start: It is first trained when so many calls have been seen, and again whenever they have doubled.
+        weight: The prior weight of its view.
         heavy: Whether it is trained only as long as the claim has not been refuted without it.
         blind: Whether it ignores the coins.
         most: Rows that it is trained on at most.
@@ -54,6 +57,7 @@ class Learner(Protocol):
 
     name: str
     start: int
+    weight: float = 1.0
     heavy: bool = False
     blind: bool = False
     most: int = 1 << 16
@@ -66,7 +70,7 @@ class LearnedView(View):
     """A view that is learned from earlier calls by a learner, and has values once it has been."""
 
     def __init__(self, learner: Learner) -> None:
-        super().__init__(learner.name, _not_learned, heavy=learner.heavy)
+        super().__init__(learner.name, _not_learned, learner.weight, heavy=learner.heavy)
         self.learner = learner
 
     def is_ready(self, calls: int, stalled: bool) -> bool:
@@ -105,7 +109,8 @@ def learned_views(width: int) -> list[LearnedView]:
     if width < 2:
         return []
     screens: list[Learner] = [Screen(rank) for rank in range(4)] if width > 32 else []
-    learners = [*screens, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
+    few: list[Learner] = [Interaction(), Smallest()] if width <= MOST_DIFFERENCES else []
+    learners = [*screens, *few, Above("coordinates"), Above("differences"), Votes(), Linear(), Additive(), Trees()]
     return [LearnedView(learner) for learner in learners]
 
 
@@ -174,6 +179,48 @@ class Votes(Learner):
                 chosen, most = (order, voters, middles[voters], np.sign(z[voters])), apart
         order, voters, middles, signs = chosen
         return lambda rows: (np.diff(_finite(rows), n=order, axis=1)[:, voters] > middles) @ signs
+
+
+class Interaction(Learner):
+    """Whether two coordinates are on the same side of their middles, and how far the nearer one is: the two that tell most.
+
+    For what no single number shows: the sign of a product or of a correlation, the parity of two bits. A coordinate with
+    itself shows how far out it is. One pair alone has a vote: how many do would change between both halves and all of the
+    calls, and with it what a number of votes means.
+    """
+
+    name = "interaction"
+    start = 32
+    weight = 2.0
+    most = FEW
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Find the two whose product differs most between the coins, in standard errors."""
+        scaled = _scaled(rows)
+        x = scaled(rows, slice(None))
+        variance = np.square(x).T @ np.square(x) / len(x) - np.square(x.T @ x / len(x))
+        apart = np.triu((x.T * (labels - labels.mean())) @ x / np.sqrt(np.maximum(variance, TINY)))
+        two = list(np.unravel_index(np.argmax(np.abs(apart)), apart.shape))
+
+        def score(rows: Array) -> Floats:
+            a, b = scaled(rows, two).T
+            return np.asarray(np.sign(a * b) * np.minimum(np.abs(a), np.abs(b)))
+
+        return score
+
+
+class Smallest(Learner):
+    """The smallest coordinate, each scaled and turned the way that coin 1 moves it: for rare events in all at once."""
+
+    name = "smallest of the scaled"
+    start = 1024
+    most = FEW
+
+    def fit(self, rows: Array, labels: Labels) -> Callable[[Array], Floats]:
+        """Find which way every coordinate is turned."""
+        scaled, every = _scaled(rows), slice(None)
+        turned = np.where((labels - labels.mean()) @ scaled(rows, every) < 0, -1.0, 1.0)
+        return lambda rows: np.asarray((scaled(rows, every) * turned).min(axis=1))
 
 
 class Linear(Learner):
@@ -276,6 +323,15 @@ def _middles(columns: Floats) -> Floats:
     middles = np.median(columns, axis=0)
     below = np.where(columns < middles, columns, -np.inf).max(axis=0, initial=-np.inf)
     return np.where((middles == columns.max(axis=0)) & np.isfinite(below), below, middles)
+
+
+def _scaled(rows: Array) -> Callable[[Array, Any], Floats]:
+    """Return what clips some coordinates of rows to where most are, and gives them mean 0 and deviation 1."""
+    x = _finite(_some(rows))
+    low, high = np.quantile(x, (0.05, 0.95), axis=0)
+    clipped = np.clip(x, low, high)
+    centre, deviation = clipped.mean(axis=0), clipped.std(axis=0) + TINY
+    return lambda rows, at: (np.clip(_finite(rows[:, at]), low[at], high[at]) - centre[at]) / deviation[at]
 
 
 def _some(values: Array) -> Array:

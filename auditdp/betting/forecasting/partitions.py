@@ -25,6 +25,8 @@ MOSTLY_DISTINCT = 0.75
 """Share of distinct values from which on values that repeat are cut out."""
 REPEATED = 16
 """Values that are cut out, at most."""
+MIDDLE = 0.4
+"""Share of calls between the centres of two Laplace laws: (1 - e^-ε)/2, which is .2 at ε = .5, .4 at 1.6 and .5 at most."""
 HALVES, QUARTERS, CELLS = range(3)
 """Resolutions, by their place in ``Partition.groups``."""
 COARSE = {HALVES: 2, QUARTERS: 4}
@@ -42,8 +44,9 @@ class Partition:
     Attributes:
         size: How many cells there are.
         groups: For each resolution which of its parts every cell belongs to, shape (size,).
-        shapes: Functions of the share u of values below the middle of each cell: 2u-1, 1+ln u, 1+ln(1-u) and the normal
-            quantile of u, each with a mean of about 0 over the values; shape (4, size).
+        shapes: Functions of the share u of values below the middle of each cell: 2u-1, 1+ln u, 1+ln(1-u), the normal
+            quantile of u, and (2u-1)/``MIDDLE`` clipped to [-1, 1], each with a mean of about 0 over the values; shape
+            (5, size).
         unnamed: The cell that holds what has no name, where values are names.
     """
 
@@ -61,7 +64,9 @@ class Partition:
         below = (np.cumsum(counts) - counts / 2) / max(len(values), 1)
         rare = 0.5 / max(len(values), 1)
         u = np.clip(below, rare, 1 - rare)
-        self.shapes = np.stack([2 * u - 1, 1 + np.log(u), 1 + np.log1p(-u), ndtri(u)])
+        self.shapes = np.stack(
+            [2 * u - 1, 1 + np.log(u), 1 + np.log1p(-u), ndtri(u), np.clip((2 * u - 1) / MIDDLE, -1, 1)]
+        )
 
     def _parts(self, coarse: Floats) -> NDArray[np.intp]:
         """Return for every cell which of the coarser cells it belongs to."""
@@ -87,7 +92,7 @@ class Names(Partition):
         self.edges = np.sort(names[np.argsort(-counts, kind="stable")[:MOST_NAMES]])
         self.size = len(self.edges) + 1
         self.groups = [np.zeros(self.size, dtype=np.intp)] * len(COARSE) + [np.arange(self.size)]
-        self.shapes = np.zeros((4, self.size))
+        self.shapes = np.zeros((5, self.size))
         self.unnamed = self.size - 1
 
     def index(self, values: Floats) -> NDArray[np.intp]:

@@ -27,6 +27,8 @@ MOST_COORDINATES = 32
 """Numbers of an output with a view of their own; of longer ones, learners choose."""
 TOGETHER = 3.0
 """Prior weight of all coordinates together, and of all their differences: beside one view of the whole, they are many."""
+AS_A_NAME = 0.5
+"""Prior weight of the whole as a name, of which few estimators make anything, and none where nearly all are different."""
 BY_INPUTS = 4.0
 """Prior weight of a view that knows the inputs: under additive noise it is all that there is to see."""
 GRID = 2.0**-40
@@ -83,7 +85,7 @@ def views_of(outputs: Array, pair: Pair, *, with_inputs: bool, labels: Sequence[
         with_inputs: Whether to compare outputs with the inputs. All pairs of one game have the same views, so where the
             inputs of this pair are of another width, there is nothing to see in these.
     """
-    whole = View("fingerprint", fingerprint, names=True)
+    whole = View("fingerprint", fingerprint, AS_A_NAME, names=True)
     width = outputs.shape[1]
     if width == 0:
         return [whole]

@@ -39,6 +39,8 @@ LOOKED_AT = {
     "along the change": "how far the output lies in the direction from one input to the other",
     "coordinates above their medians": "how many of the output's numbers are above their medians",
     "differences above their medians": "how many differences between the output's numbers are above their medians",
+    "interaction": "two of the output's numbers together",
+    "smallest of the scaled": SEVERAL,
     "votes": SEVERAL,
     "linear": SEVERAL,
     "additive": SEVERAL,

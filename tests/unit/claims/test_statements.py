@@ -1,6 +1,5 @@
 """Claims: what they refuse, and their curves against the extreme pairs that attain them."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -115,43 +114,6 @@ def test_the_cap_is_the_posterior_of_randomised_response(epsilon):
     assert ApproxDP(epsilon, 0.0).posterior_cap() == PureDP(epsilon).posterior_cap()
     assert ApproxDP(epsilon, 1e-9).posterior_cap() == 1.0
     assert GaussianDP(epsilon).posterior_cap() == 1.0
-
-
-def test_tangents_of_pure_and_approximate_claims_are_the_claims():
-    assert PureDP(0.7).tangents() == ((0.7, 0.0),)
-    assert ApproxDP(0.7, 0.01).tangents() == ((0.7, 0.01),)
-
-
-@pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 5.0, 64.0])
-def test_tangents_of_a_gaussian_claim_lie_on_its_curve(mu):
-    claim = GaussianDP(mu)
-    tangents = claim.tangents()
-    assert len(tangents) == len({epsilon for epsilon, _ in tangents}) >= 2
-    for epsilon, delta in tangents:
-        assert epsilon >= 0
-        assert 0 < delta <= 1
-        assert delta == claim.delta_at(epsilon)
-
-
-@pytest.mark.parametrize(
-    "claim", [PureDP(1.0, source="S"), ApproxDP(1.0, 0.1, source="S"), GaussianDP(1.0, source="S")]
-)
-def test_at_changes_the_level_and_nothing_else(claim):
-    other = claim.at(2.5)
-    assert type(other) is type(claim)
-    assert (other.level, other.source) == (2.5, "S")
-    assert getattr(other, "delta", None) == getattr(claim, "delta", None)
-    assert claim.level == 1.0
-    with pytest.raises(ClaimError):
-        claim.at(-1.0)
-
-
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.1), GaussianDP(1.0)])
-def test_claims_are_frozen_values(claim):
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        claim.source = "elsewhere"
-    assert claim == claim.at(1.0)
-    assert claim != claim.at(1.5)
 
 
 def test_how_claims_read():

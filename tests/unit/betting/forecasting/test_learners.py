@@ -11,9 +11,11 @@ from auditdp.betting.forecasting.learners import (
     CROSSED,
     Above,
     Additive,
+    Interaction,
     LearnedView,
     Linear,
     Screen,
+    Smallest,
     Trees,
     Votes,
     learned_views,
@@ -192,19 +194,41 @@ def test_steps_are_learned_where_slopes_say_little():
     assert far[0] - view(np.array([[-5.0, 0.0]]))[0] == pytest.approx(4.0, abs=0.8)  # from -2 to 2
 
 
-def test_trees_learn_what_no_sum_shows():
-    """The parity of two bits: four distinct outputs, of which two belong to each coin."""
+@pytest.mark.parametrize("learner", [Interaction(), Trees()], ids=lambda learner: learner.name)
+def test_the_parity_of_two_bits_is_learned_which_no_sum_shows(learner):
+    """Four distinct outputs, of which two belong to each coin."""
     coins = labels(2_000)
     first = rng().integers(0, 2, 2_000, dtype=np.int8)
     rows = np.stack([first, first ^ coins], axis=1)
-    values = Trees().fit(rows, coins)(np.array([[0, 0], [1, 1], [0, 1], [1, 0]], np.int8))
-    assert values[:2].max() < 0 < values[2:].min()
+    values = learner.fit(rows, coins)(np.array([[0, 0], [1, 1], [0, 1], [1, 0]], np.int8))
+    same, different = np.sort(values.reshape(2, 2) if isinstance(learner, Trees) else -values.reshape(2, 2))
+    assert same[1] < 0 < different[0]
+
+
+def test_two_of_many_numbers_are_found_by_the_sign_of_their_product_whatever_their_scales():
+    """In 200 calls, of 20 numbers with heavy tails; of two numbers the nearer to its middle says how sure that is."""
+    coins, rows = labels(200), rng().standard_cauchy((200, 20))
+    rows[:, 13] = np.abs(rows[:, 13]) * np.sign(rows[:, 4]) * (1 - 2 * coins)
+    view = Interaction().fit(rows * 10.0 ** np.arange(20) - 7, coins)
+    fresh = np.zeros((4, 20))
+    fresh[:, 4], fresh[:, 13] = [9, -9, 9, 9], [9, -9, -9, 2]
+    sure, also_sure, opposite, unsure = view(fresh * 10.0 ** np.arange(20) - 7)
+    assert opposite < 0 < unsure < min(sure, also_sure)
+
+
+def test_the_smallest_is_of_numbers_scaled_and_turned_the_way_in_which_they_tell():
+    coins, rows = labels(), rng().normal(size=(ROWS, 3))
+    turned = rows + coins[:, None]
+    view = Smallest().fit(turned * [1.0, -50.0, 1e-3], coins)
+    values = view(np.array([[3.0, 3, 3], [3, -3, 3], [-3, 3, -3]]) * [1.0, -50.0, 1e-3])
+    assert values[0] > 1
+    assert values[1:].max() < -1
 
 
 class Memoriser:
     """Learns by heart: 1 for the rows that it was fitted on, and 0 for all others."""
 
-    name, start, heavy, most = "memoriser", 8, False, 1 << 20
+    name, start, weight, heavy, most = "memoriser", 8, 1.0, False, 1 << 20
 
     def __init__(self, blind=False):
         self.blind = blind

@@ -103,7 +103,7 @@ def test_shapes_are_functions_of_the_share_below_the_middle_of_a_cell(values):
     cells = partition.index(values)
     for cell in set(cells.tolist()):
         u = np.mean((cells < cell) + 0.5 * (cells == cell))
-        expected = [2 * u - 1, 1 + math.log(u), 1 + math.log(1 - u), norm.ppf(u)]
+        expected = [2 * u - 1, 1 + math.log(u), 1 + math.log(1 - u), norm.ppf(u), np.clip(5 * u - 2.5, -1, 1)]
         assert partition.shapes[:, cell] == pytest.approx(expected, abs=1e-12)
 
 
