@@ -113,21 +113,26 @@ class TracedPair:
         """Whether the trace proposes that the claim fails, for a reason that it understands."""
         return self.trace.proposes
 
+    @property
+    def loss(self) -> float:
+        """What it loses, as a multiple of the claim."""
+        return min(self.trace.share, LARGEST)
+
     @cached_property
     def rank(self) -> tuple[int, float]:
         """By which pairs are put in order, the largest first."""
         trace = self.trace
         if trace.differ is not None and not trace.by_chance:
-            return ROUND, min(trace.share, LARGEST)
+            return ROUND, self.loss
         parted = trace.second.parted and not trace.reordered
-        loss = trace.share if trace.share < LARGEST else LARGEST + trace.apart
-        return int(trace.differ is not None or bool(parted)), loss
+        apart = trace.apart if self.loss == LARGEST else 0.0
+        return int(trace.differ is not None or bool(parted)), self.loss + apart
 
     def shows(self, enough: float) -> bool:
         """Return whether it shows so many times what the claim allows: noise whose scale moves has to move as much."""
         trace = self.trace
         scaled = any(moved.why == "scale" for moved in trace.moved)
-        return trace.proposes and min(trace.share, LARGEST) >= enough and (not scaled or trace.scales_apart >= enough)
+        return trace.proposes and self.loss >= enough and (not scaled or trace.scales_apart >= enough)
 
     @property
     def reason(self) -> tuple[Any, ...]:
@@ -169,10 +174,12 @@ class RunsOfPair(NamedTuple):
     @classmethod
     def of(cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool) -> RunsOfPair:
         """Return it for some traces of a pair; with ``few``, of losses that have no bound, by what tells them apart."""
-        kinds, shares = zip(*(TracedPair(pair, trace).rank for trace in traces), strict=True)
+        looked = [TracedPair(pair, trace) for trace in traces]
+        kinds, shares = zip(*(each.rank for each in looked), strict=True)
         if few:
             shares = tuple(
-                s * t.coherence + (t.scales_apart if s == LARGEST else 0.0) for s, t in zip(shares, traces, strict=True)
+                each.loss * each.trace.coherence + (each.trace.scales_apart if each.loss == LARGEST else 0.0)
+                for each in looked
             )
         least = min(shares)
         steady = least > 1 and max(shares) - least <= CLOSE * least
@@ -376,10 +383,9 @@ class TraceSearch:
 
     def _order(self, each: TracedPair) -> tuple[float, ...]:
         """Return by what a pair is put in order: where runs are few, by what a final model keeps, and by moves."""
-        kind, share = each.rank
         if not math.isfinite(self.enough):
             return each.rank
-        return kind, attempted(lambda: share * each.trace.coherence) or 0.0, each.trace.scales_apart
+        return each.rank[0], attempted(lambda: each.loss * each.trace.coherence) or 0.0, each.trace.scales_apart
 
     def _checked(self, adjacency: Adjacency, pair: Pair) -> TracedPair | None:
         adjacency.check(pair)
