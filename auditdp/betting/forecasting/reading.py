@@ -101,7 +101,8 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
         return None
     hidden = averaged and any(seen.of(place)[0][0].kind != NOISY for place in seen.places)
     entries: list[NoisyNumber] = []
-    open_ = _differing(seen)
+    one, other = seen.rows
+    open_ = np.any((one != other) & ~(np.isnan(one) & np.isnan(other)), axis=0)
     for place in seen.places:
         lossy = seen.loses(place)
         if (lossy or open_.any()) and seen.of(place)[0][0].kind in (NOISY, ALONE):
@@ -155,10 +156,7 @@ class Laws:
         return self.family is other.family and np.array_equal(self.numbers, other.numbers, equal_nan=True)
 
     def read_by(self, function: LinearFunction, other: LinearFunction) -> Laws | None:
-        """Return the laws of what another function of the output gives; None where both are not of one same column.
-
-        So noise is read that is scaled, or moved, by something else on the other input after it was added.
-        """
+        """Return the laws of what another function of the output gives; None where both are not of one same column."""
         (columns, weights, offset), (others, by, start) = function, other
         if np.array_equal(columns, others) and np.allclose([*weights, offset], [*by, start], CLOSE):
             return self
@@ -197,12 +195,6 @@ def log_odds_by(entries: Sequence[NoisyNumber], values: Sequence[Floats]) -> Flo
         ]
         one, other = (side[0] if len(side) == 1 else logsumexp(side, axis=0) - np.log(len(side)) for side in sides)
         return np.asarray(one - other)
-
-
-def _differing(seen: SeenRuns) -> NDArray[np.bool_]:
-    """Return which columns of the output differ in any run, with the same results of all releases."""
-    one, other = seen.rows
-    return np.asarray(np.any((one != other) & ~(np.isnan(one) & np.isnan(other)), axis=0))
 
 
 def _entries(seen: SeenRuns, place: int, *, open_: bool, averaged: bool) -> list[NoisyNumber] | None:
