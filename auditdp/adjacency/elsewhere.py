@@ -26,11 +26,7 @@ PromisedHeld = Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MO
 
 @record(frozen=True, eq=False)
 class PairElsewhere(Pair):
-    """A pair of inputs that lie in another process.
-
-    Attributes:
-        text: How reports write it.
-    """
+    """A pair of inputs that lie in another process."""
 
     text: str = ""
 
@@ -104,12 +100,7 @@ _TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
 
 
 class AdjacencyElsewhere:
-    """The adjacency of an audit in another process, which checks every pair before it is named here.
-
-    Args:
-        channel: To that process.
-        name: What reports call it.
-    """
+    """The adjacency of an audit in another process, which checks every pair before it is named here."""
 
     def __init__(self, channel: Channel, name: str) -> None:
         self.name = name
@@ -144,12 +135,6 @@ class AdjacencyElsewhere:
 
     def proposed(self, calls: Any, played: Sequence[Pair], most: int, *, first: int) -> Proposed:
         """Have pairs searched for beside those that are played, with about so many calls.
-
-        Args:
-            calls: Of the mechanism.
-            played: The pairs.
-            most: The calls.
-            first: With how many of the pairs the game began.
 
         Raises:
             LostError: If that took more than twice as many.

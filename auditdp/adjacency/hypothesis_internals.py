@@ -49,11 +49,7 @@ Strategy = st.SearchStrategy[Any]
 
 @dataclass(frozen=True)
 class StrategyPart:
-    """A strategy of known structure.
-
-    Attributes:
-        strategy: The strategy, out of the wrapping that defers it.
-    """
+    """A strategy of known structure."""
 
     strategy: Strategy
 

@@ -124,12 +124,7 @@ def names_of(forecasters: Any) -> list[str] | None:
 
 @record(frozen=True)
 class AuditElsewhere(Audit):
-    """An audit, as whoever judges has it.
-
-    Attributes:
-        channel: To the process of the audit.
-        held: What was told of it.
-    """
+    """An audit, as whoever judges has it."""
 
     channel: Channel = field(kw_only=True)
     held: AuditHeld = field(kw_only=True)

@@ -110,9 +110,6 @@ class OfClaim:
     F joins the points (P(A_k), Q(A_k)) of the k atoms that are surest, of which ``auditdp.claims.dominating`` proves
     that no pair which keeps the claim is above. Where a claim has some levels only, those of its family, any other
     stands for the next one above, which allows more; above the highest everything is allowed.
-
-    Args:
-        claim: The claim.
     """
 
     claim: Claim

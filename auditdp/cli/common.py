@@ -125,11 +125,6 @@ def settings(profile: str = "") -> Configuration:
 def sandbox(configuration: Configuration, mode: str = "", *, network: bool = False) -> Sandbox:
     """Return what shuts the processes of audits off, and say once where that is less than it could be.
 
-    Args:
-        configuration: The settings.
-        mode: What a command was given in the place of the setting.
-        network: Whether a command leaves the network open, whatever the setting.
-
     Raises:
         ConfigurationError: If the mode is none, or all of a sandbox is required and cannot be had.
     """

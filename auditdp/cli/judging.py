@@ -51,13 +51,7 @@ def _between_runs(difference: Difference) -> Difference:
 
 
 def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()) -> int:
-    """Return the exit code of the published table: what a person has to look at first.
-
-    Args:
-        found: The differences.
-        record: The run.
-        fail_on: What else makes it fail; of this, 'changed' is a law that changed.
-    """
+    """Return the exit code of the published table: what a person has to look at first."""
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
         return FOUND

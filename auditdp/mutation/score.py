@@ -260,11 +260,6 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
     On a pair on which it does what the mechanism does it keeps the claim as well as that, and on one whose inputs it does
     not tell apart it keeps any claim.
 
-    Args:
-        mutant: The mutant.
-        pairs: The pairs to run it on.
-        promise: Whether the two inputs of each pair are one input of a promise.
-
     Raises:
         MechanismError: If the mutant crashes, or returns what is not ``RUNS`` outputs.
     """

@@ -255,12 +255,7 @@ def exchanged(functions: Sequence[FunctionType], code: CodeType) -> Iterator[Non
 
 
 class Rewritten:
-    """A mechanism that runs with one change of its code, and says of itself what the changed code says.
-
-    Args:
-        mechanism: The mechanism.
-        change: The change.
-    """
+    """A mechanism that runs with one change of its code, and says of itself what the changed code says."""
 
     def __init__(self, mechanism: Any, change: SourceChange) -> None:
         self.mechanism = mechanism

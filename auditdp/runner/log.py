@@ -67,10 +67,6 @@ class Log:
     def start(self, record: RunRecord, *, keep: bool = False) -> Path | None:
         """Begin a new run; return where an unfinished or unreadable one that was there is kept, if there was any.
 
-        Args:
-            record: The new run.
-            keep: Whether one that is finished is kept, too.
-
         Raises:
             RecordingError: If it cannot be written.
         """
@@ -84,9 +80,6 @@ class Log:
         """Go on with a run after its last line that counts; return where a log is kept that others had changed.
 
         What follows that line is cut off: a line that a kill left incomplete, or those that others changed.
-
-        Args:
-            before: What the log held when it was opened.
 
         Raises:
             RecordingError: If it cannot be kept.

@@ -222,11 +222,6 @@ def discover(
 ) -> tuple[list[Listed], list[tuple[str, str]]]:
     """Collect the audits that targets and keyword select, and the files that failed with their reasons.
 
-    Args:
-        targets: Folders, files or ids.
-        keyword: A ``-k`` expression.
-        collect: Imports the files.
-
     Raises:
         ConfigurationError: If an id names no audit of its file, or the keyword is no expression.
     """
@@ -289,12 +284,6 @@ def _evaluate(node: ast.expr, identifier: str) -> bool:
 
 def make_plan(targets: Sequence[str], options: PlanOptions, *, collect: Collector, keyword: str = "") -> Plan:
     """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
-
-    Args:
-        targets: Folders, files or ids.
-        options: What the run decides for its audits.
-        collect: Imports the files.
-        keyword: A ``-k`` expression.
 
     Raises:
         ConfigurationError: If an option cannot be used.

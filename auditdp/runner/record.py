@@ -45,15 +45,7 @@ LIBRARIES = (
 def header(
     plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: Iterable[Path] = (), sandbox: str = ""
 ) -> RunRecord:
-    """Return the record of a run that has not started: the question, without any result.
-
-    Args:
-        plan: What will run.
-        arguments: What was asked.
-        root_seed: Root of all randomness.
-        sources: Files below the working folder that the audits are made of.
-        sandbox: What held the processes of audits.
-    """
+    """Return the record of a run that has not started: the question, without any result."""
     files = [*sources]
     return RunRecord(
         root_seed=root_seed,

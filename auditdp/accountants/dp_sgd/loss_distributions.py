@@ -317,12 +317,7 @@ class GridCurve(Repeated):
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """A curve where δ is of one size.
-
-    Attributes:
-        curve: Whose losses are composed.
-        least: The smallest δ of that size.
-    """
+    """A curve where δ is of one size."""
 
     curve: GridCurve
     least: float

@@ -285,12 +285,7 @@ class _Run:
         return replace(self.start, status=self.status, seconds=self.seconds, finished=now(), results=results)
 
     def publish(self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None) -> None:
-        """Write the reports, then standard output: the summary where the lines were shown already, else the record.
-
-        Args:
-            reports: Format and path of each.
-            found: What the run changes of a baseline; None where none judges it.
-        """
+        """Write the reports, then standard output: the summary where the lines were shown already, else the record."""
         record, problems = self.record, []
         for name, path in reports:
             try:
@@ -313,13 +308,7 @@ class _Run:
             raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
 
     def judged(self, found: Sequence[Difference], text: str, *, alone: bool) -> int:
-        """Return what the run ends with where a baseline or another revision judges it, after printing the differences.
-
-        Args:
-            found: The differences.
-            text: The same in words.
-            alone: Whether no baseline does, so that every finding counts.
-        """
+        """Return what the run ends with where a baseline or another revision judges it, after printing the differences."""
         if self.asked.output == "terminal":
             tell(f"\n{text}")
         else:

@@ -25,12 +25,7 @@ LAST_LINES = 5
 
 
 class ProgressPrinter(ExitStack):
-    """Listens to a run, and prints its results.
-
-    Args:
-        options: Of the run: what goes to standard output, and how much of it.
-        before: Seconds that audits took in the last run, by id.
-    """
+    """Listens to a run, and prints its results."""
 
     def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:
         super().__init__()

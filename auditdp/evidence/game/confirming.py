@@ -88,15 +88,6 @@ def play_again(
 ) -> float:
     """Play the confirmation of a finding again on the outputs that were recorded, and return its log wealth.
 
-    Args:
-        mechanism: The mechanism, which is not run.
-        claim: What it promises.
-        adjacency: The neighbours.
-        confirmation: What the evidence's details have of the confirmation.
-        streams: The randomness of that audit, which gave the coins.
-        forecasters: The forecasters of that audit.
-        play: The pairs of that audit, if not ``adjacency.pairs()``.
-
     Raises:
         ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.
     """

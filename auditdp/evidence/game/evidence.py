@@ -69,13 +69,6 @@ def play_game(
     α of the part before: of all confirmations together, however often the game goes on, a pair that keeps the claim passes
     one with probability at most 2α.
 
-    Args:
-        mechanism: The mechanism to audit.
-        claim: What it promises.
-        adjacency: Which inputs are neighbours; every pair that is played is checked against it.
-        options: Its error probability, its calls and its pairs.
-        streams: Randomness by (purpose, batch).
-
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
         MechanismError: If the mechanism misbehaves.
@@ -115,14 +108,7 @@ def play_game(
 
 @dataclass(frozen=True)
 class _Played:
-    """A game that has been played.
-
-    Attributes:
-        opened: The game, and what was spent before it.
-        alpha: Its error probability.
-        assumptions: What its evidence rests on.
-        details: What is recorded of it.
-    """
+    """A game that has been played."""
 
     opened: PreparedGame
     alpha: float

@@ -204,13 +204,7 @@ def shows_nothing(same: int | None) -> list[str]:
 
 
 def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]:
-    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
-
-    Args:
-        game: A game that refuted nothing.
-        adjacency: Which inputs are neighbours.
-        searched: Whether it was to look for pairs beside those listed.
-    """
+    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played."""
     every, pairs = adjacency.exhaustive(), len(game.tables)
     if every is not None and len(every) <= pairs:
         return []

@@ -50,9 +50,6 @@ class Shown(NamedTuple):
 class Calls:
     """Runs one mechanism.
 
-    Args:
-        mechanism: ``mechanism(data, size, *, rng)``, see ``auditdp.mechanism.protocol``.
-
     Attributes:
         name: What reports call the mechanism.
         seeded: Whether it draws from the generator that it is given.
@@ -242,11 +239,7 @@ class Calls:
 
 
 class SingleCalls(Calls):
-    """Makes every call by itself, so that outputs share nothing that the outputs of one call may share.
-
-    Args:
-        calls: The calls that are made one by one; how their outputs are represented stays the same.
-    """
+    """Makes every call by itself, so that outputs share nothing that the outputs of one call may share."""
 
     def __init__(self, calls: Calls) -> None:
         vars(self).update(vars(calls))

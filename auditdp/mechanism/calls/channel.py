@@ -87,9 +87,6 @@ _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 class Channel:
     """The end of who judges.
 
-    Args:
-        connection: To the process of a mechanism.
-
     Attributes:
         cpu: Seconds that the process has computed, as it says.
     """

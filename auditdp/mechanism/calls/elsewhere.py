@@ -72,13 +72,7 @@ class After:
 
     @classmethod
     def of(cls, calls: Calls, rng: np.random.Generator | None, raised: Counter[str]) -> dict[str, Any]:
-        """Return it as plain data.
-
-        Args:
-            calls: That were made.
-            rng: With what, if that goes on.
-            raised: What they had raised before.
-        """
+        """Return it as plain data."""
         found: dict[str, Any] = {
             "raising": calls.raising,
             "raised": calls.raised - raised,

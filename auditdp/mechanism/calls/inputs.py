@@ -35,10 +35,6 @@ class Inputs:
     def lent(self, name: str, *inputs: Any) -> Iterator[tuple[Any, ...]]:
         """Give out the copies of some inputs.
 
-        Args:
-            name: What the code is called that uses them.
-            inputs: The originals.
-
         Raises:
             MechanismError: If a copy was changed; the next call gets a fresh one.
         """

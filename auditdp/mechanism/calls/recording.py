@@ -53,10 +53,6 @@ class Recorder(Calls):
 class Playback(Calls):
     """Returns recorded outputs instead of making calls.
 
-    Args:
-        calls: Calls of the mechanism, whose forecasters may ask it for its law.
-        recorded: What ``Recorder.recorded`` returned.
-
     Raises:
         ConfigurationError: If no outputs were kept.
     """

@@ -354,12 +354,7 @@ def stacked(outputs: Sequence[Outputs]) -> Outputs:
 
 
 class SeenAs:
-    """A mechanism for forecasters: what it offers is asked for with rows (see ``auditdp.mechanism.capabilities``).
-
-    Attributes:
-        mechanism: The mechanism.
-        form: How its outputs are represented.
-    """
+    """A mechanism for forecasters: what it offers is asked for with rows (see ``auditdp.mechanism.capabilities``)."""
 
     def __init__(self, mechanism: Any, form: Representation) -> None:
         self.mechanism, self.form = mechanism, form

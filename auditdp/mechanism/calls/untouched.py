@@ -27,11 +27,7 @@ GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Untouched:
-    """A process that is forked before the first call of a mechanism, waits, and forks again for calls that are asked of it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """A process that is forked before the first call of a mechanism, and forks again for calls that are asked of it."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -94,11 +90,7 @@ class Untouched:
 
 
 class UntouchedElsewhere(Untouched):
-    """The untouched process of a mechanism in another process, which forks it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """The untouched process of a mechanism in another process, which forks it."""
 
     mechanism: MechanismElsewhere
 

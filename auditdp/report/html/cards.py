@@ -113,13 +113,7 @@ def file_name(audit_id: str) -> str:
 
 
 def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]], *, address: str) -> AuditView:
-    """Return what stands on the card of an audit.
-
-    Args:
-        result: The audit.
-        repairs: By id, the audits of claims that repair it.
-        address: Where its page is.
-    """
+    """Return what stands on the card of an audit."""
     found = result.counterexample
     return AuditView(
         result=result,

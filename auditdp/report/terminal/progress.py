@@ -55,12 +55,6 @@ class Watch:
     """A line at the bottom of a terminal that says how far a run is; nothing elsewhere.
 
     Audits are started in the order of their ids, so the first unfinished ones are those that run.
-
-    Args:
-        ids: The audits that are to be run, in order.
-        console: Where to write; lines printed on it stand above.
-        workers: How many run at a time.
-        before: Seconds of audits in an earlier run, by id.
     """
 
     def __init__(

@@ -86,18 +86,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Remote:
-    """Runs the audits of one run on a cluster; as ``Workers.run`` does it here.
-
-    Attributes:
-        client: Connected.
-        address: Of the scheduler.
-        record: Of the run, without results.
-        sources: Files that its audits are made of.
-        limit: Seconds that the import of an audit file may take.
-        memory: Bytes that an audit may take; None for no limit.
-        sandbox: What holds an audit.
-        count: How many audits run at a time.
-    """
+    """Runs the audits of one run on a cluster, as ``Workers.run`` does it here; see ``Cluster.executor``."""
 
     client: Client
     address: str

@@ -59,12 +59,7 @@ def host(connection: Connection, path: Path, overrides: dict[str, str], folder: 
 
 
 def judges(connection: Connection, folder: Path) -> None:
-    """Fork a child for every audit that is to be judged, in a process that imports no file of a user.
-
-    Args:
-        connection: To the run.
-        folder: Where outputs go.
-    """
+    """Fork a child for every audit that is to be judged, in a process that imports no file of a user."""
     divert(folder / f"{os.getpid()}.judges")
     _serve(connection, folder)
 

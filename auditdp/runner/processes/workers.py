@@ -142,9 +142,6 @@ class _TwoProcesses:
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
-    Attributes:
-        count: Processes that work at a time.
-
     Args:
         overrides: Parameters that were given, as text.
         limit: Seconds that the import of a file may take.
@@ -442,11 +439,6 @@ def _end_forkserver() -> None:
 
 def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Return a process that was started, also where an audit has just killed what all are forked from.
-
-    Args:
-        needed: Modules that whatever it is forked from has imported.
-        target: What it calls.
-        arguments: With which arguments.
 
     Raises:
         CrashError: If none can be started.

@@ -39,11 +39,6 @@ def trace(imports: Imports, file: Path, factory: str) -> Traced:
     """Return what an audit is made of, within the folder of ``imports``.
 
     Only those imports of the audit file count that the factory reaches, by names that are bound at the top of the file.
-
-    Args:
-        imports: The import graph.
-        file: The audit file.
-        factory: Name of the function that declares the audit.
     """
     tree = imports.tree(file)
     if tree is None:

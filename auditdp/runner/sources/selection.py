@@ -46,11 +46,6 @@ def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) 
 
     An audit is concerned where code that its factory reaches, in its file or in one that it imports below the folder,
     changed; where that cannot be told; and where auditdp itself, or what says which libraries are installed, changed.
-
-    Args:
-        audits: Id and file of each.
-        changed: The files.
-        root: The folder in which imports are followed.
     """
     imports = Imports(root, changed.removed)
     reach, names = Reach(imports), cache(changed.names)

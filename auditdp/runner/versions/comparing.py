@@ -105,14 +105,7 @@ class MorePairs:
 
 
 def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> ComparedAudit:
-    """Compare the mechanism of an audit with that of the other revision.
-
-    Args:
-        built: The audit of the working tree.
-        task: Its task.
-        other: The other version.
-        settings: Of the audit: its level is that of the bets as well, its calls are more than theirs.
-    """
+    """Compare the mechanism of an audit with that of the other revision."""
     assert task.against is not None  # else there is no other version
     revision = task.against.revision
     if built.is_formula or not isinstance(built.claim, Claim):
