@@ -41,11 +41,7 @@ class AccountantReply:
     """The answer of one accountant.
 
     Attributes:
-        name: The analysis and its parameters.
         soundness: What its numbers are to the truth of what it describes.
-        adjacency: Its neighbours.
-        sampling: Its sampling.
-        source: Where it is from.
         value: ε at the claim's δ, whatever it may be, or what else was asked; None where it raised.
         from_above: Whether it describes a class around the claim's, or the claim's own.
         from_below: Whether it describes a class within the claim's, or the claim's own.
@@ -90,11 +86,7 @@ class CrossCheck:
 
     Attributes:
         verdict: VIOLATED, CERTIFIED, or NOT_REFUTED, about what ``about`` describes.
-        statement: The verdict's reason, in one sentence.
-        about: The class of mechanisms that the claim is about.
         epsilon: The claimed ε that was compared; of a curve, at a point that is broken, else one that is open.
-        delta: At which δ.
-        answers: The answer of each accountant at that δ.
         lower: The lower bound that counts and is largest; None where there is none.
         upper: The upper bound that counts and is smallest; None where there is none.
         level: Bounds on the claim's own parameter that the worst of ``about`` needs; None where nothing is known.

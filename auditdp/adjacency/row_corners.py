@@ -27,7 +27,6 @@ class RowCorners:
     """The corner cases of collections of rows.
 
     Attributes:
-        row: The strategy of one row.
         ends: Its least and its largest row.
         several: Rows that differ from each other as far as there are enough.
         added: Whether a row is added or removed; else one is replaced.

@@ -67,16 +67,10 @@ class AuditHeld:
     """What an audit consists of.
 
     Attributes:
-        parameters: Of its factory.
-        mechanisms: The mechanism, and its controls.
-        kinds: The kinds of evidence that apply.
         claim: Its kind and its parameters, where these are all of it.
         record: What records have of it, where they are not, or where something else is audited.
         adjacency: What reports call it, if there is one.
-        plays: Whether the audit names pairs to play.
-        forecasters: Those that it names; None for none.
         own_forecasters: Whether it has some of its own.
-        at: Where the mechanism is defined.
     """
 
     parameters: Plain

@@ -56,12 +56,7 @@ class Served:
     """One audit in the process of its file.
 
     Attributes:
-        find: Returns what is declared.
         untouched_now: Has the untouched process of the mechanism that is gathered about.
-        place: Returns where something is defined.
-        mutation: Audits the mutants of its mechanism.
-        compared: Compares its mechanism with another revision, if there is one.
-        plain: Returns a parameter as records have it.
     """
 
     find: Callable[[], Declared]

@@ -69,12 +69,8 @@ class EvidenceRequest:
 
     Attributes:
         mechanism: The mechanism as it is given; None for a formula.
-        claim: What it promises.
         neighbours: Which inputs are neighbours; None for a promise or a formula without pairs.
         inputs: Inputs by class, for a promise about an estimate.
-        accountants: Accountants of its parameters.
-        about: What the claim is about, in an accountant's terms.
-        kinds: The kinds of evidence that are gathered.
         streams: Randomness by (purpose, batch).
         calls: Calls that a kind may make.
         named: Calls that the audit names, if it does.

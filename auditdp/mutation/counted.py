@@ -42,14 +42,10 @@ class Counted:
     """The loss of a mechanism over all neighbours, from counts, with an error probability of 1e-4.
 
     Attributes:
-        epsilon: The loss that is claimed, in nats.
         lower: Some output is so much likelier on one input of ``pair`` than on the other, in nats, or more.
         upper: Every event S of every pair has P(S) <= e^upper Q(S) + ``delta``.
         delta: The larger of the claimed one and one that a few runs that came by chance do not exceed.
         pair: The pair of the lower bound.
-        runs: Runs on every input.
-        inputs: Inputs.
-        outputs: Outputs that were seen.
     """
 
     epsilon: float

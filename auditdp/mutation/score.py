@@ -69,8 +69,6 @@ class Comparison:
         pair: The first pair on which it differs from the mechanism and depends on the input; None where there is none.
         differs: Whether it differs from the mechanism on any pair.
         depends: Whether it depends on which input of a pair it is given, on any pair.
-        runs: Runs that were compared.
-        pairs: Pairs that were looked at.
     """
 
     pair: Pair | None

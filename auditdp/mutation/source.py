@@ -40,11 +40,8 @@ class SourceChange:
 
     Attributes:
         operator: What kind of change it is.
-        function: The function's qualified name.
-        before: The code that is changed.
         after: What it is changed to; empty where it is left out.
         functions: The functions that have this code.
-        code: The changed code.
         id: The change as it is called whatever the function's own variables are called.
     """
 

@@ -28,14 +28,10 @@ class Draw:
     """One draw of a mechanism, about to happen.
 
     Attributes:
-        method: The generator's method.
-        arguments: Its positional arguments.
-        keywords: Its keyword arguments.
         perform: Draws with other arguments in place of those.
         key: Where in the code it is.
         size: Independent runs that the call draws for, along the first axis; None where a call is one run.
         earlier: State of the bit generator before the first draw of this method in this call; None if this is that one.
-        generator: The generator that draws.
     """
 
     method: str

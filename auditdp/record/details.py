@@ -98,9 +98,7 @@ class Confirmation(Row):
     """What happened on fresh randomness.
 
     Attributes:
-        pair: The pair that was played.
         calls: Calls, one by one.
-        log_e_value: Logarithm of the wealth.
         alpha: Error probability of the confirmation.
         confirmed: Whether the wealth reached 1/alpha.
         forecaster: Who won most.
@@ -130,15 +128,9 @@ class GameDetails(Details):
         threshold: Logarithm of the wealth that refutes the claim.
         refuted_at: Calls until the claim was refuted.
         forecasters: Those that won most.
-        forecasters_played: How many there were.
-        pairs: Every pair that was played.
-        confirmation: Of a finding.
         notices: What a person should know of the calls.
-        search_calls: Calls of the search for pairs.
-        independence_calls: Calls of the look at independence.
         calls_to_find: How many calls find the fault that was asked for.
         calls_lacking: How many of these a brief budget left out.
-        parts: Where the game stopped, each time.
         went_on: The parts but the last, in words.
         detectable_epsilon: The smallest level that the calls would have refuted nine times in ten.
         detectable_alternative: Of which mechanism.
@@ -216,15 +208,7 @@ class AccountantAnswer(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingDetails(Details):
-    """Accountants that are compared.
-
-    Attributes:
-        claimed_epsilon: The claimed ε that was compared.
-        about: The class of mechanisms that the claim is about.
-        delta: At which δ.
-        accountants: What each says.
-        findings: What is wrong with an accountant.
-    """
+    """Accountants that are compared."""
 
     claimed_epsilon: Number | None = None
     about: str | None = None
@@ -257,10 +241,8 @@ class CountingDetails(Details):
     """Outputs that were counted.
 
     Attributes:
-        runs_per_input: Runs on each input.
         confidence: Of all that is stated.
         scope: Which pairs were counted; None where outputs are many, as are the next four.
-        outputs: How many different outputs came.
         upper_bounds: Bounds that hold together.
         delta_upper: δ of the bound that is shown.
         delta_at_claim: For a claim with δ > 0: δ at the claimed ε, from above.
@@ -299,12 +281,7 @@ class SensitivityDetails(Details):
     """Queries that were compared on neighbours.
 
     Attributes:
-        scope: Which pairs.
-        sensitivity: What is declared.
-        norm: In which norm.
         largest_difference: What the worst pair needs.
-        worst_pair: That pair.
-        pairs_compared: How many were compared.
         exhaustive: Whether these are all neighbours, and the query draws nothing.
     """
 
@@ -323,15 +300,7 @@ class ClassOfInputs(Row):
 
     Attributes:
         name: The class, 'class' in JSON.
-        n: Calls.
         truth: Mean of the true values.
-        mean: Mean of the estimates.
-        low: Lower end of the interval of the mean.
-        high: Upper end.
-        variance: Of the estimates.
-        variance_low: Lower end of its interval.
-        variance_high: Upper end.
-        variance_bound: What is promised.
         largest_bias: Of one input.
         largest_variance: Of one input.
     """

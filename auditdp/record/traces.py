@@ -45,12 +45,9 @@ class TracedFinding(Row):
         kind: As ``auditdp.tracing.Finding`` has it.
         file: As above; empty where it is about the output.
         line: Its number; 0 where it is about the output.
-        sentence: What it is.
         read_off: Whether the trace understood all that it rests on; else it is where to look.
-        pair: The pair.
         pairs: On how many pairs it was found.
         family: Of the noise of that line, where it has noise; so the next three, which are those of the pair.
-        scale: Of the noise.
         moved: How far the values of the line moved.
         needed: The scale that the claim needs for that move alone, where one number says it.
     """
@@ -73,7 +70,6 @@ class GameTrace(Row):
     """What a trace said before a game, by which pairs were chosen.
 
     Attributes:
-        pairs: Pairs that were looked at.
         runs: Runs of the mechanism for that, which are no calls of the game.
         extent: Whether the code was traced in 'full', in 'part', or not at all ('none').
         is_bound: Whether the loss of the releases bounds that of the output on all these pairs, as far as a trace shows.
@@ -81,9 +77,6 @@ class GameTrace(Row):
             round the noise.
         pair: That pair; empty where none was traced.
         played: Whether the replayed ratio was a forecaster of the game.
-        lines: The lines at which noise enters, in the order of the code.
-        findings: What it proposes; those that are read off first.
-        opaque: What it does not understand.
     """
 
     pairs: Count

@@ -42,28 +42,17 @@ class Line:
     """One published claim.
 
     Attributes:
-        row: The published mechanism.
-        reading: Which reading of it is audited.
         statement: The claim in a sentence.
         claim: The claim as it is audited, such as '1-DP'.
-        adjacency: Who is a neighbour.
-        source: Paper, theorem, version.
-        verdict: What was found.
         evidence: The kind of evidence that the verdict rests on.
         found: The exact epsilon, or the bounds, of that evidence, as a reader sees them.
-        epsilon_lower: Lower bound, None where there is none.
-        epsilon_upper: Upper bound.
         counterexample: The smallest pair and why it breaks the claim, or its calibration, in one line; empty where neither
             is refuted.
-        pair: The two inputs of the counterexample.
         output: The output that tells them apart most; empty where the evidence is not about one output.
         explanation: What the counterexample shows, with both probabilities where it is about an output.
         proof: What certifies the claim, or shows an estimate to be equivalent; else empty.
         undecided: For a claim that is neither refuted nor certified: what would have been seen, and what would decide it.
-        reproduce: The command that shows it again.
-        parameters: Those of the audit.
         repairs: Audits of claims that hold instead.
-        audit: The audit's id.
     """
 
     row: str

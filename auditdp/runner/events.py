@@ -17,7 +17,6 @@ class RunStarted:
         record: What is known of it, with the files that could not be collected.
         before: The results that an interrupted run had.
         waiting: Ids of the audits that are to be run, in order.
-        workers: How many run at a time.
     """
 
     record: RunRecord

@@ -25,10 +25,7 @@ class Listed:
     Attributes:
         id: Its path and name, as in ``audits/audit_edges.py::dprr``.
         path: The file, absolute.
-        expect: What it is expected to find.
         timeout: Seconds that it declares for itself.
-        description: Its docstring.
-        parameters: Names of its parameters.
         unreadable: Why a parameter that was given cannot be read; empty where all can.
     """
 
@@ -49,7 +46,6 @@ class Collected:
         audits: What it declares, in the order of the file.
         failure: Why it could not be imported; empty where it could.
         sources: Files below the working folder that it imported, itself too.
-        printed: What was printed meanwhile.
         forkable: Whether a process that has imported it can be forked.
     """
 
@@ -72,7 +68,6 @@ class Against:
 
     Attributes:
         revision: As it was asked for, with the commit.
-        commit: The commit.
         folder: Where its tree lies, the folder that corresponds to the working folder.
     """
 
@@ -122,15 +117,10 @@ class PlanOptions:
     """What a run decides for its audits.
 
     Attributes:
-        root_seed: Root of all randomness.
         overrides: Parameters by name, as text; an audit takes those that it has.
-        alpha: Error probability of the run.
         budget: A budget, as ``Budget.read`` takes it.
         timeout: Seconds per audit, whatever an audit declares.
         default_timeout: Seconds for audits that declare none.
-        data: Folder of data files.
-        mutants: Whether the mutants of each mechanism are audited as well.
-        against: The revision with which mechanisms are compared, if one is.
         trace: Whether the code is traced before its game, where the audit does not say no.
     """
 

@@ -32,13 +32,9 @@ class AccountAnswer:
     """What all accountants answered.
 
     Attributes:
-        asked: What was asked for.
-        given: The δ or ε at which.
-        rows: One for each accountant.
         upper: The smallest value that is proved to suffice; None where there is none.
         lower: The largest value of a proof that no less holds; None where there is none.
         verdict: On the claim; None where nothing is claimed.
-        reason: Why, in a sentence.
     """
 
     asked: Literal["epsilon", "delta"]

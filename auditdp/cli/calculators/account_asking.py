@@ -38,7 +38,6 @@ class FreeParameter:
     """The parameter that may be left out and solved for.
 
     Attributes:
-        option: Its name on the command line, without dashes.
         value: What was given; None to solve for it.
         larger_is_safer: Whether privacy grows with it.
     """

@@ -177,13 +177,10 @@ class _Run:
     """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log.
 
     Attributes:
-        asked: The options.
-        plan: What is run.
         start: The record without results, but for files that could not be collected.
         going_on: The audit whose game goes on, if one does.
         own: The tasks that are done here.
         part: Which part of the run these are; None for all of it.
-        results: By id, as they are finished.
         code: An exit code that overrides that of the results, where the run did not reach its end.
         resumes_whole: Whether every line counts of the log that is resumed.
     """

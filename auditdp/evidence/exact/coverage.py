@@ -47,8 +47,6 @@ class Compared:
     """The pairs that were looked at, with the loss of each, and what is known of all others.
 
     Attributes:
-        pairs: The pairs.
-        losses: Their losses.
         coverage: What is known of all pairs of which scope, and why.
         searchable: Whether other pairs may be looked for, among them the simplest that violates.
         looked_at: How many pairs were enumerated; None where that is not how they are covered.

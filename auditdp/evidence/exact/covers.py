@@ -38,8 +38,6 @@ class Enumerated:
     """All pairs that the adjacency lists as its neighbours.
 
     Attributes:
-        adjacency: The neighbours.
-        pairs: How many there are.
         reordered: How many were compared in another order of the nodes, where they are listed up to that order.
         unlike: How one of them lost something else there; empty where none did.
     """
@@ -76,7 +74,6 @@ class Enclosed:
     """All pairs of a domain, by an envelope.
 
     Attributes:
-        adjacency: The neighbours.
         enclosing: The largest loss that the envelope allows.
         compared: On how many pairs the law was compared with it; 0 where no law is stated.
         beyond: How the law loses more than the envelope allows; empty where it was not seen to.
@@ -117,8 +114,6 @@ class AdditiveCoverage:
     """All neighbours of a declared sensitivity, by the model of noise of one scale and shape.
 
     Attributes:
-        adjacency: The neighbours.
-        noise: The model.
         of_sensitivity: The loss of answers that are as far apart as the sensitivity.
         seen: The pairs that were looked at, in words.
         departure: How one of them contradicts the model; empty where none does.
@@ -173,7 +168,6 @@ class Searched:
     """Some pairs: those that are given or listed, and those that a search came across.
 
     Attributes:
-        adjacency: The neighbours.
         seen: The pairs that were looked at, in words.
         remedy: How all pairs could be covered, in words.
     """

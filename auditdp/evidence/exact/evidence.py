@@ -151,8 +151,6 @@ class _LawComparison:
         within: Whether all that were looked at certainly keep it.
         bounded: Whether the bound on all others certainly keeps it.
         index: Of the pair that is shown: one that certainly breaks the claim, else the one that comes nearest.
-        worst: Its loss.
-        pair: The pair.
     """
 
     def __init__(

@@ -39,8 +39,6 @@ class DeclaredNoise:
     """Noise of the scale that one input shows, around answers of a declared sensitivity.
 
     Attributes:
-        able: The mechanism, which states the law, and perhaps the query.
-        stated: Its law.
         first: The input that the others are compared with.
         sensitivity: S.
     """

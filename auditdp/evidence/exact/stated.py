@@ -24,8 +24,6 @@ class Stated:
     """The stated laws of a mechanism.
 
     Attributes:
-        law_of: The law of an input.
-        loss_of: The loss of a pair.
         of_output: Whether the law is that of the output itself. Where it is the law before post-processing, its loss is an
             upper bound on that of the output, and no lower one.
     """

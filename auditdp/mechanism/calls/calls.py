@@ -51,9 +51,7 @@ class Calls:
     """Runs one mechanism.
 
     Attributes:
-        name: What reports call the mechanism.
         seeded: Whether it draws from the generator that it is given.
-        inputs: Lends the inputs.
         like: Rows of the calls that decided how outputs are represented; None before.
         labels: What each number of a row is; none before.
         raising: Whether exceptions are outputs; then every output has a call of its own.

@@ -67,11 +67,8 @@ class _Line:
     """The first line of an answer.
 
     Attributes:
-        ticket: Of the question.
-        value: What was asked for, beside arrays.
         arrays: The type and shape of each array.
         error: What was raised in its place: its name, what it says, and where.
-        cpu: Seconds that its process has computed.
     """
 
     ticket: str

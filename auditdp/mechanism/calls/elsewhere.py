@@ -56,10 +56,7 @@ class After:
 
     Attributes:
         state: Of the generator: its number in hexadecimal digits, and the half of one that is left over.
-        spawned: What was spawned from it.
-        raising: Whether exceptions are outputs.
         raised: How often calls raised, by the type of the exception.
-        kept: Types of inputs that cannot be copied.
     """
 
     state: (
@@ -114,14 +111,7 @@ class FormHeld:
 
 @dataclass(frozen=True)
 class MechanismHeld:
-    """What whoever judges is told of a mechanism before its first call.
-
-    Attributes:
-        per_call: Whether it returns one output a call.
-        knows_odds: Whether it states how likely outputs are.
-        scores: Whether it has a ``score``.
-        tells_possible: Whether it has a ``possible``.
-    """
+    """What whoever judges is told of a mechanism before its first call."""
 
     per_call: bool
     knows_odds: bool

@@ -260,8 +260,6 @@ class _Seen:
         together: Whether they are an array of many outputs.
         dtype: The type of that array; object where outputs come one by one.
         shapes: The shape of each output, None for one that is not numbers alone.
-        longest: Leaves of the longest.
-        kinds: Their kinds.
         orders: The keys of each in order, by the way to them.
     """
 

@@ -30,7 +30,6 @@ class Showing:
     """What a block of code has shown.
 
     Attributes:
-        printed: What it printed.
         logged: What it logged, and what it warned of, one text each.
         written: The files that it opened to write to, below the folder that it ran in.
     """

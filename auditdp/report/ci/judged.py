@@ -31,14 +31,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """An audit and how it stands.
-
-    Attributes:
-        audit: Its id.
-        level: How it stands.
-        reasons: Why, one sentence each.
-        result: Its result; None where it has none.
-    """
+    """An audit and how it stands."""
 
     audit: str
     level: Level

@@ -36,12 +36,9 @@ class Order:
     """What a worker is asked to do, and what it needs to do it as the machine that asks would.
 
     Attributes:
-        task: The audit.
         sources: Files that the audits of the run are made of, absolute.
         digest: Of these files and of auditdp's own.
         versions: Of Python, auditdp and its libraries.
-        limit: Seconds that the import of the audit file may take.
-        memory: Bytes that the audit may take; None for no limit.
         sandbox: What holds it on the machine that asks.
     """
 

@@ -23,7 +23,6 @@ class Shard:
 
     Attributes:
         number: Which, from 1.
-        of: How many there are.
     """
 
     number: int

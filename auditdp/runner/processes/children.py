@@ -52,8 +52,6 @@ class Work:
     Attributes:
         number: Which answer belongs to it.
         kind: A name in ``jobs.JOBS``.
-        task: The audit.
-        arguments: Further arguments of that kind.
         memory: Bytes that it may take beside what its process has; None for no limit.
         sandbox: What it may touch.
     """
@@ -82,7 +80,6 @@ class WorkAnswer:
     """What became of a piece of work: its value, or why there is none.
 
     Attributes:
-        number: Of the work.
         value: What the work returned, as plain data; None where it has failed.
         failed: Why it returned nothing: its process died or was ended.
         printed: What was printed meanwhile, by native code and subprocesses too.
@@ -104,10 +101,6 @@ class Child:
     """A process that does one piece of work.
 
     Attributes:
-        work: The work.
-        process: Its process.
-        receiver: Where its answer comes from.
-        output: The file that it prints to.
         limit: Seconds after which it is ended, unless that is left to the work.
     """
 

@@ -105,7 +105,6 @@ class _TwoProcesses:
     """An audit with its two processes.
 
     Attributes:
-        work: To judge it.
         pipe: The end of the pipe between them that who judges has.
         alone: Whether nothing runs beside it.
         answers: What became of each, by kind of work; None where the process that it was forked from is no more.

@@ -68,7 +68,6 @@ class ComparedAudit:
     """What a comparison found.
 
     Attributes:
-        result: What is recorded.
         pairs: Pairs beside those that the audit lists, on which the releases lose most.
     """
 
