@@ -191,11 +191,7 @@ def greatest(function: Callable[[float], float], target: float, *, high: float =
 
 
 def epsilon_from(
-    delta_at: Callable[[float], float],
-    delta: float,
-    *,
-    pure: float = math.inf,
-    near: tuple[float, float] | None = None,
+    delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf, near: tuple[float, float] | None = None
 ) -> float:
     """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up: what every ``epsilon_at`` is made of.
 
@@ -238,11 +234,7 @@ class Inverted:
 
 
 def epsilon_below(
-    delta_at: Callable[[float], float],
-    delta: float,
-    *,
-    pure: float = math.inf,
-    near: tuple[float, float] | None = None,
+    delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf, near: tuple[float, float] | None = None
 ) -> float:
     """Return an ε at which ``delta_at`` was seen to exceed ``delta``, just below the crossing: for lower bounds.
 

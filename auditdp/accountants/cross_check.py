@@ -257,9 +257,7 @@ def _undecided(
         if answer is not None
     ]
     unproved = min(
-        (a for a in answers if a.counts and a.from_above and a.soundness is Soundness.UNPROVED),
-        key=_rank,
-        default=None,
+        (a for a in answers if a.counts and a.from_above and a.soundness is Soundness.UNPROVED), key=_rank, default=None
     )
     text = f"{stated} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
     if unproved is not None and _epsilon(unproved) <= epsilon:

@@ -22,14 +22,7 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import (
-    Inverted,
-    Soundness,
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_positive,
-)
+from auditdp.accountants.base import Inverted, Soundness, check_count, check_delta, check_epsilon, check_positive
 from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson, check_rate

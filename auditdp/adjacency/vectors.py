@@ -108,10 +108,7 @@ class QueryAnswers:
         """Return the field's patterns that belong to the adjacency, one-differ patterns first."""
         k, h = self.length, self.length // 2
         ones = [1] * k
-        patterns = [
-            ("one below", ones, [0, *ones[1:]]),
-            ("one above", ones, [2, *ones[1:]]),
-        ]
+        patterns = [("one below", ones, [0, *ones[1:]]), ("one above", ones, [2, *ones[1:]])]
         if self.change == "all" and k > 1:
             patterns += [
                 ("one above, rest below", ones, [2] + [0] * (k - 1)),

@@ -182,8 +182,7 @@ def budget_option(default: str) -> Any:
 
 
 Paths = Annotated[
-    list[str] | None,
-    typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr."),
+    list[str] | None, typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr.")
 ]
 Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")]
 Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]

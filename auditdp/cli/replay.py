@@ -92,8 +92,7 @@ def report_command(
         str, typer.Option("-f", "--format", help=f"{', '.join(FORMATS)}; html for a file, terminal without one.")
     ] = "",
     path: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given."),
+        Path | None, typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given.")
     ] = None,
     author: Annotated[str, typer.Option("--by", help="Who answers for it, as the report is to say.")] = "",
     since: Annotated[

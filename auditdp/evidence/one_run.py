@@ -52,13 +52,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
 
 
 def one_run_evidence(
-    mechanism: Mechanism,
-    claim: Claim,
-    adjacency: Adjacency,
-    *,
-    alpha: float,
-    trainings: int,
-    streams: Streams,
+    mechanism: Mechanism, claim: Claim, adjacency: Adjacency, *, alpha: float, trainings: int, streams: Streams
 ) -> Evidence:
     """Audit a claim by guessing which canaries were in.
 
@@ -124,11 +118,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
     seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
     common: dict[str, Any] = {
         "kind": "one_run",
-        "assumptions": [
-            *bound.assumptions,
-            f"neighbours: {adjacency.name}",
-            f"source: {bound.source}",
-        ],
+        "assumptions": [*bound.assumptions, f"neighbours: {adjacency.name}", f"source: {bound.source}"],
         "epsilon_lower": bound.lower if is_bound(claim) else None,
         "calls": trainings,
         "details": OneRunDetails(

@@ -18,14 +18,7 @@ from flint import arb
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from auditdp.accountants.base import (
-    AccountantError,
-    Inverted,
-    Soundness,
-    check_delta,
-    check_epsilon,
-    check_positive,
-)
+from auditdp.accountants.base import AccountantError, Inverted, Soundness, check_delta, check_epsilon, check_positive
 from auditdp.accountants.composition.equal import Composition, OptimalComposition, responses
 from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
@@ -183,10 +176,7 @@ class HeterogeneousComposition(Description, Inverted):
         return (
             None
             if max(sizes) > MOST_LOSSES
-            else (
-                _Half.of(halves[0], self._unit, self._bits),
-                _Half.of(halves[1], self._unit, self._bits),
-            )
+            else (_Half.of(halves[0], self._unit, self._bits), _Half.of(halves[1], self._unit, self._bits))
         )
 
     @cached_property

@@ -20,14 +20,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from auditdp.accountants.base import (
-    Accountant,
-    AccountantError,
-    Soundness,
-    check_count,
-    check_delta,
-    check_positive,
-)
+from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count, check_delta, check_positive
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.sampled_gaussian import deviations

@@ -48,12 +48,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
 
 
 def play_game(
-    mechanism: Mechanism,
-    claim: Claim,
-    adjacency: Adjacency,
-    options: GameOptions,
-    *,
-    streams: Streams,
+    mechanism: Mechanism, claim: Claim, adjacency: Adjacency, options: GameOptions, *, streams: Streams
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
 

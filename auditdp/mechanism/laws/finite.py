@@ -106,10 +106,7 @@ class FiniteLaw:
         return {key: i for i, key in enumerate(_keys(self.outcomes, self.values, split))}
 
     def places(
-        self,
-        outputs: Array | Sequence[Any],
-        form: Representation | None = None,
-        split: frozenset[bytes] = frozenset(),
+        self, outputs: Array | Sequence[Any], form: Representation | None = None, split: frozenset[bytes] = frozenset()
     ) -> NDArray[np.intp]:
         """Return the position of each output among the outcomes, -1 where it is not listed; shape (size,).
 
