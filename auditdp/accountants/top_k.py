@@ -260,8 +260,7 @@ class TopKNonAdaptive(TopK):
     arXiv:1909.13830, Theorem 3.
 
     Note:
-        With few candidates a release may lose less than this; ``auditdp.mechanism.laws.top_k`` has what it then loses
-        exactly.
+        With few candidates a release may lose less than this.
     """
 
     soundness: ClassVar[Soundness] = Soundness.LOWER
