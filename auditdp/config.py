@@ -161,10 +161,7 @@ def project_folder(folder: Path) -> Path:
 def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None = None) -> Configuration:
     """Return the configuration of the project in ``folder``, or above it; the defaults where there is none.
 
-    Args:
-        folder: Where to look first.
-        profile: Name of a profile; that of ``AUDITDP_PROFILE`` unless given.
-        environment: The environment's variables, if not those of this process.
+    The profile is that of ``AUDITDP_PROFILE`` unless given.
 
     Raises:
         ConfigurationError: If the file is no TOML, or a key, a value, a profile or a variable cannot be used.

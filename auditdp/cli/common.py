@@ -211,9 +211,7 @@ Options = TypeVar("Options")
 def taking(options: type[Options], *names: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Make a command, which takes each option by its name, of a function that takes one record of options.
 
-    Args:
-        options: The record.
-        names: The options that the command has, in the order of its help; all of the record unless given.
+    The command has all options of the record unless some are named, in the order of its help.
     """
     declared = {field.name: field for field in fields(options)}  # type: ignore[arg-type]  # it is a dataclass
     types = get_type_hints(options, include_extras=True)

@@ -65,10 +65,7 @@ def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collectio
 def code_of(record: RunRecord, fail_on: Collection[str] = (), *, missing: Collection[str] | None = None) -> int:
     """Return the exit code of a run that no baseline judges.
 
-    Args:
-        record: The run.
-        fail_on: What else makes it fail, of 'inconclusive' and 'skipped'.
-        missing: Planned audits without a result; those of the record unless given, as where it is of one shard.
+    ``missing`` are planned audits without a result: those of the record unless given, as where it is of one shard.
     """
     survived = any(result.mutation and result.mutation.of(Fate.SURVIVED) for result in record.results)
     if survived or any(result.is_finding for result in record.results):

@@ -56,14 +56,9 @@ def one_run_evidence(
 ) -> Evidence:
     """Audit a claim by guessing which canaries were in.
 
-    Args:
-        mechanism: Of which canaries are in, bool, shape (canaries,): returns a score of each, larger for those that look
-            more like being in, each output of shape (canaries,).
-        claim: What it promises.
-        adjacency: ``Canaries``.
-        alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
-        trainings: Calls of the mechanism, each with fresh coins.
-        streams: Randomness by (purpose, batch).
+    The mechanism is one of which canaries are in, bool, shape (canaries,); it returns a score of each, larger for those
+    that look more like being in, each output of shape (canaries,). Each training has fresh coins. A false VIOLATED verdict,
+    or a lower bound above the truth, has probability at most ``alpha``.
 
     Raises:
         AdjacencyError: If inputs are not canaries, or fewer than two coins are thrown.

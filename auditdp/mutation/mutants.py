@@ -54,9 +54,7 @@ class Mutant:
 def mutants(mechanism: Any, inputs: Sequence[Any]) -> list[Mutant]:
     """Return broken twins of a mechanism, the same ones every time.
 
-    Args:
-        mechanism: A mechanism, or a function ``f(data, rng)``.
-        inputs: Inputs to run it on, to see where it draws and which code it executes.
+    It is run on the inputs, to see where it draws and which code it executes.
 
     Raises:
         MechanismError: If it cannot run on an input.

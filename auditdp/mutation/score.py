@@ -90,10 +90,8 @@ class Comparison:
 def mutation(built: Audit, settings: Settings, *, exact: Evidence | None = None) -> Mutation:
     """Audit the mutants of an audit's mechanism.
 
-    Args:
-        built: The audit; its mechanism must not be refuted itself, nor its calibration, or every mutant is.
-        settings: Level, budget and randomness of the audit.
-        exact: The exact evidence about the mechanism, if there is any.
+    The mechanism must not be refuted itself, nor its calibration, or every mutant is. ``exact`` is the exact evidence about
+    it.
 
     Raises:
         MechanismError: If the mechanism cannot run.

@@ -95,12 +95,7 @@ def render(
 ) -> str:
     """Return the record as text.
 
-    Args:
-        record: The log of a run, complete or not.
-        name: A name in ``FORMATS``.
-        colour: Whether a terminal shows colours.
-        width: Columns of the terminal.
-        differences: What the run changes of a baseline; None where none judges it.
+    ``differences`` are what the run changes of a baseline; None where none judges it.
 
     Raises:
         ConfigurationError: If there is no such format.

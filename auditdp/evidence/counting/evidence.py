@@ -127,19 +127,9 @@ def counting_evidence(
 ) -> Evidence | None:
     """Bound what the pairs played lose from above, by counting outputs, and compare the outputs with the stated law.
 
-    Args:
-        mechanism: The mechanism to audit.
-        claim: What it promises; for a Gaussian claim only the law is looked at.
-        adjacency: Which inputs are neighbours.
-        alpha: Probability that any of what is stated is wrong.
-        calls: Calls of the mechanism, shared equally by the inputs.
-        streams: Randomness by (purpose, batch).
-        play: The pairs to play, if not ``adjacency.pairs()``.
-        law: The law of an input's output, where one is stated.
-
-    Returns:
-        The evidence; None where there are fewer than 256 calls for each input, or where outputs are many and no law can be
-        compared. To find that out takes 256 calls on each input.
+    Any of what is stated is wrong with probability at most ``alpha``. Calls are shared equally by the inputs; fewer than
+    256 for each give no evidence, nor do outputs that are many where no law can be compared, which takes 256 calls on each
+    input to find out. For a Gaussian claim only the ``law``, of an input's output, is looked at.
 
     Raises:
         AdjacencyError: If a pair is not adjacent.

@@ -69,15 +69,9 @@ def estimation_evidence(
     input, all of which must succeed). Both hold for any number of independent calls where ranges are declared, and are
     asymptotic where the statement says so; ``means`` has the proofs.
 
-    Args:
-        mechanism: Its outputs are single numbers, shape (size,). If it has a method ``output_range(data)``, that is the
-            range of its outputs, before that of the promise.
-        promise: What it promises.
-        inputs: Inputs by class; the calls are shared equally between the classes, and within a class between its
-        inputs.
-        alpha: Level of the tests.
-        calls: Calls in total.
-        streams: Randomness by (purpose, batch).
+    Outputs are single numbers, shape (size,). Their range is that of the mechanism's method ``output_range(data)``, if it
+    has one, before that of the promise. Calls are shared equally between the classes, and within a class between its
+    inputs.
 
     Raises:
         MechanismError: If outputs are not single finite numbers within the declared range, or the calls do not suffice for

@@ -201,11 +201,8 @@ def answer(
 ) -> None:
     """Answer questions until there are no more.
 
-    Args:
-        connection: To who judges.
-        path: The file of the audit, whose lines errors name.
-        answers: Returns plain data and arrays of numbers, from what is asked.
-        explained: Returns what an error says, with what this process has to do with it.
+    ``answers`` returns plain data and arrays of numbers. Errors name lines of the audit's file, and ``explained`` adds what
+    this process has to do with them.
     """
     with suppress(EOFError, OSError):  # who judges has ended
         while True:

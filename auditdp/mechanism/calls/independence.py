@@ -98,12 +98,8 @@ def outputs_to_look(budget: int) -> int:
 def look(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int, *, finding: bool = True) -> Look:
     """Look whether calls on these one or two inputs are independent.
 
-    Args:
-        calls: The calls, whose outputs have a representation.
-        inputs: Those that a finding is about.
-        streams: Randomness by (purpose, number).
-        budget: Calls that the evidence has made.
-        finding: Whether more than that nothing was found depends on them; then statistics have more calls.
+    The inputs are those that a finding is about, and ``budget`` the calls that the evidence has made. Statistics have more
+    calls where more depends on them than that nothing was found.
     """
     most = min(budget // SHARE, MOST) if calls.seeded or not finding else min(budget // 2, MOST_UNSEEDED)
     outputs = max(most // 2 * 2, FEWEST)

@@ -73,10 +73,7 @@ def difference(before: Any, after: Any, *, opaque: str | None = None) -> str | N
     attributes that ``before`` has, so that what an object remembers of its own value, such as a lazily made index, is no
     difference.
 
-    Args:
-        before: A value.
-        after: Another one.
-        opaque: What to return for two different objects whose content cannot be seen.
+    ``opaque`` is returned for two different objects whose content cannot be seen.
     """
     return _Comparison(opaque).of(before, after, "")
 

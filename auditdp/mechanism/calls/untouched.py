@@ -54,10 +54,9 @@ class Untouched:
     def rows(self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float) -> list[Array] | None:
         """Return the rows of some calls, each part made in a process of its own; None where that was not possible.
 
-        Args:
-            calls: How outputs are represented, and which exceptions are known: any other is taken to come from the process.
-            parts: The calls of every process. Generators of a mechanism that draws from elsewhere start afresh in each.
-            seconds: After which it is given up.
+        Each part is the calls of a process of its own, in which generators that a mechanism draws from elsewhere start
+        afresh. An exception that is not known to ``calls`` is taken to come from the process, which is given up after so
+        many seconds.
         """
         if self._pipe is None:
             return None

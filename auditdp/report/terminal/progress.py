@@ -33,12 +33,8 @@ def left(
     An audit takes as long as it took before, times how much longer the finished ones took than before; one that was never
     run takes as long as the mean of those that are known.
 
-    Args:
-        waiting: Ids of the audits that are not finished.
-        finished: Seconds of those that are.
-        before: Seconds of audits in an earlier run.
-        workers: How many run at a time.
-        running: Seconds that the running ones have run already.
+    ``waiting`` are the ids of audits that are not finished, and ``running`` the seconds that the running ones have run
+    already.
     """
     both = [name for name in finished if before.get(name, 0.0) > 0]
     slower = sum(finished[name] for name in both) / sum(before[name] for name in both) if both else 1.0

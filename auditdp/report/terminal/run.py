@@ -84,11 +84,8 @@ def report(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> st
 def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH, verbose: bool = False) -> str:
     """Return one audit: its verdict and numbers on a line, and indented under it what a person has to know.
 
-    Args:
-        result: The audit.
-        colour: Whether to write ANSI colours.
-        width: Columns; only what is meant to be copied, an id or a command, runs over.
-        verbose: Whether to show at which lines a trace saw noise enter.
+    Only what is meant to be copied, an id or a command, runs over ``width`` columns; where ``verbose``, the lines at which
+    a trace saw noise enter are shown.
     """
     text = _headline(result, width)
     for label, value, style in [*_notes(result), *(_traced(result) if verbose else [])]:

@@ -57,12 +57,7 @@ ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 def carry_out(order: bytes, root: str) -> bytes:
     """Run an audit from a thread of a dask worker; the process ends early where nobody waits for its result any more.
 
-    Args:
-        order: An ``Order`` as JSON.
-        root: The folder of the project.
-
-    Returns:
-        The ``AuditResult`` as JSON.
+    The order is an ``Order`` as JSON, and what is returned an ``AuditResult``; ``root`` is the folder of the project.
 
     Raises:
         WorkerError: If the worker lacks the project, or has other code than the machine that asks.
