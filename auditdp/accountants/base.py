@@ -143,11 +143,6 @@ def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
     Interpolate, truncate and project (Oliveira & Takahashi 2020, "An Enhancement of the Bisection Method Average
     Performance Preserving Minmax Optimality"): secants that are kept near enough to the middle that no function takes a
     step more than bisection. Loading a library's root finders takes longer than all else that a calculator does.
-
-    Args:
-        gap: Decreasing, > 0 at ``a`` and <= 0 at ``b``.
-        a: Where to begin.
-        b: Where to end.
     """
     left, right, width, apart = gap(a), gap(b), b - a, 2e-15 * max(abs(a), abs(b))
     slack = apart * 2.0 ** math.ceil(math.log2(max(width / apart, 1.0)))

@@ -58,11 +58,7 @@ class _Recorded:
 def played(first: Floats, second: Floats, question: Question, seed: int) -> tuple[Answer, int]:
     """Return the bound, the p-value of the claim, and how many of the outputs were bet on.
 
-    Args:
-        first: Outputs of one input, shape (n,) or (n, features).
-        second: Outputs of the other.
-        question: What is asked.
-        seed: What the order of the outputs and the coins are made from.
+    Outputs are of shape (n,) or (n, features); the seed is what their order and the coins are made from.
     """
     order, coins = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
     claim = _claim(question)

@@ -161,9 +161,6 @@ def curve_refuted(
         curve: The family of claims.
         level: The levels that are tested, shape () or (k,).
         alpha: The error probabilities, shape () or (k,).
-
-    Returns:
-        Shape (k,).
     """
     level, alpha = np.broadcast_arrays(np.atleast_1d(level), np.atleast_1d(alpha))
     right, wrong = alpha * correct / canaries, alpha * (guesses - correct) / canaries

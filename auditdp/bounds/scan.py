@@ -107,13 +107,7 @@ def right_guesses(labels: NDArray[np.int8], number: int, guess: str) -> int:
 
 
 def scan(sets: Sets, alpha: float, claim: float | None) -> Answer:
-    """Return the largest epsilon that is refuted with all below it, and the p-value of the claim.
-
-    Args:
-        sets: What ``nested_sets`` returns.
-        alpha: The error probability.
-        claim: The claimed epsilon, or None.
-    """
+    """Return the largest epsilon that is refuted with all below it, and the p-value of the claim."""
     lower = highest_chain(
         lambda epsilon, _: p_value(sets, epsilon),
         # By Chernoff for each set; it never decreases, as S falls with epsilon.

@@ -41,10 +41,7 @@ def best_threshold(scores: Floats, labels: NDArray[np.int8], curve: Curve) -> fl
     A bound rather than an estimate, as the largest of many estimates is that of a rare event by luck. Where no bound is
     above 0, it is the threshold whose probabilities, estimated with a pseudo-count, allow the highest level.
 
-    Args:
-        scores: Shape (n,); larger is more like label 1.
-        labels: 0 or 1, shape (n,), both present.
-        curve: The family of claims.
+    Scores are of shape (n,), larger for what is more like label 1; both labels are present.
     """
     candidates = np.unique(np.quantile(scores, np.linspace(0, 1, THRESHOLDS + 1)[1:], method="inverted_cdf"))
 
@@ -63,11 +60,7 @@ def learned_scores(
 
     The score is the log-odds of label 1 by gradient-boosted trees (scikit-learn), fitted to the learning rows.
 
-    Args:
-        outputs: Shape (n, features).
-        labels: 0 or 1, shape (n,).
-        learning: Which rows may be learned from, shape (n,).
-        rng: The randomness of folds.
+    Outputs are of shape (n, features); the rows that may be learned from are of shape (n,).
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict

@@ -59,11 +59,7 @@ ROUNDING = 1e-12
 def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> Answer:
     """Return the largest level that is refuted with all below it, and the p-value of the claim.
 
-    Args:
-        counts: The event must have been chosen without looking at these outputs.
-        curve: The family of claims.
-        alpha: The error probability.
-        claim: The claimed level, or None.
+    The event must have been chosen without looking at these outputs.
     """
     lower = highest_chain(
         lambda level, enough: p_value(counts, curve, level, enough),

@@ -26,12 +26,8 @@ class RecordingError(StoppedError):
 class Log:
     """The log file of one run, opened for appending by one process at a time.
 
-    Attributes:
-        path: Where it lies, absolute.
-        before: What it held when it was opened; None where that was no run, or cannot be read.
-
-    Args:
-        path: Where it lies; its folder is made, and ignores itself in git if it is that of the default.
+    Its folder is made, and ignores itself in git if it is that of the default. ``before`` is what it held when it was
+    opened; None where that was no run, or cannot be read.
 
     Raises:
         ConfigurationError: If the path cannot be written, holds something else than a log, or another run writes it.

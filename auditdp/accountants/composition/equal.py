@@ -200,9 +200,7 @@ def responses(parts: Iterable[tuple[float, int]], order: float | None) -> tuple[
     Deviation Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises
     with α, and so the supremum of D_α/α is D_1.
 
-    Args:
-        parts: ε, and how many parts have it.
-        order: α > 1, or None for the supremum.
+    ``parts`` are ε, and how many parts have it; the order is α > 1, or None for the supremum.
     """
     with precision():
         total = arb(0)

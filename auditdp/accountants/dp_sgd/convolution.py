@@ -180,10 +180,7 @@ class Tilt(NamedTuple):
 def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
     """Return the masses of sums of ``times`` independent indices, each of which has the given masses.
 
-    Args:
-        masses: >= 0, of the indices 0, 1, ..; they need not add up to 1.
-        times: At least 1.
-        tilt: How to tilt them.
+    The masses are >= 0, of the indices 0, 1, .., and need not add up to 1.
 
     Raises:
         AccountantError: If there are more uses than floating point can take.

@@ -99,10 +99,7 @@ class Channel:
     def ask(self, what: str, *arguments: Any, most: int = MOST) -> tuple[Any, list[Array]]:
         """Return the answer to a question: plain data, and arrays of numbers.
 
-        Args:
-            what: The question.
-            arguments: What it is about.
-            most: Bytes of the arrays, at most.
+        Arrays have at most so many bytes.
 
         Raises:
             LostError: If there is none.

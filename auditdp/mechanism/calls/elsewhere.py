@@ -162,12 +162,8 @@ class HeldInput:
 class MechanismElsewhere:
     """A mechanism in another process.
 
-    Args:
-        channel: To that process.
-        number: Of the mechanism there: 0 for the one that is audited, then its controls.
-        name: What reports call it.
-        seeded: Whether it draws from the generator that it is given.
-        plays: The kinds of evidence that are gathered here; all others are gathered there.
+    Its number there is 0 for the one that is audited, then those of its controls. Evidence of the kinds that it ``plays``
+    is gathered here, all other there.
     """
 
     def __init__(self, channel: Channel, number: int, name: str, *, seeded: bool, plays: Collection[str]) -> None:
@@ -264,9 +260,7 @@ class LawElsewhere:
 class CallsElsewhere(Calls):
     """Asks another process for the outputs of a mechanism, as rows.
 
-    Args:
-        mechanism: The mechanism.
-        number: Of these calls there.
+    The number is that of these calls there.
     """
 
     def __init__(self, mechanism: MechanismElsewhere, number: int) -> None:

@@ -183,8 +183,7 @@ def alike(sides: Sequence[Floats]) -> float:
     has the product over all processes and inputs, and the average of such products over two f: of equal outputs, and of
     near ranks. An e-value is 10^6 or more with probability 10^-6 at most (Markov).
 
-    Args:
-        sides: Ranks of the outputs on every input, each shape (processes, 2, numbers).
+    ``sides`` are the ranks of the outputs on every input, each shape (processes, 2, numbers).
     """
     logs = np.zeros(2)
     for side in sides:
@@ -247,8 +246,7 @@ def independence(rows: Sequence[Array]) -> str:
 
     Null hypothesis: all outputs on one input are independent and alike.
 
-    Args:
-        rows: The outputs on every input, each shape (calls, 2, ...), calls one after the other.
+    ``rows`` are the outputs on every input, each shape (calls, 2, ...), calls one after the other.
     """
     for side in rows:
         if len(side) >= FEWEST_ALIKE and (side == side[0]).all() and (side[0, 0] != side[0, 1]).any():
@@ -302,8 +300,7 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
     Distances are those of the ranks of each of the first numbers of an output, their sum over all numbers, and whether two
     outputs differ.
 
-    Args:
-        neighbours: Ranks of outputs that are near each other, by what they are: for each input the first and the second.
+    ``neighbours`` are these ranks, by what they are: for each input the first and the second.
     """
     width = next(iter(neighbours.values()))[0][0].shape[-1]
     tests = len(neighbours) * (min(width, COORDINATES) + 2)

@@ -231,10 +231,8 @@ def _short(name: int, rest: bytes) -> tuple[int, bytes | None]:
 def _name_of(output: Any, numbers: list[float], width: int = -1) -> int:
     """Return a name of 51 bits: for the value of an output, and for what else there is of it.
 
-    Args:
-        output: The output.
-        numbers: Its leaves.
-        width: How many leaves make a row; then the name holds the first of them, and else a digest of all.
+    ``numbers`` are its leaves. Where ``width`` of them make a row, the name holds the first of them, and else a digest of
+    all.
     """
     key = as_values(np.array(numbers, dtype=np.float64)).tobytes()
     value = _first_bits(key) if (whole := len(numbers) == width) else int(digest(key)) & (1 << VALUE) - 1

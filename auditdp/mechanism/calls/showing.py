@@ -84,9 +84,7 @@ def _hears(event: str, arguments: tuple[Any, ...]) -> None:
 def showing(streams: Sequence[str] = STREAMS, *, quiet: bool = False) -> Iterator[Showing]:
     """See what the block shows.
 
-    Args:
-        streams: Of these streams.
-        quiet: Whether nobody else is to see it.
+    Where it is ``quiet`` nobody else is to see it.
     """
     if _hears not in _installed:
         sys.addaudithook(_hears)

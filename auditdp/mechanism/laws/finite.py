@@ -110,10 +110,7 @@ class FiniteLaw:
     ) -> NDArray[np.intp]:
         """Return the position of each output among the outcomes, -1 where it is not listed; shape (size,).
 
-        Args:
-            outputs: Outputs, or their rows where ``form`` is given.
-            form: How outputs are represented as rows.
-            split: Further values of which an outcome stands for its own kind alone.
+        They are rows where a ``form`` is given. Of values to ``split`` an outcome stands for its own kind alone.
         """
         split = split | self.split
         index = self.by_key(split) if split else self.index

@@ -118,9 +118,7 @@ UNCONFINED = Sandbox()
 def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     """Return what the kernel offers of a sandbox.
 
-    Args:
-        mode: 'auto', 'required' or 'off'.
-        network: Whether audits may use the network.
+    The mode is 'auto', 'required' or 'off'; with ``network`` audits may use the network.
 
     Raises:
         ConfigurationError: If it is required, and not all of it can be had.

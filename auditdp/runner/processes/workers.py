@@ -141,14 +141,9 @@ class _TwoProcesses:
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
-    Args:
-        overrides: Parameters that were given, as text.
-        limit: Seconds that the import of a file may take.
-        memory: Bytes that an audit may take; None for no limit.
-        sandbox: What processes of audits may touch.
-        count: Processes that work at a time.
-        on_print: Called with a file and what it printed while it was imported.
-        needed: Modules that are imported once, before any file.
+    ``overrides`` are parameters that were given, as text; ``limit`` is in seconds of an import, ``memory`` in bytes of an
+    audit. So many processes work at a time as ``count`` says. ``on_print`` is called with a file and what it printed while
+    it was imported, and modules that are ``needed`` are imported once, before any file.
     """
 
     def __init__(

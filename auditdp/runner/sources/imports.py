@@ -36,9 +36,8 @@ class Imported:
 class Imports:
     """The import graph of the files below a folder.
 
-    Args:
-        root: The folder; what lies outside it, or in a hidden folder of it, is somebody else's.
-        removed: Files that were there and are no more: an import that they would have answered leads to them still.
+    What lies outside it, or in a hidden folder of it, is somebody else's. An import that files which are ``removed`` would
+    have answered leads to them still.
     """
 
     root: Path
