@@ -138,7 +138,7 @@ def least(
 
 
 def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
-    """Return the x in (a, b] just beyond which a function changes its sign: > 0 before, <= 0 at x, nowhere 2e-15·b apart.
+    """Return the x in (a, b] just beyond which a decreasing function changes its sign, from > 0 at a to <= 0, to 2e-15·b.
 
     Interpolate, truncate and project (Oliveira & Takahashi 2020, "An Enhancement of the Bisection Method Average
     Performance Preserving Minmax Optimality"): secants that are kept near enough to the middle that no function takes a

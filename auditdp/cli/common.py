@@ -18,8 +18,9 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -41,6 +42,13 @@ OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1,
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
+
+
+class AnswerFormat(StrEnum):
+    """How an answer is printed."""
+
+    text = "text"
+    json = "json"
 
 
 COMMANDS = {
@@ -258,10 +266,18 @@ def columns() -> int:
     return shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else 120
 
 
+def coloured(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that shows colours, and nobody asked for none.
+
+    Asked is by ``NO_COLOR``, set to anything (https://no-color.org), or by ``TERM=dumb``.
+    """
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    return not plain and stream.isatty()
+
+
 def print_line(result: AuditResult) -> None:
     """Print one audit to standard output, in colour if that is a terminal that shows it."""
     from auditdp.report.terminal.run import line
-    from auditdp.report.terminal.screen import coloured
 
     typer.echo(line(result, colour=coloured(sys.stdout), width=columns()))
 

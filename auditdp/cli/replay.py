@@ -18,6 +18,7 @@ from auditdp.cli.common import (
     Data,
     Source,
     app,
+    coloured,
     columns,
     given,
     one_of,
@@ -112,7 +113,6 @@ def report_command(
     from auditdp.cli.judging import against_baseline
     from auditdp.history.baseline.file import read_baseline
     from auditdp.report.publishing import report_files
-    from auditdp.report.terminal.screen import coloured
 
     output = output or ("terminal" if path is None else "html")
     chosen = format_of(output)

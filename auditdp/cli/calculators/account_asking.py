@@ -6,13 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from auditdp.cli.common import CRASHED, FOUND, OK, app, tell
+from auditdp.cli.common import CRASHED, FOUND, OK, AnswerFormat, app, tell
 from auditdp.errors import ConfigurationError
 from auditdp.report.targets import writable
 
@@ -24,13 +23,6 @@ PLOTS = (".svg", ".png", ".html")
 
 account = typer.Typer(no_args_is_help=True, help="Compute ε, δ or the noise of a mechanism from its parameters.")
 app.add_typer(account, name="account")
-
-
-class AccountFormat(StrEnum):
-    """How the answer is printed."""
-
-    text = "text"
-    json = "json"
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class AccountQuestion:
         float | None, typer.Option(help="Solve for the parameter that was left out, so that this ε holds at --delta.")
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Draw every δ(ε) to a file: .svg, .png or .html.")] = None
-    output: Annotated[AccountFormat, typer.Option("--format", help="How to print the answer.")] = AccountFormat.text
+    output: Annotated[AnswerFormat, typer.Option("--format", help="How to print the answer.")] = AnswerFormat.text
 
     def __post_init__(self) -> None:
         if (self.delta is None) == (self.epsilon is None):
@@ -131,7 +123,7 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
     else:
         assert question.epsilon is not None  # as Question makes sure
         found = answers.at_epsilon(accountants, question.epsilon)
-    written = answers.as_json if question.output is AccountFormat.json else answers.as_text
+    written = answers.as_json if question.output is AnswerFormat.json else answers.as_text
     tell(written(name, parameters, found, solved))
     if question.plot is not None:
         from auditdp.cli.calculators.account_plot import draw

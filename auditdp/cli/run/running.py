@@ -18,6 +18,7 @@ from auditdp.cli.common import (
     CRASHED,
     INTERRUPTED,
     NOTHING,
+    coloured,
     columns,
     print_report,
     read_run,
@@ -44,7 +45,6 @@ from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
-from auditdp.report.terminal.screen import coloured
 from auditdp.runner.events import AuditFinished, Event, Listener, RunStarted
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.machines.shards import Shard

@@ -10,13 +10,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from auditdp.cli.common import columns
+from auditdp.cli.common import coloured, columns
 from auditdp.cli.ending import on_output
 from auditdp.cli.run.options import RunOptions
 from auditdp.record.results import AuditResult, Verdict
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.progress import Watch
-from auditdp.report.terminal.screen import coloured
 from auditdp.report.text import terminal as safe
 from auditdp.runner.events import AuditFinished, Event, RunStarted
 
