@@ -72,15 +72,11 @@ class TopK(Description):
     eta: float
     adjacency: ClassVar[str] = "any with that sensitivity of the scores"
     sampling: ClassVar[str] = "none"
+    words: ClassVar[str] = "any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
 
     def __post_init__(self) -> None:
         check_count(type(self).__name__, count=self.count)
         check_positive(type(self).__name__, eta=self.eta)
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return f"any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
 
     @property
     def zcdp(self) -> Fraction:

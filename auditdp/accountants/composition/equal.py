@@ -53,16 +53,12 @@ class Composition(Description):
     count: int
     adjacency: ClassVar[str] = "as for the parts"
     sampling: ClassVar[str] = "none"
+    words: ClassVar[str] = "any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
 
     def __post_init__(self) -> None:
         check_positive(type(self).__name__, epsilon=self.epsilon)
         check_delta(type(self).__name__, self.delta)
         check_count(type(self).__name__, count=self.count)
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return f"any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
 
     @property
     def zcdp(self) -> Fraction | None:

@@ -73,6 +73,10 @@ class NodeLevel(Description):
     steps: int
     adjacency: ClassVar[str] = ADD_OR_REMOVE_NODE
     sampling: ClassVar[str] = "fixed size without replacement"
+    words: ClassVar[str] = (
+        "DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.nodes:,} nodes, {self.reached:,} reached, with "
+        "noise {self.noise:.6g}C"
+    )
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -81,14 +85,6 @@ class NodeLevel(Description):
         for name in ("reached", "batch"):
             if getattr(self, name) > self.nodes:
                 raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return (
-            f"DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.nodes:,} nodes, {self.reached:,} reached, with "
-            f"noise {self.noise:.6g}C"
-        )
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""
