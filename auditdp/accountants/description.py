@@ -101,13 +101,10 @@ class Description:
 
 
 class Repeated:
-    """A mechanism of equal uses of the data.
-
-    Attributes:
-        steps: How many there are, unless ``uses`` says otherwise.
-    """
+    """A mechanism of equal uses of the data."""
 
     steps: int
+    """How many there are, unless ``uses`` says otherwise."""
 
     @property
     def uses(self) -> int:

@@ -58,15 +58,12 @@ class TraceHeld:
 
 @record(frozen=True)
 class TraceElsewhere:
-    """What a trace saw of a mechanism in its process, for a game.
-
-    Attributes:
-        calls: Calls of the mechanism.
-        proposed: The pairs that are to be played beside the listed ones, each with what it promises, the best first.
-    """
+    """What a trace saw of a mechanism in its process, for a game."""
 
     calls: CallsElsewhere
+    """Calls of the mechanism."""
     proposed: Sequence[tuple[Pair, float]]
+    """The pairs that are to be played beside the listed ones, each with what it promises, the best first."""
 
     def reads(self) -> bool:
         """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""

@@ -19,19 +19,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tabular:
-    """Records as lines of numbers.
-
-    Attributes:
-        rows: The numbers, shape (records, numbers).
-        parts: Which columns belong together, such as those of features and those of labels.
-        whole: Which columns hold whole numbers by their type.
-        made: Makes data of the same form of other such rows.
-    """
+    """Records as lines of numbers."""
 
     rows: Floats
+    """The numbers, shape (records, numbers)."""
     parts: list[slice]
+    """Which columns belong together, such as those of features and those of labels."""
     whole: Any
+    """Which columns hold whole numbers by their type."""
     made: Callable[[Floats], Any]
+    """Makes data of the same form of other such rows."""
 
 
 def tabular(data: Any) -> Tabular:

@@ -64,24 +64,21 @@ class DeclaredHeld:
 
 @dataclass(frozen=True)
 class AuditHeld:
-    """What an audit consists of.
-
-    Attributes:
-        claim: Its kind and its parameters, where these are all of it.
-        record: What records have of it, where they are not, or where something else is audited.
-        adjacency: What reports call it, if there is one.
-        own_forecasters: Whether it has some of its own.
-    """
+    """What an audit consists of."""
 
     parameters: Plain
     mechanisms: Annotated[list[MechanismNamed], Field(min_length=1)]
     kinds: list[str]
     claim: tuple[str, dict[str, Parameter]] | None
+    """Its kind and its parameters, where these are all of it."""
     record: ClaimRecord | None
+    """What records have of it, where they are not, or where something else is audited."""
     adjacency: str | None
+    """What reports call it, if there is one."""
     plays: bool
     forecasters: list[str] | None
     own_forecasters: bool
+    """Whether it has some of its own."""
     asked: list[str]
     calls: Annotated[int, Field(ge=1)] | None
     find: str

@@ -53,14 +53,11 @@ MOST_NUMBERS = 1 << 20
 
 @dataclass
 class Served:
-    """One audit in the process of its file.
-
-    Attributes:
-        untouched_now: Has the untouched process of the mechanism that is gathered about.
-    """
+    """One audit in the process of its file."""
 
     find: Callable[[], Declared]
     untouched_now: ExitStack
+    """Has the untouched process of the mechanism that is gathered about."""
     place: Callable[[Any], Place | None]
     mutation: Callable[..., Any]
     compared: Callable[[Audit, Settings], Any] | None

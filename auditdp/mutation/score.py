@@ -63,17 +63,14 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a mutant does with the same randomness as the mechanism.
-
-    Attributes:
-        pair: The first pair on which it differs from the mechanism and depends on the input; None where there is none.
-        differs: Whether it differs from the mechanism on any pair.
-        depends: Whether it depends on which input of a pair it is given, on any pair.
-    """
+    """What a mutant does with the same randomness as the mechanism."""
 
     pair: Pair | None
+    """The first pair on which it differs from the mechanism and depends on the input; None where there is none."""
     differs: bool
+    """Whether it differs from the mechanism on any pair."""
     depends: bool
+    """Whether it depends on which input of a pair it is given, on any pair."""
     runs: int
     pairs: int
 

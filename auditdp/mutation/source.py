@@ -36,22 +36,19 @@ ONE_SIDED = (ast.Sub, ast.Div)
 
 @dataclass(frozen=True)
 class SourceChange:
-    """One change of one function.
-
-    Attributes:
-        operator: What kind of change it is.
-        after: What it is changed to; empty where it is left out.
-        functions: The functions that have this code.
-        id: The change as it is called whatever the function's own variables are called.
-    """
+    """One change of one function."""
 
     operator: str
+    """What kind of change it is."""
     function: str
     before: str
     after: str
+    """What it is changed to; empty where it is left out."""
     functions: Sequence[FunctionType]
+    """The functions that have this code."""
     code: CodeType
     id: str = ""
+    """The change as it is called whatever the function's own variables are called."""
 
     @property
     def name(self) -> str:

@@ -25,19 +25,16 @@ WIDTH = 100
 
 @dataclass(frozen=True)
 class Format:
-    """A format of reports.
-
-    Attributes:
-        writer: The function, such as ``package.module:function``: of the record, and by name of what it ``takes``.
-        begins: How a report begins, in any case.
-        holds: Something that a report holds.
-        takes: Of the options of ``render``, those that it takes.
-    """
+    """A format of reports."""
 
     writer: str
+    """The function, such as ``package.module:function``: of the record, and by name of what it ``takes``."""
     begins: bytes
+    """How a report begins, in any case."""
     holds: bytes = b""
+    """Something that a report holds."""
     takes: tuple[str, ...] = ()
+    """Of the options of ``render``, those that it takes."""
 
     @property
     def is_judged(self) -> bool:

@@ -39,42 +39,38 @@ class Repair:
 
 @dataclass(frozen=True)
 class Line:
-    """One published claim.
-
-    Attributes:
-        statement: The claim in a sentence.
-        claim: The claim as it is audited, such as '1-DP'.
-        evidence: The kind of evidence that the verdict rests on.
-        found: The exact epsilon, or the bounds, of that evidence, as a reader sees them.
-        counterexample: The smallest pair and why it breaks the claim, or its calibration, in one line; empty where neither
-            is refuted.
-        output: The output that tells them apart most; empty where the evidence is not about one output.
-        explanation: What the counterexample shows, with both probabilities where it is about an output.
-        proof: What certifies the claim, or shows an estimate to be equivalent; else empty.
-        undecided: For a claim that is neither refuted nor certified: what would have been seen, and what would decide it.
-        repairs: Audits of claims that hold instead.
-    """
+    """One published claim."""
 
     row: str
     reading: str
     statement: str
+    """The claim in a sentence."""
     claim: str
+    """The claim as it is audited, such as '1-DP'."""
     adjacency: str
     source: str
     verdict: Verdict
     evidence: str
+    """The kind of evidence that the verdict rests on."""
     found: str
+    """The exact epsilon, or the bounds, of that evidence, as a reader sees them."""
     epsilon_lower: float | str | None
     epsilon_upper: float | str | None
     counterexample: str
+    """The smallest pair and why it breaks the claim, or its calibration, in one line; empty where neither is refuted."""
     pair: str
     output: str
+    """The output that tells them apart most; empty where the evidence is not about one output."""
     explanation: str
+    """What the counterexample shows, with both probabilities where it is about an output."""
     proof: str
+    """What certifies the claim, or shows an estimate to be equivalent; else empty."""
     undecided: str
+    """For a claim that is neither refuted nor certified: what would have been seen, and what would decide it."""
     reproduce: str
     parameters: Mapping[str, Any]
     repairs: Sequence[Repair]
+    """Audits of claims that hold instead."""
     audit: str
 
 

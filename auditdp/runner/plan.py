@@ -20,40 +20,34 @@ PATTERN = "audit_*.py"
 
 @dataclass(frozen=True)
 class Listed:
-    """An audit that a file declares, as plain data.
-
-    Attributes:
-        id: Its path and name, as in ``audits/audit_edges.py::dprr``.
-        path: The file, absolute.
-        timeout: Seconds that it declares for itself.
-        unreadable: Why a parameter that was given cannot be read; empty where all can.
-    """
+    """An audit that a file declares, as plain data."""
 
     id: str
+    """Its path and name, as in ``audits/audit_edges.py::dprr``."""
     path: str
+    """The file, absolute."""
     expect: str = "holds"
     timeout: float | None = None
+    """Seconds that it declares for itself."""
     description: str = ""
     parameters: tuple[str, ...] = ()
     unreadable: str = ""
+    """Why a parameter that was given cannot be read; empty where all can."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What the import of one audit file gave.
-
-    Attributes:
-        audits: What it declares, in the order of the file.
-        failure: Why it could not be imported; empty where it could.
-        sources: Files below the working folder that it imported, itself too.
-        forkable: Whether a process that has imported it can be forked.
-    """
+    """What the import of one audit file gave."""
 
     audits: tuple[Listed, ...] = ()
+    """What it declares, in the order of the file."""
     failure: str = ""
+    """Why it could not be imported; empty where it could."""
     sources: tuple[str, ...] = ()
+    """Files below the working folder that it imported, itself too."""
     printed: str = ""
     forkable: bool = True
+    """Whether a process that has imported it can be forked."""
 
 
 COLLECTED: TypeAdapter[Collected] = TypeAdapter(Collected)
@@ -64,16 +58,13 @@ Collector = Callable[[Sequence[Path]], Sequence[Collected]]
 
 @dataclass(frozen=True)
 class Against:
-    """Another revision of the code, with which mechanisms are compared.
-
-    Attributes:
-        revision: As it was asked for, with the commit.
-        folder: Where its tree lies, the folder that corresponds to the working folder.
-    """
+    """Another revision of the code, with which mechanisms are compared."""
 
     revision: str
+    """As it was asked for, with the commit."""
     commit: str
     folder: str
+    """Where its tree lies, the folder that corresponds to the working folder."""
 
 
 @dataclass(frozen=True)
@@ -114,26 +105,23 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What a run decides for its audits.
-
-    Attributes:
-        overrides: Parameters by name, as text; an audit takes those that it has.
-        budget: A budget, as ``Budget.read`` takes it.
-        timeout: Seconds per audit, whatever an audit declares.
-        default_timeout: Seconds for audits that declare none.
-        trace: Whether the code is traced before its game, where the audit does not say no.
-    """
+    """What a run decides for its audits."""
 
     root_seed: int
     overrides: Mapping[str, str] = field(default_factory=dict)
+    """Parameters by name, as text; an audit takes those that it has."""
     alpha: float = 0.05
     budget: str = "standard"
+    """A budget, as ``Budget.read`` takes it."""
     timeout: float | None = None
+    """Seconds per audit, whatever an audit declares."""
     default_timeout: float | None = None
+    """Seconds for audits that declare none."""
     data: str = ""
     mutants: bool = False
     against: Against | None = None
     trace: bool = True
+    """Whether the code is traced before its game, where the audit does not say no."""
 
     def check(self) -> None:
         """Raise if an option cannot be used.

@@ -115,23 +115,20 @@ def digest_of(sources: Iterable[Path]) -> str:
 
 
 class Reading(NamedTuple):
-    """What a log adds up to, and which of its lines cannot be read, each with the reason.
-
-    Attributes:
-        record: What it adds up to.
-        problems: Why which lines do not count.
-        digest: That of the last line that counts, for the line after it.
-        size: Where that line ends, in bytes.
-        edited: Whether lines after it follow from none before.
-        is_whole: Whether every line counts.
-    """
+    """What a log adds up to, and which of its lines cannot be read, each with the reason."""
 
     record: RunRecord
+    """What it adds up to."""
     problems: list[str]
+    """Why which lines do not count."""
     digest: str = ""
+    """That of the last line that counts, for the line after it."""
     size: int = 0
+    """Where that line ends, in bytes."""
     edited: bool = False
+    """Whether lines after it follow from none before."""
     is_whole: bool = True
+    """Whether every line counts."""
 
 
 def chained(before: str, line: bytes) -> str:

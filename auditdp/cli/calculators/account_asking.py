@@ -27,33 +27,27 @@ app.add_typer(account, name="account")
 
 @dataclass(frozen=True)
 class FreeParameter:
-    """The parameter that may be left out and solved for.
-
-    Attributes:
-        value: What was given; None to solve for it.
-        larger_is_safer: Whether privacy grows with it.
-    """
+    """The parameter that may be left out and solved for."""
 
     option: str
     value: float | None
+    """What was given; None to solve for it."""
     larger_is_safer: bool
+    """Whether privacy grows with it."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A mechanism that is described by its parameters.
-
-    Attributes:
-        parameters: What describes it besides ``free``, by option, as it was understood.
-        accountants: Every accountant that applies, for a value of ``free``; the tightest first.
-        free: The parameter that can be solved for; None where the family has none.
-        solvers: Accountants to solve with, where not all of ``accountants`` should be asked again and again.
-    """
+    """A mechanism that is described by its parameters."""
 
     parameters: Mapping[str, object]
+    """What describes it besides ``free``, by option, as it was understood."""
     accountants: Callable[[float], Sequence[Accountant]]
+    """Every accountant that applies, for a value of ``free``; the tightest first."""
     free: FreeParameter | None = None
+    """The parameter that can be solved for; None where the family has none."""
     solvers: Callable[[float], Sequence[Accountant]] | None = None
+    """Accountants to solve with, where not all of ``accountants`` should be asked again and again."""
 
 
 @dataclass(frozen=True)

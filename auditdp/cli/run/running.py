@@ -174,28 +174,25 @@ class Executor(Protocol):
 
 @dataclass
 class _Run:
-    """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log.
-
-    Attributes:
-        start: The record without results, but for files that could not be collected.
-        going_on: The audit whose game goes on, if one does.
-        own: The tasks that are done here.
-        part: Which part of the run these are; None for all of it.
-        code: An exit code that overrides that of the results, where the run did not reach its end.
-        resumes_whole: Whether every line counts of the log that is resumed.
-    """
+    """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log."""
 
     asked: RunOptions
     plan: Plan
     start: RunRecord
+    """The record without results, but for files that could not be collected."""
     going_on: Continuation | None
+    """The audit whose game goes on, if one does."""
     own: Sequence[Task]
+    """The tasks that are done here."""
     part: Shard | None = None
+    """Which part of the run these are; None for all of it."""
     results: dict[str, AuditResult] = field(default_factory=dict)
     status: str = "complete"
     code: int | None = None
+    """An exit code that overrides that of the results, where the run did not reach its end."""
     seconds: float = 0.0
     resumes_whole: bool = True
+    """Whether every line counts of the log that is resumed."""
 
     def begin(self) -> None:
         """Open the log, and take over what an interrupted run has finished."""

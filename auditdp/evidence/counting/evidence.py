@@ -69,32 +69,26 @@ FAR = 0.5
 
 @dataclass(frozen=True)
 class Losses:
-    """Upper bounds on the loss over all events of the pairs played.
-
-    Attributes:
-        bounds: (δ, ε) that hold together, by ascending δ; an ε is infinite where runs are too few.
-        shown: The one that is shown.
-        claimed: For a claim with δ > 0: δ at the claimed ε.
-    """
+    """Upper bounds on the loss over all events of the pairs played."""
 
     bounds: list[tuple[float, float]]
+    """(δ, ε) that hold together, by ascending δ; an ε is infinite where runs are too few."""
     shown: tuple[float, float]
+    """The one that is shown."""
     claimed: float | None
+    """For a claim with δ > 0: δ at the claimed ε."""
 
 
 @dataclass(frozen=True)
 class Followed:
-    """How well what is drawn follows the stated law.
-
-    Attributes:
-        distance: Upper bound on the distance, over all inputs.
-        kind: Which distance that is.
-        refuted: How the law is refuted, if it is.
-    """
+    """How well what is drawn follows the stated law."""
 
     distance: float
+    """Upper bound on the distance, over all inputs."""
     kind: str
+    """Which distance that is."""
     refuted: str | None
+    """How the law is refuted, if it is."""
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:

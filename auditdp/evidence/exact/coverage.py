@@ -44,21 +44,18 @@ AGREEMENT = 1e-9
 
 @dataclass(frozen=True)
 class Compared:
-    """The pairs that were looked at, with the loss of each, and what is known of all others.
-
-    Attributes:
-        coverage: What is known of all pairs of which scope, and why.
-        searchable: Whether other pairs may be looked for, among them the simplest that violates.
-        looked_at: How many pairs were enumerated; None where that is not how they are covered.
-        by_law: Whether the losses are those of laws; else they are those of the outputs of an envelope.
-    """
+    """The pairs that were looked at, with the loss of each, and what is known of all others."""
 
     pairs: list[Pair]
     losses: list[PairLoss]
     coverage: Coverage
+    """What is known of all pairs of which scope, and why."""
     searchable: bool = False
+    """Whether other pairs may be looked for, among them the simplest that violates."""
     looked_at: int | None = None
+    """How many pairs were enumerated; None where that is not how they are covered."""
     by_law: bool = True
+    """Whether the losses are those of laws; else they are those of the outputs of an envelope."""
 
     @property
     def complete(self) -> bool:

@@ -17,19 +17,16 @@ from auditdp.evidence.exact.pair_loss import PairLoss
 
 @dataclass(frozen=True)
 class Coverage:
-    """What is known of the pairs of a scope.
-
-    Attributes:
-        scope: Which pairs these are, in words.
-        unchecked: Why other neighbours are not covered, in words; empty where all of them are.
-        bound: A bound on the loss of every pair of the scope; None where there is none but the losses that were computed.
-        assumptions: What the cover rests on.
-    """
+    """What is known of the pairs of a scope."""
 
     scope: str
+    """Which pairs these are, in words."""
     unchecked: str = ""
+    """Why other neighbours are not covered, in words; empty where all of them are."""
     bound: PairLoss | None = None
+    """A bound on the loss of every pair of the scope; None where there is none but the losses that were computed."""
     assumptions: Sequence[str] = ()
+    """What the cover rests on."""
 
 
 def enumerated(adjacency: Adjacency, pairs: int, reordered: int = 0, unlike: str = "") -> Coverage:

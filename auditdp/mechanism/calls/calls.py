@@ -34,17 +34,14 @@ class Run(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What calls show that is no part of their outputs.
-
-    Attributes:
-        stream: Of ``STREAMS``.
-        many: Lines, messages or files of a call, at most.
-        depends: Whether they are others on another input, with the same randomness; None where they differ anyway.
-    """
+    """What calls show that is no part of their outputs."""
 
     stream: str
+    """Of ``STREAMS``."""
     many: int
+    """Lines, messages or files of a call, at most."""
     depends: bool | None
+    """Whether they are others on another input, with the same randomness; None where they differ anyway."""
 
 
 class Calls:

@@ -49,13 +49,10 @@ class LostError(AuditError):
 
 
 class ForeignError(Exception):
-    """What code of an audit raised in its process, beside the errors of the harness; its class has the name of that.
-
-    Attributes:
-        place: The file and line, in words; empty where it is not known.
-    """
+    """What code of an audit raised in its process, beside the errors of the harness; its class has the name of that."""
 
     place: str = ""
+    """The file and line, in words; empty where it is not known."""
 
 
 Value = TypeVar("Value")
@@ -64,18 +61,15 @@ Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 
 @dataclass(frozen=True)
 class _Line:
-    """The first line of an answer.
-
-    Attributes:
-        arrays: The type and shape of each array.
-        error: What was raised in its place: its name, what it says, and where.
-    """
+    """The first line of an answer."""
 
     ticket: str
     cpu: Annotated[float, Field(ge=0)]
     value: Any = None
     arrays: list[tuple[Name, list[Annotated[int, Field(ge=0)]]]] = field(default_factory=list)
+    """The type and shape of each array."""
     error: tuple[Name, str, str] | None = None
+    """What was raised in its place: its name, what it says, and where."""
 
 
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)

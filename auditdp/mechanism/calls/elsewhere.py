@@ -52,19 +52,16 @@ class Seed(NamedTuple):
 
 @dataclass(frozen=True)
 class After:
-    """What calls have left behind, beside their outputs.
-
-    Attributes:
-        state: Of the generator: its number in hexadecimal digits, and the half of one that is left over.
-        raised: How often calls raised, by the type of the exception.
-    """
+    """What calls have left behind, beside their outputs."""
 
     state: (
         tuple[Annotated[str, Field(pattern="^[0-9a-f]{1,32}$")], bool, Annotated[int, Field(ge=0, lt=1 << 32)]] | None
     )
+    """Of the generator: its number in hexadecimal digits, and the half of one that is left over."""
     spawned: Count
     raising: bool
     raised: dict[Text, Count]
+    """How often calls raised, by the type of the exception."""
     kept: list[Text]
 
     @classmethod

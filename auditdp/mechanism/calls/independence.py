@@ -59,19 +59,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Look:
-    """What a look at the independence of calls has shown.
-
-    Attributes:
-        dependent: How calls depend on each other, and what to do about it; empty where nothing was seen.
-        outputs: How many were made, runs that were made again not counted.
-        constant: Whether every input had one output.
-        untouched: Whether calls were made in processes of their own, too.
-    """
+    """What a look at the independence of calls has shown."""
 
     dependent: str
+    """How calls depend on each other, and what to do about it; empty where nothing was seen."""
     outputs: int
+    """How many were made, runs that were made again not counted."""
     constant: bool
+    """Whether every input had one output."""
     untouched: bool
+    """Whether calls were made in processes of their own, too."""
 
 
 def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams) -> None:

@@ -27,16 +27,13 @@ LONGEST_FILE = 1 << 20
 
 @dataclass
 class Showing:
-    """What a block of code has shown.
-
-    Attributes:
-        logged: What it logged, and what it warned of, one text each.
-        written: The files that it opened to write to, below the folder that it ran in.
-    """
+    """What a block of code has shown."""
 
     printed: _Printed
     logged: list[str] = field(default_factory=list)
+    """What it logged, and what it warned of, one text each."""
     written: dict[Path, None] = field(default_factory=dict)
+    """The files that it opened to write to, below the folder that it ran in."""
 
     def __bool__(self) -> bool:
         return bool(self.printed.text or self.logged or self.written)

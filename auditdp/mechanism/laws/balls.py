@@ -104,17 +104,14 @@ def middle(value: Any) -> float:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The probability that a list of probabilities leaves out.
-
-    Attributes:
-        most: The largest probability that may be left out, 1 less the smallest sum; an exact number, 0 for Fractions.
-        floats: Whether a probability is a float. Then outputs may be missing from the list: code drops what underflows.
-        lacks: Whether some certainly are: the floats sum to less than 1 by more than their rounding.
-    """
+    """The probability that a list of probabilities leaves out."""
 
     most: arb
+    """The largest probability that may be left out, 1 less the smallest sum; an exact number, 0 for Fractions."""
     floats: bool = False
+    """Whether a probability is a float. Then outputs may be missing from the list: code drops what underflows."""
     lacks: bool = False
+    """Whether some certainly are: the floats sum to less than 1 by more than their rounding."""
 
 
 def left_out(probabilities: Sequence[Any]) -> LeftOut | None:

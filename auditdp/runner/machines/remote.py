@@ -33,22 +33,19 @@ class WorkerError(StoppedError):
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is asked to do, and what it needs to do it as the machine that asks would.
-
-    Attributes:
-        sources: Files that the audits of the run are made of, absolute.
-        digest: Of these files and of auditdp's own.
-        versions: Of Python, auditdp and its libraries.
-        sandbox: What holds it on the machine that asks.
-    """
+    """What a worker is asked to do, and what it needs to do it as the machine that asks would."""
 
     task: Task
     sources: tuple[str, ...]
+    """Files that the audits of the run are made of, absolute."""
     digest: str
+    """Of these files and of auditdp's own."""
     versions: dict[str, str]
+    """Of Python, auditdp and its libraries."""
     limit: float
     memory: int | None
     sandbox: Sandbox = UNCONFINED
+    """What holds it on the machine that asks."""
 
 
 ORDER: TypeAdapter[Order] = TypeAdapter(Order)

@@ -28,17 +28,14 @@ REFUSALS = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno
 
 @dataclass(frozen=True)
 class Sandbox:
-    """What holds processes of audits.
-
-    Attributes:
-        landlock: ABI of the kernel's Landlock; 0 where none is used.
-        namespaces: Whether each file has namespaces of its own.
-        network: Whether audits may use the network.
-    """
+    """What holds processes of audits."""
 
     landlock: int = 0
+    """ABI of the kernel's Landlock; 0 where none is used."""
     namespaces: bool = False
+    """Whether each file has namespaces of its own."""
     network: bool = False
+    """Whether audits may use the network."""
 
     def __str__(self) -> str:
         if not self.landlock:

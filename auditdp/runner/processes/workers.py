@@ -102,18 +102,15 @@ class _Host:
 
 @dataclass
 class _TwoProcesses:
-    """An audit with its two processes.
-
-    Attributes:
-        pipe: The end of the pipe between them that who judges has.
-        alone: Whether nothing runs beside it.
-        answers: What became of each, by kind of work; None where the process that it was forked from is no more.
-    """
+    """An audit with its two processes."""
 
     work: Work
     pipe: Connection
+    """The end of the pipe between them that who judges has."""
     alone: bool
+    """Whether nothing runs beside it."""
     answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
+    """What became of each, by kind of work; None where the process that it was forked from is no more."""
 
     def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
         """Take what became of one process, which ends the other's conversation; return whether both have ended."""

@@ -16,15 +16,12 @@ HARNESS = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Traced:
-    """What an audit is made of.
-
-    Attributes:
-        files: The files, its own first.
-        opaque: Why there may be others; empty where there are none.
-    """
+    """What an audit is made of."""
 
     files: frozenset[Path]
+    """The files, its own first."""
     opaque: str = ""
+    """Why there may be others; empty where there are none."""
 
     def digest(self, root: Path) -> str:
         """Return a digest of names and content, by which two states of the code are told apart."""

@@ -28,17 +28,14 @@ FOR_ALL = (
 
 @dataclass(frozen=True)
 class Selection:
-    """What is run and what is left out.
-
-    Attributes:
-        concerned: Why each audit that is run is run, by id.
-        left_out: Ids of audits whose sources did not change.
-        untraced: Changed files, relative to the folder, that no import leads to because they are not Python.
-    """
+    """What is run and what is left out."""
 
     concerned: Mapping[str, str]
+    """Why each audit that is run is run, by id."""
     left_out: tuple[str, ...]
+    """Ids of audits whose sources did not change."""
     untraced: tuple[str, ...]
+    """Changed files, relative to the folder, that no import leads to because they are not Python."""
 
 
 def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) -> Selection:

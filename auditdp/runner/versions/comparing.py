@@ -65,14 +65,11 @@ HERE, THERE = "here", "main"
 
 @dataclass(frozen=True)
 class ComparedAudit:
-    """What a comparison found.
-
-    Attributes:
-        pairs: Pairs beside those that the audit lists, on which the releases lose most.
-    """
+    """What a comparison found."""
 
     result: VersionsResult
     pairs: Sequence[Pair] = ()
+    """Pairs beside those that the audit lists, on which the releases lose most."""
 
     def audit(self, built: Audit) -> Audit:
         """Return the audit with these pairs beside its own."""
