@@ -104,15 +104,9 @@ def least(
     The x that is returned satisfies the inequality as computed, and lies at most 1e-13 (relative) above the smallest; only
     signs are trusted, so a function that is not quite monotone still gives an x that satisfies it.
 
-    Args:
-        function: Decreasing, with values >= 0.
-        target: > 0.
-        low: Where to begin, >= 0.
-        high: Where to end; ``inf`` searches by doubling.
-        near: Between which two it lies most likely.
-
-    Returns:
-        The x, or ``inf`` where no x up to ``high`` (or up to 1e300) satisfies the inequality.
+    The function decreases and is >= 0, the target is > 0, and ``low`` is >= 0. Without ``high`` the search doubles;
+    ``near`` are two numbers between which x lies most likely. It is ``inf`` where no x up to ``high``, or up to 1e300,
+    satisfies the inequality.
     """
     function = cache(function)
     if near is not None and function(near[0]) > target >= function(near[1]):
@@ -164,13 +158,7 @@ def greatest(function: Callable[[float], float], target: float, *, high: float =
 
     As for ``least``, the x that is returned satisfies the inequality as computed.
 
-    Args:
-        function: Increasing, with values >= 0.
-        target: > 0.
-        high: Where to end; ``inf`` searches by doubling.
-
-    Returns:
-        The x, or 0.0 where no x down to 1e-300 satisfies the inequality.
+    The function increases and is >= 0, and the target is > 0. It is 0.0 where no x down to 1e-300 satisfies the inequality.
     """
     x = min(1.0, high)
     while function(x) <= target:
@@ -190,11 +178,8 @@ def epsilon_from(
 ) -> float:
     """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up: what every ``epsilon_at`` is made of.
 
-    Args:
-        delta_at: The privacy curve.
-        delta: In [0, 1].
-        pure: The largest privacy loss, beyond which the curve is constant; the answer where ``delta`` = 0 is exact.
-        near: Between which two, both > 0, the answer lies most likely.
+    ``pure`` is the largest privacy loss, beyond which the curve is constant; the answer where δ = 0 is exact. ``near`` are
+    two numbers > 0 between which the answer lies most likely.
 
     Raises:
         AccountantError: If ``delta`` is not in [0, 1].

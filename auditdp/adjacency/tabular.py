@@ -34,9 +34,8 @@ class Tabular:
 def tabular(data: Any) -> Tabular:
     """Return data as rows.
 
-    Args:
-        data: A sequence of records, each a number or a sequence of numbers; an array or tensor of them; or a tuple, a dict
-            or a ``TensorDataset`` of such arrays, of one length.
+    They are a sequence of records, each a number or a sequence of numbers; an array or tensor of them; or a tuple, a dict
+    or a ``TensorDataset`` of such arrays, of one length.
 
     Raises:
         AdjacencyError: If it is none of these.

@@ -74,11 +74,7 @@ def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> An
 def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
     """Return an upper bound on the p-value of the claim at this level.
 
-    Args:
-        counts: What was seen.
-        curve: The family of claims.
-        level: The level that is tested.
-        enough: The bound is sharpened until it is known on which side of this number it is; 0 sharpens it fully.
+    It is sharpened until it is known on which side of ``enough`` it is; 0 sharpens it fully.
     """
     observed = statistic(counts, curve, level)
     if observed <= SLACK:

@@ -50,8 +50,7 @@ def confirm_smaller(
 ) -> tuple[Game | None, int]:
     """Look for the smallest pair that refutes the claim as the best pair did, and confirm it on fresh randomness.
 
-    Returns:
-        The confirmation, or None where there is no smaller pair or it was not confirmed; and the calls of both.
+    Return None for the confirmation where there is no smaller pair or it was not confirmed; and the calls of both.
     """
     small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
     if small is None:
