@@ -153,23 +153,23 @@ def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
     return b
 
 
-def greatest(function: Callable[[float], float], target: float, *, high: float = math.inf) -> float:
-    """Return the largest x in (0, high] with ``function(x) <= target``: the inverse of an increasing function.
+def greatest(function: Callable[[float], float], target: float) -> float:
+    """Return the largest x > 0 with ``function(x) <= target``: the inverse of an increasing function.
 
     As for ``least``, the x that is returned satisfies the inequality as computed.
 
     The function increases and is >= 0, and the target is > 0. It is 0.0 where no x down to 1e-300 satisfies the inequality.
     """
-    x = min(1.0, high)
+    x = 1.0
     while function(x) <= target:
-        if x >= min(high, 1e300):
+        if x >= 1e300:
             return x
-        x = min(2 * x, high)
+        x *= 2
     while function(x) > target:
         x /= 2
         if x < 1e-300:
             return 0.0
-    # function(x) <= target, and twice that x (or ``high``) is too large: as a function of 1/x it falls.
+    # function(x) <= target, and twice that x is too large: as a function of 1/x it falls.
     return 1 / least(lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from auditdp.bounds import bets, intervals, scan, split, unconditional
 from auditdp.bounds import guesses as guessing
-from auditdp.bounds.inputs import Floats, Labels
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.levels import smallest_alpha
 from auditdp.bounds.result import ROUNDING, Answer, Bound, Question
+from auditdp.numerics.arrays import Booleans, Floats, Labels
 
 EVENT = "the event was fixed before these outputs were seen"
 RUNS = "the outputs are independent runs of the mechanism"
@@ -70,7 +70,7 @@ def split_and_tested(
     learned: Floats,
     testing: Floats,
     labels: Labels,
-    learning: split.Booleans,
+    learning: Booleans,
     question: Question,
     method: str,
     assumptions: list[str],

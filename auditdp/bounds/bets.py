@@ -21,11 +21,11 @@ from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.bounds.curves import OfClaim
-from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Answer, Question
 from auditdp.claims.base import Claim
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import MechanismError
+from auditdp.numerics.arrays import Floats
 
 SOURCE = "the bet against a whole privacy curve (Ville's inequality; auditdp/betting/wealth/regions.py)"
 UNCLAIMED = 1.0

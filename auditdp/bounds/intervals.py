@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.bounds.curves import Curve
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.binomial import lower_limit, upper_limit
-
-Floats = NDArray[np.float64]
 
 CLOPPER_PEARSON = (
     "Clopper & Pearson (1934), 'The use of confidence or fiducial limits illustrated in the case of the binomial', with "

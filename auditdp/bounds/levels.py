@@ -11,10 +11,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from auditdp.numerics.arrays import Booleans, Floats
 
 HIGHEST = 64.0
 LOWEST = 1e-3

@@ -100,11 +100,11 @@ class Answer(NamedTuple):
     p_value: float | None
 
 
-def rounded_down(value: float, digits: int = 4) -> str:
-    """Write a lower bound with so many significant digits, never above its value."""
-    return outwards(value, up=False, digits=digits, near=0.0)
+def rounded_down(value: float) -> str:
+    """Write a lower bound with four significant digits, never above its value."""
+    return outwards(value, up=False, digits=4, near=0.0)
 
 
-def rounded_up(value: float, digits: int = 2) -> str:
-    """Write an upper bound with so many significant digits, never below its value."""
-    return outwards(value, up=True, digits=digits, near=0.0)
+def rounded_up(value: float) -> str:
+    """Write an upper bound with two significant digits, never below its value."""
+    return outwards(value, up=True, digits=2, near=0.0)

@@ -39,9 +39,8 @@ from auditdp.bounds.curves import Curve
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.levels import highest_chain
 from auditdp.bounds.result import Answer
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.binomial import lower_limit, upper_limit
-
-Floats = NDArray[np.float64]
 
 SOURCE = (
     "Barnard (1947), 'Significance tests for 2x2 tables', with the likelihood ratio as statistic and the nuisance "

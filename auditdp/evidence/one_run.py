@@ -28,7 +28,6 @@ from auditdp.adjacency.canaries import Canaries
 from auditdp.betting.wealth.levels import is_bound
 from auditdp.bounds.curves import curve_of_claim
 from auditdp.bounds.entry import in_one_run
-from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Bound, Question
 from auditdp.claims.base import Claim
 from auditdp.errors import AdjacencyError, MechanismError
@@ -38,6 +37,7 @@ from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import REMEDY, SAME
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import Mechanism
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.details import OneRunDetails

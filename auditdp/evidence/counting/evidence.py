@@ -43,7 +43,7 @@ from auditdp.mechanism.calls.independence import check_calls
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import Array, Mechanism, brief, identity_key
-from auditdp.numerics.binomial import Floats
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.details import CountingDetails, Subject, UpperBound, kind_of

@@ -26,7 +26,8 @@ from scipy.special import gammaln, logsumexp, ndtr
 
 from auditdp.evidence.counting.events import Counts, nodes
 from auditdp.mechanism.laws import GaussianLaw, StepLaw
-from auditdp.numerics.binomial import Floats, upper_limit
+from auditdp.numerics.arrays import Floats
+from auditdp.numerics.binomial import upper_limit
 
 SPACING = 0.1
 """Steps, in standard deviations of a count, in which the total variation is searched."""

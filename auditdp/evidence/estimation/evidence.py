@@ -21,12 +21,12 @@ from auditdp.claims.estimates import Limits, Promise, Unbiased, VarianceAtMost, 
 from auditdp.errors import MechanismError
 from auditdp.evidence.believing import believed
 from auditdp.evidence.estimation import means
-from auditdp.evidence.estimation.means import Floats
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_calls
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism, brief, name_of
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import confidence
 from auditdp.record.details import ClassOfInputs, EstimationDetails

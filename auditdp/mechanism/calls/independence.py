@@ -25,13 +25,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.calls.untouched import Untouched, untouched
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
 FALSE_ALARM = 1e-6
@@ -54,7 +54,6 @@ PATIENCE, SLOWER = 10.0, 20.0
 """Seconds that an untouched process has for calls, and how many times as long as they took here in addition."""
 SAME = 1e-9
 """Relative difference between two outputs of one run that rounding explains."""
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
