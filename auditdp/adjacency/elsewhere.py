@@ -61,7 +61,6 @@ class TraceElsewhere:
     """What a trace saw of a mechanism in its process, for a game."""
 
     calls: CallsElsewhere
-    """Calls of the mechanism."""
     proposed: Sequence[tuple[Pair, float]]
     """The pairs that are to be played beside the listed ones, each with what it promises, the best first."""
 

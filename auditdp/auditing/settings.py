@@ -21,11 +21,9 @@ class Settings:
     """
 
     alpha: float
-    """Error probability of the audit."""
     calls: int
     """Calls of a game, unless the audit names its own number."""
     root_seed: int
-    """Root of the run's randomness."""
     key: str = field(default="audit")
     """What the audit's randomness is keyed by."""
     brief: bool = False
@@ -45,13 +43,11 @@ class Settings:
     recorded: float | None = None
     """The log wealth of the game before it goes on for the last time, if that is known."""
     trace: bool = True
-    """Whether the code is traced before its game, where the audit does not say no."""
     within: bool = False
     """Whether the calls of a game are all runs that it may make; see ``GameOptions``, as of the next two."""
     proposed: int | None = None
     """Runs in their place where a trace proposes that the claim fails."""
     stop_when_refuted: bool = False
-    """Whether games end at their verdict."""
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:

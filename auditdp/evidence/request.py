@@ -75,7 +75,6 @@ class EvidenceRequest:
     neighbours: Adjacency | None
     """Which inputs are neighbours; None for a promise or a formula without pairs."""
     inputs: Mapping[str, Sequence[Any]]
-    """Inputs by class, for a promise about an estimate."""
     accountants: Sequence[Accountant]
     about: Description | None
     kinds: Sequence[str]
@@ -84,7 +83,6 @@ class EvidenceRequest:
     calls: int
     """Calls that a kind may make."""
     named: int | None
-    """Calls that the audit names, if it does."""
     game: GameOptions
     """How games are played; each has an alpha of its own."""
     exhaustive: bool

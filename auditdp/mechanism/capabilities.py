@@ -53,7 +53,6 @@ class Capabilities:
     """What a mechanism offers. What is looked up is kept, and methods that are not offered are None."""
 
     mechanism: Any
-    """The mechanism."""
     form: Representation | None = None
     """How outputs are represented, where what is computed of them is asked for with rows; the mechanism gets numbers."""
 

@@ -24,7 +24,6 @@ class Mutant:
     """A mechanism with one fault that its author does not know of: it still states the law of the original."""
 
     operator: str
-    """The kind of fault."""
     name: str
     """The fault and its place, unique among the mutants of a mechanism."""
     description: str

@@ -68,7 +68,6 @@ class Comparison:
     pair: Pair | None
     """The first pair on which it differs from the mechanism and depends on the input; None where there is none."""
     differs: bool
-    """Whether it differs from the mechanism on any pair."""
     depends: bool
     """Whether it depends on which input of a pair it is given, on any pair."""
     runs: int

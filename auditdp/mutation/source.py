@@ -39,7 +39,6 @@ class SourceChange:
     """One change of one function."""
 
     operator: str
-    """What kind of change it is."""
     function: str
     before: str
     after: str

@@ -40,7 +40,6 @@ class Collected:
     """What the import of one audit file gave."""
 
     audits: tuple[Listed, ...] = ()
-    """What it declares, in the order of the file."""
     failure: str = ""
     """Why it could not be imported; empty where it could."""
     sources: tuple[str, ...] = ()
@@ -121,7 +120,6 @@ class PlanOptions:
     mutants: bool = False
     against: Against | None = None
     trace: bool = True
-    """Whether the code is traced before its game, where the audit does not say no."""
 
     def check(self) -> None:
         """Raise if an option cannot be used.

@@ -118,7 +118,6 @@ class Reading(NamedTuple):
     """What a log adds up to, and which of its lines cannot be read, each with the reason."""
 
     record: RunRecord
-    """What it adds up to."""
     problems: list[str]
     """Why which lines do not count."""
     digest: str = ""

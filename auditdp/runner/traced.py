@@ -19,7 +19,6 @@ class TracedAudit:
     parameter: str
     """The parameter of the claim in which losses are."""
     pairs: Count
-    """How many pairs were looked at."""
     generated: Count
     """How many of these are not listed."""
     bounded: Count

@@ -181,7 +181,6 @@ class _Run:
     start: RunRecord
     """The record without results, but for files that could not be collected."""
     going_on: Continuation | None
-    """The audit whose game goes on, if one does."""
     own: Sequence[Task]
     """The tasks that are done here."""
     part: Shard | None = None

@@ -74,7 +74,6 @@ class Losses:
     bounds: list[tuple[float, float]]
     """(δ, ε) that hold together, by ascending δ; an ε is infinite where runs are too few."""
     shown: tuple[float, float]
-    """The one that is shown."""
     claimed: float | None
     """For a claim with δ > 0: δ at the claimed ε."""
 
@@ -86,9 +85,7 @@ class Followed:
     distance: float
     """Upper bound on the distance, over all inputs."""
     kind: str
-    """Which distance that is."""
     refuted: str | None
-    """How the law is refuted, if it is."""
 
 
 def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:

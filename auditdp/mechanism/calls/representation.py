@@ -61,9 +61,7 @@ class Representation:
     """How the outputs of one mechanism become rows."""
 
     shape: tuple[int, ...]
-    """The shape of a row."""
     dtype: np.dtype[Any]
-    """Its type."""
     flat: bool
     """Whether rows hold the leaves of outputs, between their number and the name of what does not fit."""
     typed: bool = False

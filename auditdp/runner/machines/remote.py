@@ -41,7 +41,6 @@ class Order:
     digest: str
     """Of these files and of auditdp's own."""
     versions: dict[str, str]
-    """Of Python, auditdp and its libraries."""
     limit: float
     memory: int | None
     sandbox: Sandbox = UNCONFINED

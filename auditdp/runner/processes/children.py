@@ -58,7 +58,6 @@ class Work:
     memory: int | None = None
     """Bytes that it may take beside what its process has; None for no limit."""
     sandbox: Sandbox = UNCONFINED
-    """What it may touch."""
 
 
 @dataclass(frozen=True)

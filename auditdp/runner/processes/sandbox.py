@@ -35,7 +35,6 @@ class Sandbox:
     namespaces: bool = False
     """Whether each file has namespaces of its own."""
     network: bool = False
-    """Whether audits may use the network."""
 
     def __str__(self) -> str:
         if not self.landlock:

@@ -33,7 +33,6 @@ class Selection:
     concerned: Mapping[str, str]
     """Why each audit that is run is run, by id."""
     left_out: tuple[str, ...]
-    """Ids of audits whose sources did not change."""
     untraced: tuple[str, ...]
     """Changed files, relative to the folder, that no import leads to because they are not Python."""
 
