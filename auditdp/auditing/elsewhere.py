@@ -92,6 +92,8 @@ class AuditHeld:
     at: Place | None
 
 
+AS_DECLARED = ("calls", "find", "trace", "cost", "decides")
+"""What is told of an audit as it is declared."""
 HELD: TypeAdapter[AuditHeld] = TypeAdapter(AuditHeld)
 DECLARED: TypeAdapter[DeclaredHeld] = TypeAdapter(DeclaredHeld)
 
@@ -149,14 +151,10 @@ class AuditElsewhere(Audit):
             play=_play(adjacency, held),
             evidence=held.asked,
             forecasters=forecasters,
-            calls=held.calls,
-            find=held.find,
             figure=(lambda rng: channel.ask("figure", rng)[0]) if held.figure else None,
-            trace=held.trace,
-            cost=held.cost,
-            decides=held.decides,
             channel=channel,
             held=held,
+            **{name: getattr(held, name) for name in AS_DECLARED},
         )
 
     def __post_init__(self) -> None:

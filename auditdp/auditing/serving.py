@@ -15,6 +15,7 @@ from auditdp.adjacency import Pair
 from auditdp.adjacency.elsewhere import MOST_COUNTED
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.elsewhere import (
+    AS_DECLARED,
     DECLARED,
     EVIDENCE,
     HELD,
@@ -115,16 +116,12 @@ class Served:
             forecasters=None if own or built.forecasters is None else names_of(built.forecasters),
             own_forecasters=own,
             asked=list(built.asked),
-            calls=built.calls,
-            find=built.find,
             figure=built.figure is not None,
             is_promise=built.is_promise,
             is_formula=built.is_formula,
             is_sensitivity=built.is_sensitivity,
-            trace=built.trace,
-            cost=built.cost,
-            decides=built.decides,
             at=None if built.is_formula else self.place(built.mechanism),
+            **{name: getattr(built, name) for name in AS_DECLARED},
         )
         return HELD.dump_python(held, mode="json"), ()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
 from auditdp.record.rows import json_number
+from auditdp.report.markdown import table
 from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable, run_meaning, self_reported, unseen
 from auditdp.report.text import markdown as written
@@ -181,8 +182,7 @@ def markdown(record: RunRecord) -> str:
         *_totals(record),
     ]
     for row, found in ledger(record).items():
-        lines += ["", f"## {written(row)}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-        lines += [f"| {' | '.join(map(written, _cells(line)))} |" for line in found]
+        lines += ["", f"## {written(row)}", "", *table(COLUMNS, [[*map(written, _cells(line))] for line in found])]
         lines += ["", *(f"- {markdown_code(line.reproduce)}" for line in found if line.reproduce)]
     return "\n".join(lines) + "\n"
 
