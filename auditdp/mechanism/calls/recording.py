@@ -19,9 +19,9 @@ from auditdp.mechanism.calls.calls import Calls
 from auditdp.mechanism.calls.representation import Array, Representation
 
 MOST_BYTES = 1 << 26
+"""Outputs of more bytes than this are not kept."""
 HEADER = 1 << 16
 """Bytes of what says of which shape and type an array is, at most."""
-"""Outputs of more bytes than this are not kept."""
 
 
 class Recorder(Calls):
