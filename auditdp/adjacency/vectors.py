@@ -199,10 +199,8 @@ class QueryAnswers:
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             k = draw(st.integers(self.length if self.shortest is None else self.shortest, self.length))
-            base = (
-                np.full(k, draw(number))
-                if draw(st.booleans())
-                else np.array(draw(st.lists(number, min_size=k, max_size=k)))
+            base = np.array(
+                [draw(number)] * k if draw(st.booleans()) else draw(st.lists(number, min_size=k, max_size=k))
             )
             base[draw(st.integers(0, k - 1))] = draw(number)
             moved = base.copy()

@@ -129,11 +129,8 @@ def missed(result: AuditResult) -> list[str]:
 def beside(result: AuditResult) -> str:
     """Return what the summary adds to the statement of the evidence that the verdict rests on."""
     statement = result.leading.statement if result.leading else ""
-    return (
-        result.summary.removeprefix(statement).lstrip(";. ")
-        if result.summary.startswith(statement) and statement
-        else ""
-    )
+    follows = statement and result.summary.startswith(statement)
+    return result.summary.removeprefix(statement).lstrip(";. ") if follows else ""
 
 
 def claim_itself(result: AuditResult) -> str:

@@ -173,11 +173,9 @@ class HeterogeneousComposition(Description, Inverted):
             smaller = sizes.index(min(sizes))
             halves[smaller].append(group)
             sizes[smaller] *= group[1] + 1
-        return (
-            None
-            if max(sizes) > MOST_LOSSES
-            else (_Half.of(halves[0], self._unit, self._bits), _Half.of(halves[1], self._unit, self._bits))
-        )
+        if max(sizes) > MOST_LOSSES:
+            return None
+        return _Half.of(halves[0], self._unit, self._bits), _Half.of(halves[1], self._unit, self._bits)
 
     @cached_property
     def _grid(self) -> _Grid:

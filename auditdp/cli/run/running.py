@@ -208,13 +208,11 @@ class _Run:
             if (changed := self.log.resume(before)) is not None:
                 say(f"the log as it was found is kept: {changed}")
         elif (kept := self.log.start(self.start, keep=self.going_on is not None and self.going_on.keep)) is not None:
-            what = (
-                "an unfinished run, which is kept: continue it with --resume --log"
-                if before
-                else "an unreadable run, kept as"
-            )
+            what = "an unreadable run, kept as"
             if self.going_on is not None:
                 what = "the run that is continued, which is kept as"
+            elif before is not None:
+                what = "an unfinished run, which is kept: continue it with --resume --log"
             say(f"the log had {what} {os.path.relpath(kept) if self.going_on else kept}")
         self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
         self.began = time.perf_counter()

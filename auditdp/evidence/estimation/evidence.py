@@ -282,8 +282,6 @@ def _explain(promise: Promise, c: ClassOfInputs) -> str:
         )
     bias, half = c.mean - c.truth, c.high - c.mean
     text = f"The truth is {c.truth:.6g}, the mean over {c.n:,} calls {c.mean:.6g}: bias {bias:+.4g} ± {half:.2g}"
-    return (
-        text
-        if math.isclose(c.largest_bias, bias, rel_tol=1e-9)
-        else f"{text}, {c.largest_bias:+.4g} at the worst input"
-    )
+    if math.isclose(c.largest_bias, bias, rel_tol=1e-9):
+        return text
+    return f"{text}, {c.largest_bias:+.4g} at the worst input"

@@ -86,11 +86,8 @@ def looked_at(forecaster: str) -> str:
     if name.count(" - ") == 1:
         one, other = name.split(" - ")
         alike = not {one, other} & NO_PART and not other.startswith("part ")
-        return (
-            f"the difference between {_part(one)} and {_part(other)}"
-            if alike
-            else f"{_part(one)} beside {_part(other)}"
-        )
+        first, second = _part(one), _part(other)
+        return f"the difference between {first} and {second}" if alike else f"{first} beside {second}"
     if re.match(r"\[|(number \d+ in |[a-z ]+ of )?output\b|part \d", name):
         return _part(name)
     return f"what the forecaster {forecaster!r} looks at"
