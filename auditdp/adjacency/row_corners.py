@@ -28,7 +28,7 @@ class RowCorners:
 
     row: st.SearchStrategy[Any]
     ends: tuple[Any, Any]
-    """Its least and its largest row."""
+    """The least and the largest row."""
     several: Sequence[Any]
     """Rows that differ from each other as far as there are enough."""
     added: bool
@@ -36,7 +36,7 @@ class RowCorners:
     fewest: int
     """Rows of the larger input of a pair, at least."""
     most: int
-    """The same, at most."""
+    """Rows of the larger input of a pair, at most."""
 
     def kept(self, added: Any, replaced: Any) -> Any:
         """Return the row that is there or not, or the one that another takes the place of."""

@@ -27,7 +27,7 @@ class Mutant:
     name: str
     """The fault and its place, unique among the mutants of a mechanism."""
     description: str
-    """The same in a sentence."""
+    """The fault in a sentence."""
     original: Any = field(repr=False)
     """The mechanism, whose law is what the mutant states."""
     broken: Any = field(repr=False)
@@ -35,7 +35,7 @@ class Mutant:
     because there is nothing new to learn from it.
     """
     id: str = ""
-    """The same, but for the names of a function's own variables, which may be renamed."""
+    """The name, but for the names of a function's own variables, which may be renamed."""
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` independent outputs of the broken mechanism."""

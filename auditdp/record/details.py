@@ -233,7 +233,7 @@ class CountingDetails(Details):
     confidence: Number | None = None
     """Of all that is stated."""
     scope: str | None = None
-    """Which pairs were counted; None where outputs are many, as are the next four."""
+    """Which pairs were counted; None where outputs are many, as are the next four fields."""
     outputs: Count | None = None
     upper_bounds: list[UpperBound] | None = None
     """Bounds that hold together."""
@@ -248,7 +248,7 @@ class CountingDetails(Details):
     law_distance_is: str | None = None
     """Which distance that is."""
     followed: str | None = None
-    """The same in words, where the law is not refuted."""
+    """That distance in words, where the law is not refuted."""
     event_at_least: Number | None = None
     """What some outputs have at least on one input of a pair, with an error of its own: 1 - ``confidence``."""
     event_at_most: Number | None = None

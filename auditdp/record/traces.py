@@ -28,7 +28,7 @@ class TracedLine(Row):
     loss: Number | None = None
     """What it loses alone, in the parameter of the claim; None where a law is not known."""
     share: Number | None = None
-    """The same as a multiple of the claim."""
+    """What it loses alone, as a multiple of the claim."""
     needed: Number | None = None
     """The scale of the noise that the claim needs for that move alone, where one number says it."""
     always: ClassVar[Collection[str]] = ("loss", "share")
@@ -41,7 +41,7 @@ class TracedFinding(Row):
     kind: str
     """As ``auditdp.tracing.Finding`` has it."""
     file: str
-    """As above; empty where it is about the output."""
+    """Its file, relative to the working folder where it lies below; empty where it is about the output."""
     line: Count
     """Its number; 0 where it is about the output."""
     sentence: str
@@ -51,7 +51,7 @@ class TracedFinding(Row):
     pairs: Count = 1
     """On how many pairs it was found."""
     family: str | None = None
-    """Of the noise of that line, where it has noise; so the next three, which are those of the pair."""
+    """Of the noise of that line, where it has noise; this, ``scale``, ``moved`` and ``needed`` are those of the pair."""
     scale: str | None = None
     moved: Number | None = None
     """How far the values of the line moved."""
@@ -65,7 +65,7 @@ class GameTrace(Row):
 
     pairs: Count
     runs: Count
-    """Runs of the mechanism for that, which are no calls of the game."""
+    """Runs of the mechanism for the trace, which are no calls of the game."""
     extent: str
     """Whether the code was traced in 'full', in 'part', or not at all ('none')."""
     is_bound: bool = False
@@ -75,7 +75,7 @@ class GameTrace(Row):
     the noise.
     """
     pair: str = ""
-    """That pair; empty where none was traced."""
+    """The pair that loses most; empty where none was traced."""
     played: bool = False
     """Whether the replayed ratio was a forecaster of the game."""
     lines: list[TracedLine] = field(default_factory=list)

@@ -30,7 +30,7 @@ class PairLoss:
     delta: arb | None = None
     """Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known."""
     delta_beyond: arb | None = None
-    """The same at an epsilon that is larger by the rounding tolerance."""
+    """That δ at an epsilon that is larger by the rounding tolerance."""
     mu: arb | None = None
     """Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian."""
     needed: tuple[float, float] | None = None
@@ -40,7 +40,7 @@ class PairLoss:
     assumed: tuple[str, ...] = ()
     """What the bounds rest on beside the laws as they are stated."""
     least_mu: arb | None = None
-    """The same less what the rounding of the locations explains, which refutes nothing."""
+    """That μ less what the rounding of the locations explains, which refutes nothing."""
 
     @property
     def lower(self) -> float:
