@@ -292,12 +292,10 @@ def brief(data: Any, limit: int = 60) -> str:
         return listed if len(listed) <= LONGEST_GRAPH else f"{len(data)} nodes, {len(edges):,} edges"
     if is_table(data):
         text = f"{len(data)} row{'' if len(data) == 1 else 's'} {data.to_dict('list')}"
+    elif isinstance(data, np.ndarray):
+        text = np.array2string(data, threshold=20, separator=",")
     else:
-        text = (
-            np.array2string(data, threshold=20, separator=",")
-            if isinstance(data, np.ndarray)
-            else _without_address(data)
-        )
+        text = _without_address(data)
         if len(text) > limit and isinstance(data, list | tuple):
             text = _runs(data)
     text = " ".join(_ADDRESS.sub("", text).split())

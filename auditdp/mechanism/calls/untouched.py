@@ -27,11 +27,7 @@ GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Untouched:
-    """A process that is forked before the first call of a mechanism, waits, and forks again for calls that are asked of it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """A process that is forked before the first call of a mechanism, and forks again for calls that are asked of it."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -44,10 +40,9 @@ class Untouched:
     def rows(self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float) -> list[Array] | None:
         """Return the rows of some calls, each part made in a process of its own; None where that was not possible.
 
-        Args:
-            calls: How outputs are represented, and which exceptions are known: any other is taken to come from the process.
-            parts: The calls of every process. Generators of a mechanism that draws from elsewhere start afresh in each.
-            seconds: After which it is given up.
+        Each part is the calls of a process of its own, in which generators that a mechanism draws from elsewhere start
+        afresh. An exception that is not known to ``calls`` is taken to come from the process, which is given up after so
+        many seconds.
         """
         pipe = None if self._forked is None else self._forked.pipe
         if pipe is None:
@@ -69,11 +64,7 @@ class Untouched:
 
 
 class UntouchedElsewhere(Untouched):
-    """The untouched process of a mechanism in another process, which forks it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """The untouched process of a mechanism in another process, which forks it."""
 
     mechanism: MechanismElsewhere
 

@@ -29,11 +29,7 @@ LONGEST_FOLDER = 40
 
 
 def start_early(targets: Sequence[str]) -> None:
-    """Start the process while the command goes on: it imports what audits need, and the command what shows results.
-
-    Args:
-        targets: Folders, files or ids.
-    """
+    """Start the process while the command goes on: it imports what audits need, and the command what shows results."""
     paths = [Path(target.partition("::")[0]) for target in targets]
     files = (file for path in paths for file in (path.rglob("audit_*.py") if path.is_dir() else [path]))
     many = len(list(islice(files, MANY))) == MANY

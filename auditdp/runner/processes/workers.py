@@ -102,19 +102,15 @@ class _Host:
 
 @dataclass
 class _TwoProcesses:
-    """An audit with its two processes.
-
-    Attributes:
-        work: To judge it.
-        pipe: The end of the pipe between them that who judges has.
-        alone: Whether nothing runs beside it.
-        answers: What became of each, by kind of work; None where the process that it was forked from is no more.
-    """
+    """An audit with its two processes."""
 
     work: Work
     pipe: Connection
+    """The end of the pipe between them that who judges has."""
     alone: bool
+    """Whether nothing runs beside it."""
     answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
+    """What became of each, by kind of work; None where the process that it was forked from is no more."""
 
     def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
         """Take what became of one process, which ends the other's conversation; return whether both have ended."""
@@ -142,17 +138,9 @@ class _TwoProcesses:
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
-    Attributes:
-        count: Processes that work at a time.
-
-    Args:
-        overrides: Parameters that were given, as text.
-        limit: Seconds that the import of a file may take.
-        memory: Bytes that an audit may take; None for no limit.
-        sandbox: What processes of audits may touch.
-        count: Processes that work at a time.
-        on_print: Called with a file and what it printed while it was imported.
-        needed: Modules that are imported once, before any file.
+    ``overrides`` are parameters that were given, as text; ``limit`` is in seconds of an import, ``memory`` in bytes of an
+    audit. So many processes work at a time as ``count`` says. ``on_print`` is called with a file and what it printed while
+    it was imported, and modules that are ``needed`` are imported once, before any file.
     """
 
     def __init__(
@@ -442,11 +430,6 @@ def _end_forkserver() -> None:
 
 def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Return a process that was started, also where an audit has just killed what all are forked from.
-
-    Args:
-        needed: Modules that whatever it is forked from has imported.
-        target: What it calls.
-        arguments: With which arguments.
 
     Raises:
         CrashError: If none can be started.

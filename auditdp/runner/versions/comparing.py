@@ -65,15 +65,11 @@ HERE, THERE = "here", "main"
 
 @dataclass(frozen=True)
 class ComparedAudit:
-    """What a comparison found.
-
-    Attributes:
-        result: What is recorded.
-        pairs: Pairs beside those that the audit lists, on which the releases lose most.
-    """
+    """What a comparison found."""
 
     result: VersionsResult
     pairs: Sequence[Pair] = ()
+    """Pairs beside those that the audit lists, on which the releases lose most."""
 
     def audit(self, built: Audit) -> Audit:
         """Return the audit with these pairs beside its own."""
@@ -105,14 +101,7 @@ class MorePairs:
 
 
 def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> ComparedAudit:
-    """Compare the mechanism of an audit with that of the other revision.
-
-    Args:
-        built: The audit of the working tree.
-        task: Its task.
-        other: The other version.
-        settings: Of the audit: its level is that of the bets as well, its calls are more than theirs.
-    """
+    """Compare the mechanism of an audit with that of the other revision."""
     assert task.against is not None  # else there is no other version
     revision = task.against.revision
     if built.is_formula or not isinstance(built.claim, Claim):

@@ -39,11 +39,7 @@ class VersionError(AuditError):
 
 
 class OtherVersion:
-    """The audit of a task at another revision, which is asked through a pipe; ends with this context.
-
-    Args:
-        task: The task, which says where the other tree is.
-    """
+    """The audit of a task at another revision, which is asked through a pipe; ends with this context."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
