@@ -132,6 +132,7 @@ class ClassicGaussian:
     sensitivity: float = 1.0
     everywhere: bool = False
     adjacency: ClassVar[str] = "any with that sensitivity"
+    sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Dwork & Roth (2014), Theorem A.1"
 
     def __post_init__(self) -> None:
