@@ -161,3 +161,19 @@ def test_noise_of_the_same_function_is_worse_where_it_loses_more():
             traces.append(compare(Trace(made["f"]), pair.data, pair.neighbour, rng, claim=PureDP(1.0)))
         seen = comparing._BothTraces(pair, *traces)
         assert (comparing._is_worse(seen, lambda _: False, changed=True) is not None) is worse
+
+
+def test_an_output_that_the_neighbour_gives_as_well_accuses_nobody():
+    def hidden(counts, rng):
+        return counts[0] + rng.laplace(scale=6.0) > counts[1]
+
+    def shown(counts, rng):
+        return hidden(counts, rng), counts[1]
+
+    pair = Pair([3, 3], [4, 9])
+    for mechanism, gives in ((hidden, True), (shown, False)):
+        with Trace(mechanism) as trace:
+            traced = (compare(trace, pair.data, pair.neighbour, stream(1, "given", k)) for k in range(20))
+            differing = next(each for each in traced if each.differ is not None)
+        seen = comparing._BothTraces(pair, differing, differing)
+        assert comparing._gives(mechanism, seen, 200, stream(1, "again")) is gives
