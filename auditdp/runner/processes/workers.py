@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import send_handle
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter
 
@@ -58,21 +58,16 @@ KEPT = 64
 
 
 FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
-_Value = TypeVar("_Value")
-_Some = Annotated[_Value, Field(min_length=1)]
 
 
 def answer_of(kind: str) -> TypeAdapter[Any]:
     """Return what the value of a kind of work is, beside results."""
     from auditdp.runner.traced import TracedAudit  # slow to load, and of no use to who only collects
 
-    why = Literal["refused", "crashed"]
-    kinds: dict[str, Any] = {
-        "again": list[str],
-        "show": _Some[dict[why, str] | dict[Literal["rows"], list[tuple[str, str]]]],
-        "trace": _Some[dict[why | Literal["skipped"], str] | dict[Literal["trace"], TracedAudit]],
-    }
-    return TypeAdapter(kinds[kind])
+    shown = dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]
+    traced = dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]
+    kinds: dict[str, Any] = {"again": list[str], "show": shown, "trace": traced}
+    return TypeAdapter(Annotated[kinds[kind], Field(min_length=0 if kind == "again" else 1)])
 
 
 class CrashError(StoppedError):
