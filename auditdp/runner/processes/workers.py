@@ -66,8 +66,9 @@ def answer_of(kind: str) -> TypeAdapter[Any]:
 
     shown = dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]
     traced = dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]
-    kinds: dict[str, Any] = {"again": list[str], "show": shown, "trace": traced}
-    return TypeAdapter(Annotated[kinds[kind], Field(min_length=0 if kind == "again" else 1)])
+    some = Field(min_length=1)
+    kinds: dict[str, Any] = {"again": list[str], "show": Annotated[shown, some], "trace": Annotated[traced, some]}
+    return TypeAdapter(kinds[kind])
 
 
 class CrashError(StoppedError):
