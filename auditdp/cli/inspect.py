@@ -88,6 +88,9 @@ def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptio
 
 
 def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tuple[str, str]]]:
+    from auditdp.runner.processes.starting import start_early
+
+    start_early(targets, needed=())  # it imports numpy meanwhile
     from auditdp.cli.ending import interruptible
     from auditdp.runner.plan import discover
     from auditdp.runner.processes.workers import Workers

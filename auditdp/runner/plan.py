@@ -8,12 +8,15 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.record.budgets import LONGEST, MOST_SEED, Budget
-from auditdp.record.results import LedgerEntry
+
+if TYPE_CHECKING:
+    from auditdp.record.results import LedgerEntry
 
 PATTERN = "audit_*.py"
 
@@ -166,6 +169,8 @@ class Plan:
     @property
     def ledger(self) -> list[LedgerEntry]:
         """The share of alpha that each audit may spend."""
+        from auditdp.record.results import LedgerEntry  # slow to load, and of no use to who only collects
+
         return [LedgerEntry(task.id, "verdict and lower bound", task.alpha) for task in self.tasks]
 
 

@@ -24,13 +24,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import send_handle
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter
 
 from auditdp.doors import json_of
 from auditdp.errors import StoppedError
-from auditdp.record.results import AuditResult, Verdict, result_of
 from auditdp.runner.plan import COLLECTED, Collected, Task
 from auditdp.runner.processes.children import (
     ANSWER,
@@ -47,7 +46,9 @@ from auditdp.runner.processes.children import (
 from auditdp.runner.processes.entry import open_host, open_judges, work_alone
 from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
-from auditdp.runner.traced import TracedAudit
+
+if TYPE_CHECKING:
+    from auditdp.record.results import AuditResult
 
 CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
@@ -57,16 +58,17 @@ KEPT = 64
 
 
 FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
-_Value = TypeVar("_Value")
-_Some = Annotated[_Value, Field(min_length=1)]
-ANSWERS: dict[str, TypeAdapter[Any]] = {
-    "again": TypeAdapter(list[str]),
-    "show": TypeAdapter(_Some[dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]]),
-    "trace": TypeAdapter(
-        _Some[dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]]
-    ),
-}
-"""What the value of each kind of work is, beside results."""
+
+
+def answer_of(kind: str) -> TypeAdapter[Any]:
+    """Return what the value of a kind of work is, beside results."""
+    from auditdp.runner.traced import TracedAudit  # slow to load, and of no use to who only collects
+
+    shown = dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]
+    traced = dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]
+    some = Field(min_length=1)
+    kinds: dict[str, Any] = {"again": list[str], "show": Annotated[shown, some], "trace": Annotated[traced, some]}
+    return TypeAdapter(kinds[kind])
 
 
 class CrashError(StoppedError):
@@ -130,7 +132,7 @@ class _TwoProcesses:
             died = served.failed if served is not None and served.failed else "the process that judged it died"
             return WorkAnswer(self.work.number, failed=died) if self.alone else None
         if served is None:
-            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != Verdict.ERROR
+            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != "ERROR"
             return judged if found else None
         return replace(judged, failed=judged.failed or served.failed, printed=served.printed + judged.printed)
 
@@ -223,7 +225,7 @@ class Workers:
         if answer.value is None:
             raise CrashError(f"{task.id}: {answer.failed}")
         try:
-            return ANSWERS[kind].validate_python(answer.value)
+            return answer_of(kind).validate_python(answer.value)
         except ValueError:
             raise CrashError(f"{task.id}: {NO_ANSWER}") from None
 
@@ -387,6 +389,8 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the result of a task, if it is one, and that of this task and of no other audit; else its ERROR."""
+    from auditdp.record.results import Verdict, result_of  # as in ``answer_of``
+
     if answer.value is None:
         return failed(task, answer)
     try:
@@ -409,6 +413,8 @@ def _of_its_own(collected: Collected, path: Path) -> bool:
 
 def failed(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the ERROR of an audit whose process did not answer."""
+    from auditdp.record.results import AuditResult, Verdict
+
     return AuditResult(
         id=task.id,
         verdict=Verdict.ERROR,
