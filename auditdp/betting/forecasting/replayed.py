@@ -8,7 +8,7 @@ Where outputs got round the noise, values are known that come again and again fr
 **Why bets by it are valid, whatever the trace says.** What is read off a pair before its first call is a function f from
 outputs to log-odds, and f is fixed from then on. The traced runs have randomness of their own, which no call of the game
 shares, so f depends on nothing that comes after it. The log-odds of a call are f of that call's output: neither its coin
-nor its input is looked at, and the code does not run for it. So they are forecasts as any others, and the expected factor
+nor its input is looked at. So they are forecasts as any others, and the expected factor
 of bets by them is at most 1 where the claim is true, for any f (``betting/wealth/regions.py``). A wrong f loses its stake.
 """
 
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.normal import FEWEST_PAIRED, by_change, paired_runs
 from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.reused import by_reuse
 from auditdp.betting.forecasting.sampled import ratio_by_parts
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
@@ -131,6 +132,8 @@ class ReplayedRatio:
     def _by_releases(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds by what can be read from the output, with so many runs."""
         seen = self._seen(pair, form, RUNS)
+        if runs == RUNS and (found := by_reuse(self.trace, pair, seen)) is not None:
+            return found
         if runs > RUNS and seen.is_alike:
             seen = self._seen(pair, form, runs)
         ratio = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
