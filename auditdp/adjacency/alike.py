@@ -217,6 +217,16 @@ class Alike:
         return pairs()
 
 
+def changed_record(pair: Pair) -> tuple[int, tuple[int, int]] | None:
+    """Return the place of the one record in which a pair differs, and the records of either input; None where it is none."""
+    try:
+        alike = Alike([pair])
+    except AdjacencyError:
+        return None
+    one, other = alike._sides
+    return alike._change[1], (len(one.rows), len(other.rows))
+
+
 def _between(low: float, high: float, part: int) -> float:
     return float(low + part / GRID * (high - low))
 

@@ -63,7 +63,7 @@ LAST = 1 / 3
 """Of the runs, so many are for these, at most."""
 CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
-FEWEST_CORNERS = 12
+FEWEST_CORNERS = 6
 """Of the corner cases, so many are looked at, whatever others have shown."""
 MORE_TOLD = 2
 """How many times as many runs a comparison of outputs has where a search has more."""
@@ -79,7 +79,7 @@ SAMPLED, DRAWN_AMONG = 64, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
 OPAQUE = 8
 """Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
-FEW_ROUND, ROUND_RUNS = 6, 150
+FEW_ROUND, ROUND_RUNS = 4, 150
 """Of the pairs on which something gets round the noise, so many are compared by their outputs, at least, by so many runs."""
 MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""

@@ -1,9 +1,9 @@
 """Certainty where noise is used twice: both inputs are asked what an output's noise was added to.
 
-Two values with the same noise differ by what it was added to. Where that depends on noise that was added before, as gradients
-depend on the model, no difference comes again. But the code says it, given an output that shows the noisy values: replayed
-on an input with these values in place of its own, it adds noise to values that are known, and what is left is the noise. It
-is the same each time on the input that gave the output, and on the other it is not.
+Two values with the same noise differ by what it was added to. Where that depends on earlier noise, as a gradient depends on
+the model, no difference comes again. But the code says it, given an output that shows the noisy values: replayed on an
+input with these values in place of its own, it adds noise to values that are known, and what is left is the noise. It is the
+same each time on the input that gave the output, and on the other it is not.
 
 The replays have draws that were recorded before the first call, and what they say depends on the output alone: forecasts by
 it are valid as all that are read off the code (`replayed.py`).
@@ -29,7 +29,7 @@ from auditdp.tracing.run import TracedRun
 MOST = 64
 """Outputs of which the code is asked: each takes two runs, and a few decide."""
 SAME, SURE = 1e-4, 1e-3
-"""How far noise that is the same may be off by rounding, relative to its size, and to how far it is off on the other input."""
+"""How far the same noise may be off by rounding, relative to its size, and to how far it is off on the other input."""
 
 
 def by_reuse(trace: Trace, pair: Pair, seen: SeenRuns) -> tuple[Ratio, Law] | None:
