@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.normal import FEWEST_PAIRED, by_change, paired_runs
-from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.reading import SPARE, Ratio, SeenRuns, by_shift, ratio_of
 from auditdp.betting.forecasting.reused import by_reuse
 from auditdp.betting.forecasting.sampled import ratio_by_parts
 from auditdp.betting.power import gain
@@ -45,6 +45,8 @@ Read = tuple[Ratio, Law | None]
 Way = Callable[["ReplayedRatio", Pair, Representation], Read | None]
 RUNS, MORE_RUNS = 3, 32
 """Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
+FEW_FOLLOWED = 8
+"""The same, where runs are few: at least, and half as many as an output has numbers, with some to spare."""
 SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
 LEAST_RUNS = 300
@@ -136,6 +138,9 @@ class ReplayedRatio:
         if runs == RUNS and (found := by_reuse(self.trace, pair, seen)) is not None:
             return found
         if runs > RUNS and seen.is_alike:
+            runs = max(FEW_FOLLOWED, min((int(np.prod(form.shape)) + SPARE) // 2, runs)) if self.few else runs
+            if not self._affords(4 * runs):
+                return None
             seen = self._seen(pair, form, runs)
         ratio = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
         return None if ratio is None else (ratio, None)
@@ -291,6 +296,7 @@ FEW_WAYS: tuple[Way, ...] = (
     WAYS[0],
     partial(ReplayedRatio.by_parts, runs=PARTED),
     WAYS[1],
+    WAYS[2],
     ReplayedRatio._by_change,
 )
 """The same, where runs are few and outputs nearly normal, as those of trainings are."""
