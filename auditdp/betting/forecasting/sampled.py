@@ -51,7 +51,7 @@ class Worlds(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SampledPart:
     """The numbers that are released between two draws of records, and the chance of each of their laws on either input."""
 
     entries: list[NoisyNumber]
@@ -191,7 +191,7 @@ def _with(trace: Trace, data: Any, coin: Coin, run: TracedRun, heads: bool) -> T
 
 def _parts(
     worlds: tuple[Worlds, Worlds], sides: Sequence[Sequence[TracedRun]], rows: Sequence[Floats]
-) -> list[Part] | None:
+) -> list[SampledPart] | None:
     """Return the parts of a training, as functions of the output; None where a number is none."""
     noisy = [[_noisy(run) for run in side] for side in sides]
     places = [[part for _, part in run] for side in noisy for run in side]
@@ -205,7 +205,7 @@ def _parts(
         if one is None or other is None or shown is None:
             return None
         parts[part] += [NoisyNumber(*found, laws) for found, *laws in zip(shown, one, other, strict=True)]
-    return [Part(entries, (worlds[0].chances, worlds[1].chances)) for entries in parts if entries]
+    return [SampledPart(entries, (worlds[0].chances, worlds[1].chances)) for entries in parts if entries]
 
 
 def _shown(releases: Sequence[Sequence[Release]], rows: Sequence[Floats]) -> list[Any] | None:
