@@ -186,7 +186,7 @@ class ReplayedRatio:
 
     def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
-        if not self._affords(3 * runs):
+        if not self._affords(2 * runs):
             return None
         rows_of = partial(_rows, self.trace, form=form)
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
@@ -196,7 +196,7 @@ class ReplayedRatio:
         won = []
         with self.trace:
             for pair in pairs:
-                if not self._affords(3 * (FEW_PARTED + PARTED)):
+                if not self._affords(2 * (FEW_PARTED + PARTED)):
                     break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
                     if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
