@@ -63,7 +63,7 @@ LAST = 1 / 3
 """Of the runs, so many are for these, at most."""
 CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
-FEWEST_CORNERS = 6
+FEWEST_CORNERS = 12
 """Of the corner cases, so many are looked at, whatever others have shown."""
 MORE_TOLD = 2
 """How many times as many runs a comparison of outputs has where a search has more."""
