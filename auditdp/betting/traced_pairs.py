@@ -79,8 +79,8 @@ SAMPLED, DRAWN_AMONG = 40, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
 OPAQUE = 8
 """Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
-FEW_ENOUGH = 2
-"""Of the pairs that show enough, so many are compared by their outputs, at least; of others, and without a bound, four."""
+FEW_ROUND, ROUND_RUNS = 6, 150
+"""Of the pairs on which something gets round the noise, so many are compared by their outputs, at least, by so many runs."""
 MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 BETTER = 1.05
@@ -363,7 +363,8 @@ class TraceSearch:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
         first = self._broken()  # the corner cases, which are of all kinds
         broken = sorted(first, key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
-        few = FEW_ENOUGH if self._shows_enough() and broken[0].loss < LARGEST else 4
+        round_it = broken and broken[0].trace.differ is not None and self.look.most >= ROUND_RUNS
+        few = FEW_ROUND if round_it else 4
         most = min(max(self.most // RUNS_OF_LOSSY, few), MOST_LOSSY)
         lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
         if len(lossy) > 1 and not broken[0].trace.is_visible:
