@@ -31,6 +31,8 @@ from auditdp.tracing.losses import tables_of
 
 Ratio = Callable[[Array], Floats]
 """Log-odds of rows, NaN for those that do not look like the traced ones."""
+LinearFunction = tuple[NDArray[np.intp], Floats, float]
+"""Columns of an output, their weights, and an offset."""
 CLOSE = 1e-9
 """How far, relatively, rounding may take a noisy value from a linear function of the output."""
 MOST_FITTED = 64
@@ -248,7 +250,7 @@ def _numbers(release: Release) -> Floats:
     return np.array([np.broadcast_to(np.asarray(part, float), release.shape).ravel() for part in parts])
 
 
-def function_of(values: Floats, rows: Floats) -> tuple[NDArray[np.intp], Floats, float] | None:
+def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
     """Return how a value follows from an output: columns with their weights, and an offset; None where it does not."""
     alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
     if len(alike):

@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
-from auditdp.betting.forecasting.reading import CLOSE, NoisyNumber, Ratio, function_of, laws_of
+from auditdp.betting.forecasting.reading import CLOSE, LinearFunction, NoisyNumber, Ratio, function_of, laws_of
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
@@ -204,18 +204,19 @@ def _parts(
         shown = _shown([[run[number][0] for run in side] for side in noisy], rows)
         if one is None or other is None or shown is None:
             return None
-        parts[part] += [NoisyNumber(*found, laws) for found, *laws in zip(shown, one, other, strict=True)]
+        parts[part] += [NoisyNumber(*found, (a, b)) for found, a, b in zip(shown, one, other, strict=True)]
     return [SampledPart(entries, (worlds[0].chances, worlds[1].chances)) for entries in parts if entries]
 
 
-def _shown(releases: Sequence[Sequence[Release]], rows: Sequence[Floats]) -> list[Any] | None:
+def _shown(releases: Sequence[Sequence[Release]], rows: Sequence[Floats]) -> list[LinearFunction] | None:
     """Return how each number of a release follows from the output: as the longer side shows, and the other has it."""
     values = [np.array([np.ravel(np.real(r.result)).astype(float) for r in side]) for side in releases]
     long = int(len(values[1]) > len(values[0]))
-    found = [function_of(column, rows[long]) for column in values[long].T]
-    for each, column in zip(found, values[1 - long].T, strict=True):
-        if each is None:
+    found = []
+    for own, column in zip(values[long].T, values[1 - long].T, strict=True):
+        if (each := function_of(own, rows[long])) is None:
             return None
+        found.append(each)
         shown = rows[1 - long][:, each[0]] @ each[1] + each[2]
         if not np.allclose(shown, column, rtol=CLOSE, atol=CLOSE * np.abs(column).max()):
             return None
