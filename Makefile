@@ -60,7 +60,7 @@ selftest: .venv/ready  ## prove that this installation finds what is broken
 	$(BIN)/auditdp selftest
 
 docs: .venv/ready  ## build the documentation into build/site
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group docs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e . --group docs
 	$(BIN)/python -m docs.assembling
 	$(BIN)/zensical build --clean --strict
 
@@ -80,7 +80,8 @@ lock:  ## write pylock.toml (PEP 751): what auditdp itself and its signatures ne
 	$(PYTHON) -c 'import sys; sys.exit("auditdp needs Python 3.11 or newer, found " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # which knows groups
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e . --group dev
+	$(BIN)/python -m compileall -qq -j 0 -x /tests/ .venv/lib || true  # by all cores, which pip does by one; audits cannot write there
 	touch $@
 
 $(LIBRARIES)/ready: pyproject.toml constraints.txt

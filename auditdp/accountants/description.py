@@ -38,7 +38,7 @@ class Description:
 
     adjacency: ClassVar[str]
     """Who is a neighbour."""
-    sampling: ClassVar[str]
+    sampling: ClassVar[str] = "none"
     """How records are drawn for each use of the data, ``"none"`` where all are used."""
 
     @property

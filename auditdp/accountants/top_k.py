@@ -71,7 +71,6 @@ class TopK(Description):
     count: int
     eta: float
     adjacency: ClassVar[str] = "any with that sensitivity of the scores"
-    sampling: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:
         check_count(type(self).__name__, count=self.count)

@@ -37,7 +37,6 @@ class ZCDP(Description, Inverted):
     rho: float
     soundness: ClassVar[Soundness] = Soundness.UPPER
     adjacency: ClassVar[str] = "any with that rho"
-    sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -157,18 +157,15 @@ class QueryAnswers:
         changed = (3 * values - 2) ** self.length if self.change == "all" else 2 * self.length * values**self.length
         if changed > 2 * MAX_EXHAUSTIVE:
             return None
-        vectors = list(product(range(values), repeat=self.length))
-        return [
-            self._pair(b, a)
-            for a in vectors
-            for step in self._steps()
-            if a < (b := tuple(x + d for x, d in zip(a, step, strict=True))) and min(b) >= 0 and max(b) <= self.largest
-        ]
+        vectors = product(range(values), repeat=self.length)
+        return [self._pair(b, a) for a in vectors for b in self._near(a, range(values)) if a < b]
 
-    def _steps(self) -> list[tuple[int, ...]]:
-        """Every change of a vector of the full length by whole sensitivities."""
-        steps = product((0, 1, -1), repeat=self.length)
-        return [step for step in steps if any(step) and (self.change == "all" or sum(map(abs, step)) == 1)]
+    def _near(self, vector: tuple[int, ...], domain: range) -> Iterable[tuple[int, ...]]:
+        """Every vector of the domain that is it, or changed by whole sensitivities."""
+        answers = [[y for y in (x, x + 1, x - 1) if y in domain] for x in vector]
+        if self.change == "all":
+            return product(*answers)
+        return ((*vector[:i], y, *vector[i + 1 :]) for i in reversed(range(len(vector))) for y in answers[i])
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs of small multiples of the sensitivity; the simplest has zeros and one answer that differs."""

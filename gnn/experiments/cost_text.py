@@ -9,36 +9,68 @@ import numpy as np
 
 from auditdp.report.numbers import MISSING, count, number
 from gnn.experiments.catalogue.honesty import EPSILONS, NO_DATA, PAPERS
-from gnn.experiments.cost import ALPHA, OUTCOMES, Difference, Line, accuracy, paired
+from gnn.experiments.cost import OUTCOMES, Difference, Line, accuracy, paired
 from gnn.experiments.experiment import FORM, PUBLISHED, REPAIRED
 from gnn.experiments.grid import canonical, settings
 from gnn.experiments.privacy import Ledger, supported
 from gnn.experiments.summary import FEWEST, Row, Summary, constant
 
+NAMES = {
+    "agrees": "agree",
+    "within the range": "within the range of single runs where something is done otherwise",
+    "too few seeds": "of too few seeds",
+}
+"""How outcomes are called in text."""
 
-def sentence(paper: str, found: Sequence[Line]) -> str:
+
+def sentence(found: Sequence[Line]) -> str:
     """Return what there is to say of a paper: whether it agrees, what the repair costs, and what the data is worth."""
-    return " ".join(filter(None, [_numbers(paper, found), _repairs(found), _worth(found), _less(paper, found)]))
+    return f"{_agreement(found)}; {_repairs(found)}{_worth(found)}."
 
 
-def _numbers(paper: str, found: Sequence[Line]) -> str:
-    if any("RR" in line.beside for line in found):
-        return _ranking(found)
-    outcomes = [(line, line.outcome) for line in found if line.outcome]
+def details(paper: str, found: Sequence[Line]) -> str:
+    """Return what a sentence counts: which numbers do not agree and what was tried, and rows to compare with."""
+    uncounted = [_place(line) for line in found if line.cost and not line.cost.enough]
+    few = (
+        f"What a repair costs is not counted of fewer than {FEWEST} seeds: {'; '.join(uncounted)}." if uncounted else ""
+    )
+    ranking = _ranking(found) if _ranked(found) else _others(found)
+    return " ".join(
+        filter(
+            None, [ranking, PAPERS[paper].remark, _without_privacy(found), few, _constant(found), _less(paper, found)]
+        )
+    )
+
+
+def _ranked(found: Sequence[Line]) -> list[Line]:
+    return [line for line in found if "RR" in line.beside]
+
+
+def _agreement(found: Sequence[Line]) -> str:
+    if ranked := _ranked(found):
+        words = Counter(_against_rr(line)[0] for line in ranked)
+        counted = ", ".join(f"{word} RR in {many}" for word, many in words.items())
+        return f"Printed above RR, it is {counted} of {count(len(ranked), 'row')}"
+    outcomes = Counter(line.outcome for line in found if line.outcome)
     if not outcomes:
-        return "Not comparable: the paper prints no accuracy for data that is here."
+        return "No number is printed for data that is here"
     names = {
-        "agrees": "in agreement",
-        "within the range": "within the range of single runs where something is done otherwise",
+        "agrees": "agree",
         "too few seeds": "of too few seeds",
+        "within the range": "within the range of single runs",
     }
-    parts = []
-    for word in OUTCOMES:
-        mine = [line for line, outcome in outcomes if outcome == word]
-        where = "" if word == "agrees" else f": {_places(mine)}"
-        parts += [f"{len(mine)} {names.get(word, word)}{where}"] if mine else []
-    remark = f" {PAPERS[paper].remark}" if PAPERS[paper].remark else ""
-    return f"Of {count(len(outcomes), 'printed number')}, {'; '.join(parts)}.{remark}{_without_privacy(found)}"
+    counted = ", ".join(f"{outcomes[word]} {names.get(word, word)}" for word in OUTCOMES if outcomes[word])
+    return f"Of {count(outcomes.total(), 'printed number')} {counted}"
+
+
+def _others(found: Sequence[Line]) -> str:
+    """Name the printed numbers that do not agree, with what was tried of each."""
+    parts = [
+        f"{_capital(NAMES.get(word, word))}: {_places(mine)}."
+        for word in OUTCOMES
+        if word != "agrees" and (mine := [line for line in found if line.outcome == word])
+    ]
+    return " ".join(parts)
 
 
 def _without_privacy(found: Sequence[Line]) -> str:
@@ -49,22 +81,24 @@ def _without_privacy(found: Sequence[Line]) -> str:
         for data, row in clean.items()
         if (known := accuracy(row).published)
     ]
-    return f" Without privacy it is {', '.join(texts)}." if texts else ""
+    return f"Without privacy it is {', '.join(texts)}." if texts else ""
 
 
 def _seeds(row: Row) -> str:
     return str(count(row.repetitions, "seed"))
 
 
+def _against_rr(line: Line) -> tuple[str, Difference]:
+    difference = paired(accuracy(line.published), accuracy(line.beside["RR"]))
+    word = "above" if difference.mean > 0 else "below"
+    return word if difference.seen else "not told apart from", difference
+
+
 def _ranking(found: Sequence[Line]) -> str:
     """DPRR prints curves alone; what they say is that it is above RR."""
     parts = []
-    for line in found:
-        if "RR" not in line.beside:
-            continue
-        difference = paired(accuracy(line.published), accuracy(line.beside["RR"]))
-        word = "above" if difference.mean > 0 else "below"
-        word = word if difference.seen else "not told apart from"
+    for line in _ranked(found):
+        word, difference = _against_rr(line)
         known = line.beside.get(PAPERS[line.paper].explains[0])
         explained = ""
         if word == "below" and known is not None:
@@ -76,7 +110,7 @@ def _ranking(found: Sequence[Line]) -> str:
                 else f", unexplained (with n known DPRR is still {rest.text} against RR)"
             )
         parts.append(f"{word} RR on {line.data} at ε = {number(line.epsilon)} by {difference.text}{explained}")
-    return "The paper prints no number, and has DPRR above RR; here DPRR is " + "; ".join(parts) + "."
+    return "DPRR is " + "; ".join(parts) + "."
 
 
 def _places(found: Iterable[Line]) -> str:
@@ -101,22 +135,18 @@ def _place(line: Line) -> str:
 def _repairs(found: Sequence[Line]) -> str:
     costs = [(line.epsilon, line.cost) for line in found if line.cost]
     if not costs:
-        return "The audits refute no printed ε here, so that there is nothing to repair."
+        return "the audits refute no printed ε, so that there is nothing to repair"
     parts = []
     for epsilon in EPSILONS:
         mine = [cost for at, cost in costs if at == epsilon and cost.enough]
         if mine:
             mean = number(float(np.mean([cost.mean for cost in mine])), 2)
             parts.append(f"{mean} at ε = {number(epsilon)} ({_seen(mine)})")
-    text = (
-        f"The repair costs {' and '.join(parts)} of accuracy on average" if parts else "What the repair costs is open"
-    )
-    few = [_place(line) for line in found if line.cost and not line.cost.enough]
-    return text + (f"; not counted, as of fewer than {FEWEST} seeds: {'; '.join(few)}." if few else ".")
+    return f"the repair costs {' and '.join(parts)}" if parts else "what the repair costs is open"
 
 
 def _seen(differences: Sequence[Difference]) -> str:
-    return f"p < {ALPHA:g} in {sum(each.seen for each in differences)} of {count(len(differences), 'row')}"
+    return f"seen in {sum(each.seen for each in differences)} of {count(len(differences), 'row')}"
 
 
 def _worth(found: Sequence[Line]) -> str:
@@ -126,16 +156,18 @@ def _worth(found: Sequence[Line]) -> str:
         gains = [gain for line, row in zip(found, rows, strict=True) if (gain := line.gain(row)) and gain.enough]
         if gains:
             better, worse = _signs(gains)
-            parts.append(f"the {form} form is better in {better} of {count(len(gains), 'row')} and worse in {worse}")
-    texts = [f"Against not using the data (p < {ALPHA:g}), {'; '.join(parts)}."] if parts else []
+            but = f", and is worse in {worse}" if worse else ""
+            parts.append(f"; the {form} form beats not using the data in {better} of {count(len(gains), 'row')}{but}")
+    return "".join(parts)
+
+
+def _constant(found: Sequence[Line]) -> str:
     notes = [constant(row) for line in found for row in (line.published, line.repaired) if row]
-    if any(notes):
-        always = notes.count("constant predictor")
-        some = sum(map(bool, notes)) - always
-        texts.append(
-            f"Constant predictors are {always} of {len(notes)} rows of either form in all seeds, {some} in some."
-        )
-    return " ".join(texts)
+    if not any(notes):
+        return ""
+    always = notes.count("constant predictor")
+    some = sum(map(bool, notes)) - always
+    return f"Constant predictors are {always} of {len(notes)} rows of either form in all seeds, {some} in some."
 
 
 def _signs(differences: Sequence[Difference]) -> tuple[int, int]:

@@ -74,11 +74,16 @@ class Costs:
     ledger: Ledger
 
     @property
-    def papers(self) -> list[tuple[str, str, list[list[str]]]]:
-        """Each paper, what there is to say of it, and its table."""
+    def papers(self) -> list[tuple[str, str, str, list[list[str]]]]:
+        """Each paper, what there is to say of it in a sentence and more closely, and its table."""
         grouped = {paper: [line for line in self.lines if line.paper == paper] for paper in PAPERS}
         return [
-            (paper, cost_text.sentence(paper, found), cost_text.table(found, self.ledger, seeds=self.seeds))
+            (
+                paper,
+                cost_text.sentence(found),
+                cost_text.details(paper, found),
+                cost_text.table(found, self.ledger, seeds=self.seeds),
+            )
             for paper, found in grouped.items()
             if found
         ]
@@ -89,9 +94,9 @@ class Costs:
         return (
             f"Means over {self.seeds} seeds where no other number is said, bars one standard deviation, hollow marks "
             "constant predictors, in some seeds or all. Differences are tested by two-sided t-tests paired over seeds, "
-            f"{cost_text.tests(self.lines)} in all, each at {cost.ALPHA:g}; printed numbers are taken as exact, and agree "
-            f"within {cost.CLOSE:g}. The best row without the data is picked by its "
-            "mean on the seeds that it is then compared on, which favours it."
+            f"{cost_text.tests(self.lines)} in all, and seen where p < {cost.ALPHA:g}; printed numbers are taken as exact, "
+            f"and agree within {cost.CLOSE:g}. The best row without the data is picked by its mean on the seeds that it is "
+            "then compared on, which favours it."
         )
 
     @property
@@ -184,8 +189,8 @@ def markdown(
             "",
             costs.run,
         ]
-        for paper, text, rows in costs.papers:
-            lines += ["", f"**{paper}.** {text}", "", *_table(cost_text.COLUMNS, rows)]
+        for paper, text, more, rows in costs.papers:
+            lines += ["", f"**{paper}.** {text} {more}", "", *_table(cost_text.COLUMNS, rows)]
     for each in sections:
         content, experiment = each.summary, each.summary.experiment
         lines += ["", f"## {experiment.title}", "", f"`{experiment.name}`, {experiment.source}. {progress(content)}"]

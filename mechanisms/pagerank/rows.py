@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Literal, Protocol
 
@@ -20,6 +21,8 @@ from mechanisms.cells import Rng
 from mechanisms.pagerank.ista import ALPHA, RHO, TOLERANCE, Walk, ista
 from mechanisms.validation import check_integer
 
+KEPT = 4096
+"""Graphs in dense form whose rows are kept: an audit asks for the same few again in every batch."""
 NOBODY = -1
 """The id of a row, or of an entry of a row, that there is not."""
 
@@ -116,8 +119,9 @@ class PublicRows:
     def of(self, data: Any, seeds: Any) -> Array:
         """Return the rows of these ids, dense, shape (seeds, nodes)."""
         _degrees(data, self.nodes)
-        rows = ista(data, seeds, alpha=self.alpha, rho=self.rho, tolerance=self.tolerance)
-        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+        if isinstance(data, np.ndarray):
+            return _kept(self, tuple(map(int, seeds)), data.tobytes(), data.dtype.str).copy()
+        return np.asarray(ista(data, seeds, alpha=self.alpha, rho=self.rho, tolerance=self.tolerance).toarray())
 
     def draw(self, data: Any, size: int, rng: Rng) -> tuple[Array, Array]:
         """Return the seeds and their rows: nothing is drawn."""
@@ -126,6 +130,13 @@ class PublicRows:
     def mixture(self, data: Any) -> list[Component]:
         """Return the rows with probability 1."""
         return [(Fraction(1), (), self.of(data, self.seeds))]
+
+
+@lru_cache(maxsize=KEPT)
+def _kept(of: PublicRows, seeds: tuple[int, ...], matrix: bytes, dtype: str) -> Array:
+    graph = np.frombuffer(matrix, dtype).reshape(of.nodes, of.nodes)
+    rows: Array = ista(graph, seeds, alpha=of.alpha, rho=of.rho, tolerance=of.tolerance)
+    return rows
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,6 @@ class Composition(Description):
     delta: float
     count: int
     adjacency: ClassVar[str] = "as for the parts"
-    sampling: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:
         check_positive(type(self).__name__, epsilon=self.epsilon)

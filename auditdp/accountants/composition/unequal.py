@@ -73,7 +73,6 @@ class HeterogeneousComposition(Description, Inverted):
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
     adjacency: ClassVar[str] = "as for the parts"
-    sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Murtagh & Vadhan (2016), arXiv:1507.03113, Theorem 1.5"
 
     def __post_init__(self) -> None:

@@ -125,44 +125,46 @@ def test_a_reading_of_another_experiment_explains_a_number_or_does_not(tested, o
     lines = cost.lines(recorded(plain, papers=("DPAR",)), others)
     (line,) = (each for each in lines if (each.data, each.epsilon) == ("CS", 8.0))
     assert line.outcome == outcome
-    assert text in cost_text.sentence("DPAR", lines)
+    assert text in cost_text.details("DPAR", lines)
 
 
-def test_a_sentence_says_what_was_counted():
-    text = cost_text.sentence("GraphPub", of("GraphPub", plain))
-    assert text.startswith("Of 6 printed numbers, 6 unexplained: GraphPub on Cora at ε = 1 (0.7")
-    assert "The repair costs 0.1 at ε = 1 (p < 0.01 in" in text
-    assert (
-        "Against not using the data (p < 0.01), the published form is better in 6 of 6 rows and worse in 0; the" in text
-    )
-    assert cost_text.sentence("HeteroRR", of("HeteroRR", plain)).startswith("Not comparable")
+def test_a_sentence_says_what_was_counted_and_the_details_where():
+    found = of("GraphPub", plain)
+    text = cost_text.sentence(found)
+    assert text.startswith("Of 6 printed numbers 6 unexplained; the repair costs 0.1 at ε = 1 (seen in")
+    assert "; the published form beats not using the data in 6 of 6 rows; the repaired form beats" in text
+    assert cost_text.details("GraphPub", found).startswith("Unexplained: GraphPub on Cora at ε = 1 (0.7")
+    assert cost_text.sentence(of("HeteroRR", plain)).startswith("No number is printed for data that is here; ")
 
 
 @pytest.mark.parametrize(("known", "word"), [(0.8, "explained by the number of users"), (0.7, "unexplained")])
 def test_rr_above_dprr_is_explained_where_dprr_with_n_reaches_it(known, word):
     level = {"DPRR": 0.6, "RR": 0.8, SIZE_KNOWN: known}
-    text = cost_text.sentence("DPRR", of("DPRR", lambda given: level.get(given["method"], 0.5)))
-    assert "here DPRR is below RR on REDDIT-BINARY at ε = 1 by −0.2" in text
+    found = of("DPRR", lambda given: level.get(given["method"], 0.5))
+    assert cost_text.sentence(found).startswith("Printed above RR, it is below RR in 4 of 4 rows; ")
+    text = cost_text.details("DPRR", found)
+    assert "DPRR is below RR on REDDIT-BINARY at ε = 1 by −0.2" in text
     assert word in text
 
 
 def test_what_is_worse_than_no_data_and_what_leaves_a_part_of_it_unused_are_said():
     level = {"LPGNN": 0.3, "degrees in place of features": 0.5, MAJORITY: 0.4}
-    text = cost_text.sentence("LPGNN", of("LPGNN", lambda given: level.get(given["method"], 0.9)))
-    assert (
-        "the published form is better in 0 of 6 rows and worse in 6; the repaired form is better in 0 of 2 rows" in text
+    found = of("LPGNN", lambda given: level.get(given["method"], 0.9))
+    assert cost_text.sentence(found).endswith(
+        "the published form beats not using the data in 0 of 6 rows, and is worse in 6; "
+        "the repaired form beats not using the data in 0 of 2 rows, and is worse in 2."
     )
-    assert text.endswith(
+    assert cost_text.details("LPGNN", found).endswith(
         "leaves the features unused at the same ε, is above the published form in 6 of 6 rows and below it in 0."
     )
 
 
 def test_rows_of_two_seeds_are_not_counted():
     found = [line for line in cost.lines(recorded(plain, papers=("LPGNN",), seeds=2)) if line.data == "PubMed"]
-    text = cost_text.sentence("LPGNN", found)
-    assert text.startswith("Of 1 printed number, 1 of too few seeds: LPGNN on PubMed at ε = 1 (0.69")
-    assert "What the repair costs is open; not counted, as of fewer than 3 seeds: LPGNN on PubMed at ε = 1; " in text
-    assert "p <" not in text
+    assert cost_text.sentence(found) == "Of 1 printed number 1 of too few seeds; what the repair costs is open."
+    text = cost_text.details("LPGNN", found)
+    assert text.startswith("Of too few seeds: LPGNN on PubMed at ε = 1 (0.69")
+    assert "not counted of fewer than 3 seeds: LPGNN on PubMed at ε = 1; " in text
     assert cost_text.table(found, LEDGER, seeds=5)[0][4].endswith(", 2 seeds")
 
 
@@ -181,7 +183,7 @@ def test_fewer_seeds_and_devices_are_named():
 
 def test_a_constant_predictor_is_called_so():
     found = of("DPAR", lambda given: CONSTANT if given["form"] == "repaired" else plain(given))
-    assert "Constant predictors are 10 of 20 rows of either form in all seeds, 0 in some." in cost_text.sentence(
+    assert "Constant predictors are 10 of 20 rows of either form in all seeds, 0 in some." in cost_text.details(
         "DPAR", found
     )
     (row,) = cost_text.table(found[:1], LEDGER, seeds=5)
@@ -203,7 +205,7 @@ def test_the_figure_and_the_page(tmp_path):
     assert page.index("<strong>DPRR.</strong>") < page.index("honesty.svg")
     assert 'class="wide"' not in page  # the style of reports hides what has this class on narrow screens
     assert len(page) < 60_000
-    assert max(len(rows) for _, _, rows in costs.papers) <= MOST_ROWS
+    assert max(len(rows) for *_, rows in costs.papers) <= MOST_ROWS
     text = markdown([], root_seed=1, unrecorded=[], costs=costs)
     assert "**LPGNN.** " in text
     assert "![What honesty costs](experiments/honesty.svg)" in text
