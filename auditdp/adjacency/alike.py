@@ -27,6 +27,8 @@ from auditdp.errors import AdjacencyError
 
 MOST_LONG, MOST_CORNERS = 3, 8
 """Of the longest records, and of the corners of the ranges, so many are tried."""
+MOST_FOLLOWED = 64
+"""Columns of a record whose last one is told by the others."""
 GRID = 64
 """Parts of a range in which numbers are generated: none is so small that it shows how sums are rounded."""
 FEW_VALUES = 10
@@ -133,12 +135,12 @@ class Alike:
         return row if inside and (self._lengths(row[None])[0] <= longest * (1 + UP_TO)).all() else None
 
     @cached_property
-    def _candidates(self) -> list[Floats]:
+    def candidates(self) -> list[Floats]:
         """Records to change: the longest, corners of the ranges, one turned round, and one with an unlikely last number."""
         rows, (low, high) = self._rows, self._ranges
         by_length = rows[np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")]
         found = [*by_length[:MOST_LONG]]
-        if rows.shape[1] > 1:
+        if 1 < rows.shape[1] <= MOST_FOLLOWED:
             known = np.column_stack([rows[:, :-1], np.ones(len(rows))])
             odd = np.abs(known @ np.linalg.lstsq(known, rows[:, -1], rcond=None)[0] - rows[:, -1])
             found.append(rows[int(np.argmax(odd))])
@@ -161,13 +163,18 @@ class Alike:
     def _rests(self, row: Floats) -> list[Floats]:
         """Return what others may be beside a record: as given, all the quietest, the same, the opposite, or by turns."""
         shown, place = max(self._sides, key=lambda side: len(side.rows)).rows, self._change[1]
-        rest, rows = np.delete(shown, place, axis=0), self._rows
-        quiet = rows[int(np.argmin(np.linalg.norm(rows, axis=1)))]
-        against = self._opposite(row)
+        rest = np.delete(shown, place, axis=0)
+        against = self.opposite(row)
         turns = np.where((np.arange(len(rest)) % 2 == 0)[:, None], row, against)
-        return [rest, *(np.tile(other, (len(rest), 1)) for other in (quiet, row, against)), turns]
+        return [rest, *(np.tile(other, (len(rest), 1)) for other in (self.quiet, row, against)), turns]
 
-    def _opposite(self, row: Floats) -> Floats:
+    @property
+    def quiet(self) -> Floats:
+        """The shortest record."""
+        shortest: Floats = self._rows[int(np.argmin(np.linalg.norm(self._rows, axis=1)))]
+        return shortest
+
+    def opposite(self, row: Floats) -> Floats:
         """Return the record that is most unlike one: it turned round where that is within, else the farthest there is."""
         turned = self._within(np.where(self._labels, row, -row))
         if turned is not None and not _same(turned, row):
@@ -182,16 +189,14 @@ class Alike:
         full = np.insert(rest, place, row, axis=0)
         if what == "one record added or removed":
             return Pair(like.made(full), like.made(rest), name)
-        other = absent if absent is not None else self._opposite(row)
+        other = absent if absent is not None else self.opposite(row)
         return Pair(like.made(full), like.made(np.insert(rest, place, other, axis=0)), name)
 
     def corner_cases(self) -> list[Pair]:
         """Return records to change among the others as given and among other ones: few show some of each."""
         place = self._change[1]
         both = [
-            (k + turn, row, rest)
-            for k, row in enumerate(self._candidates)
-            for turn, rest in enumerate(self._rests(row))
+            (k + turn, row, rest) for k, row in enumerate(self.candidates) for turn, rest in enumerate(self._rests(row))
         ]
         ordered = sorted(both, key=lambda each: each[0])
         return different(self._pair(row, rest, min(place, len(rest)), "like the given") for _, row, rest in ordered)
@@ -209,11 +214,21 @@ class Alike:
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             row = self._within(np.array(draw(st.tuples(*columns)), float))
-            row = row if row is not None else draw(st.sampled_from(self._candidates))
+            row = row if row is not None else draw(st.sampled_from(self.candidates))
             made = self._pair(row, draw(st.sampled_from(self._rests(row))), draw(st.integers(0, size - 1)))
             return made if different([made]) else reject()
 
         return pairs()
+
+
+def changed_record(pair: Pair) -> tuple[int, tuple[int, int]] | None:
+    """Return the place of the one record in which a pair differs, and the records of either input; None where it is none."""
+    try:
+        alike = Alike([pair])
+    except AdjacencyError:
+        return None
+    one, other = alike._sides
+    return alike._change[1], (len(one.rows), len(other.rows))
 
 
 def _between(low: float, high: float, part: int) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.normal import FINEST
+from auditdp.betting.forecasting.normal import FINEST, MOST_CORRELATED
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.tracing import Trace
@@ -30,13 +30,23 @@ def telling(trace: Trace, pair: Pair, *, seed: int, runs: int = RUNS) -> float:
         return 0.0
     if ones.shape != zeros.shape or not ones.size or not (np.isfinite(ones).all() and np.isfinite(zeros).all()):
         return 0.0
+    if ones.shape[1] <= MOST_CORRELATED:
+        return _apart(ones, zeros, ones, zeros)
+    halves = slice(0, None, 2), slice(1, None, 2)  # of many numbers some are apart by chance: others tell how far
+    return float(np.mean([_apart(ones[a], zeros[a], ones[b], zeros[b]) for a, b in (halves, halves[::-1])]))
+
+
+def _apart(ones: Floats, zeros: Floats, *others: Floats) -> float:
+    """Return how far apart outputs are along the change that outputs show, the same ones or others."""
     tiny = np.maximum(FINEST * np.maximum(np.abs(ones), np.abs(zeros)).max(axis=0), np.finfo(float).tiny)
     spreads = [np.maximum(side.std(axis=0, ddof=1), tiny) for side in (ones, zeros)]
     change = (ones - zeros).mean(axis=0) / np.hypot(*spreads) * math.sqrt(2)
     length = float(np.linalg.norm(change))
-    along = [(side / np.hypot(*spreads) * math.sqrt(2)) @ (change / (length or 1.0)) for side in (ones, zeros)]
+    along = [(side / np.hypot(*spreads) * math.sqrt(2)) @ (change / (length or 1.0)) for side in others]
     deviation = math.hypot(*(side.std(ddof=1) for side in along)) / math.sqrt(2)
     sizes = np.abs(np.log(spreads[0] / spreads[1]))
+    if others[0] is not ones:
+        return float(along[0].mean() - along[1].mean()) / max(deviation, FINEST)
     return max(length / max(deviation, FINEST), float(np.linalg.norm(sizes)))
 
 

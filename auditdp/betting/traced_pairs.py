@@ -73,7 +73,7 @@ MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
 MOST_BROKEN = 2
 """Pairs that are proposed for a reason that the trace understood."""
-SAMPLED, DRAWN_AMONG = 64, 8
+SAMPLED, DRAWN_AMONG = 40, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
 OPAQUE = 8
 """Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
@@ -297,15 +297,16 @@ class TraceSearch:
         if self.most < FEWEST_RUNS:
             return self.look
         with self.trace:
+            most = self.most if math.isinf(self.enough) else min(self.most, FEW_RUNS // 2)
             for pair in listed[:LISTED]:
-                self._in_full(pair, self.most // 4 // LISTED)
+                self._in_full(pair, most // 4 // LISTED)
             if not self.look.is_traced and math.isfinite(self.enough) and adjacency is not None:
                 self._by_outputs(listed, adjacency)
             if self.look.is_traced:
                 for pair in listed[LISTED:]:
                     self._score(pair)
                 if self.look.is_sampled and math.isfinite(self.enough):
-                    self.most = min(self.most, SAMPLED)
+                    self.most = min(self.most, self.trace.runs + SAMPLED)
                 certain = self._is_certain and math.isfinite(self.enough)
                 if adjacency is not None and not certain:
                     self._search(adjacency)

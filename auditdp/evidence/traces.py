@@ -15,7 +15,7 @@ from auditdp.betting.traced_pairs import TraceLook
 from auditdp.claims.base import Claim
 from auditdp.mechanism.calls.channel import shaped
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
-from auditdp.tracing import Finding, PairTrace
+from auditdp.tracing import Finding, PairTrace, Trace
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import CHOICE, COIN, Release
 from auditdp.tracing.exploring import is_by_chance
@@ -23,6 +23,7 @@ from auditdp.tracing.families import Loss
 from auditdp.tracing.losses import Moved
 from auditdp.tracing.sentences import moved_by, needed_scale, scale_of, size
 from auditdp.tracing.sites import CodeLine
+from auditdp.tracing.whence import made_at
 
 Traced = Sequence[tuple[Pair, PairTrace]]
 GAME_TRACE: TypeAdapter[GameTrace | None] = TypeAdapter(GameTrace | None)
@@ -44,7 +45,7 @@ def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, 
         return GameTrace(pairs=look.pairs, runs=look.runs, extent="none", opaque=[look.failed]) if look.failed else None
     found, root = [(each.pair, each.trace) for each in look.looked], Path.cwd()
     pair, worst = max(found, key=lambda each: each[1].share)
-    findings, opaque = findings_of(found, claim, root)
+    findings, opaque = findings_of(found, claim, root, look.trace)
     opaque += [look.failed] if look.failed else []
     opaque += [OTHERWISE.format(abstained)] if abstained else []
     extents = {trace.extent for _, trace in found}
@@ -111,7 +112,7 @@ def _larger(one: TracedLine, other: TracedLine) -> TracedLine:
     return replace(worse, moved=max(one.moved, other.moved), needed=needed)
 
 
-def findings_of(found: Traced, claim: Claim, root: Path) -> tuple[list[TracedFinding], list[str]]:
+def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[list[TracedFinding], list[str]]:
     """Return every finding once, as it is on the pair where it shows most, and what is opaque."""
     by_place: dict[tuple[str, CodeLine], list[tuple[Pair, PairTrace, Finding]]] = {}
     for pair, trace in found:
@@ -123,17 +124,21 @@ def findings_of(found: Traced, claim: Claim, root: Path) -> tuple[list[TracedFin
         if kind == "opaque":
             opaque += list(dict.fromkeys(each.sentence for _, _, each in seen))
             continue
-        on = len({id(each) for each, _, _ in seen})
+        on, sentence = len({id(each) for each, _, _ in seen}), finding.sentence
+        noise = _noise_of(trace.by_line().get(site, ()), claim)
+        if (kind == "flow" or (kind == "round" and not site.line)) and (maker := made_at(code, trace)).line:
+            does = "goes another way on the other input" if trace.second.parted else "makes what gets round the noise"
+            site, sentence = maker, f"line {maker.line} {does}: {sentence}"
         file = _file(site, root)
         row = TracedFinding(
             kind=kind,
             file=file,
             line=site.line,
-            sentence=finding.sentence,
+            sentence=sentence,
             read_off=finding.is_read_off,
             pair=str(pair),
             pairs=on,
-            **_noise_of(trace.by_line().get(site, ()), claim),
+            **noise,
         )
         made.append(row)
     return sorted(made, key=lambda each: not each.read_off), opaque

@@ -148,7 +148,7 @@ class Trace:
             return self.record(data, rng, forced=forced, constants=constants)
         traced.state = (type(rng.bit_generator), state)
         if isinstance(traced.output, Raised) and not forced:
-            self._check(traced, data)
+            self._check(traced)
         return traced
 
     def outputs(self, data: Any, size: int, rng: np.random.Generator) -> Any:
@@ -221,7 +221,7 @@ class Trace:
         run.traced.state = recorded.state
         traced = self._watched(run, neighbour, _generator(recorded))
         if isinstance(traced.output, Raised) and isinstance(traced.output.error, TypeError | AttributeError):
-            self._check(traced, neighbour)  # what code raises that meets noise in place of a number
+            self._check(traced)  # what code raises that meets noise in place of a number
         return traced
 
     def _watched(self, run: WatchedRun, data: Any, rng: np.random.Generator) -> TracedRun:
@@ -238,17 +238,21 @@ class Trace:
                 _sources.run = before
         return run.finish()
 
-    def _check(self, traced: TracedRun, data: Any) -> None:
-        """Run the function plainly where the watched run raised: only what both raise is an output."""
+    def plainly(self, recorded: TracedRun) -> Any:
+        """Return the output of a run without being watched: on the input of a recorded one, with its generator."""
         self.runs += 1
         process = os.getpid()
         try:
-            with self._inputs.lent(self.name, data) as (lent,):
-                output = self._call(lent, _generator(traced))
+            with self._inputs.lent(self.name, recorded.data) as (lent,):
+                return self._call(lent, _generator(recorded))
         except Exception as error:
-            output = Raised.of(error)
+            return Raised.of(error)
         finally:
             _ends_in_copy(process)
+
+    def _check(self, traced: TracedRun) -> None:
+        """Run the function plainly where the watched run raised: only what both raise is an output."""
+        output = self.plainly(traced)
         if not isinstance(output, Raised) or output != traced.output:
             traced.untraceable = f"the code does not run on watched noise: {traced.output}, {traced.output.error}"
             traced.output = output

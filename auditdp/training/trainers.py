@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from auditdp.adjacency import Adjacency, Alike, Neighbours, Pair, as_adjacency
+from auditdp.adjacency.alike_graph import AlikeGraph, graph_of
 from auditdp.betting.forecasting.normal import NormalRatio
 from auditdp.errors import AdjacencyError, MechanismError
 from auditdp.mechanism.calls.inputs import of_tensor
@@ -145,7 +146,8 @@ def neighbours(pairs: Any, *, search: bool) -> Adjacency:
     if not (search and isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None):
         return adjacency
     try:
-        return Alike(adjacency.pairs())
+        given = adjacency.pairs()
+        return Alike(given) if graph_of(given[0].data) is None else AlikeGraph(given)
     except AdjacencyError as error:
         return replace(adjacency, unsearched=str(error))
 

@@ -24,11 +24,13 @@ from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
 
 LEAST, OF_EACH = 16, 3
-"""Calls before the first fit, and of each number of an output."""
+"""Calls before the first fit, and of each number of an output before covariances are learned."""
+WIDEST = 1 << 16
+"""Outputs of more numbers are none of its business."""
 AGAIN = 1.25
 """It is fitted anew when calls have grown so many times."""
-WIDEST = 256
-"""Outputs of more numbers are none of its business."""
+MOST_CORRELATED = 256
+"""Numbers of an output whose covariance is learned, where calls are enough; of others each has a variance of its own."""
 FINEST = 1e-6
 """Standard deviations of a direction, relative to those of its numbers, that are not taken for noise: what is finer shows
 how numbers were rounded."""
@@ -60,8 +62,7 @@ class NormalRatio:
             labels: The coins, shape (n,).
         """
         rows = _rows(outputs)
-        enough = max(self._next, OF_EACH * rows.shape[1])
-        if len(rows) < enough or rows.shape[1] > WIDEST or min(labels.sum(), (1 - labels).sum()) < LEAST // 4:
+        if len(rows) < self._next or rows.shape[1] > WIDEST or min(labels.sum(), (1 - labels).sum()) < LEAST // 4:
             return self
         self._next = math.ceil(AGAIN * len(rows))
         order = np.argsort(labels, kind="stable")  # so that both halves have as many of each coin
@@ -96,7 +97,7 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
         return None
     kept = np.flatnonzero(np.isfinite([one, other]).all(axis=(0, 1)))  # others are no numbers of these outputs
     one, other = one[:, kept], other[:, kept]
-    if not 0 < len(kept) <= min(WIDEST, len(one)):
+    if not 0 < len(kept) <= min(MOST_CORRELATED, len(one)):
         return None
     rows, labels = np.concatenate([one, other]), np.repeat([1, 0], len(one)).astype(np.int8)
     direction = _direction(rows, labels)
@@ -130,6 +131,8 @@ def _direction(rows: Floats, labels: Labels) -> Floats:
         return np.zeros(rows.shape[1])
     scale = np.maximum(rows.std(axis=0), FINEST * np.abs(rows).max(axis=0)) + np.finfo(float).tiny
     change = (ones.mean(axis=0) - zeros.mean(axis=0)) / scale
+    if rows.shape[1] > min(MOST_CORRELATED, len(rows) / OF_EACH):
+        return np.asarray(change / scale)
     rest = np.concatenate([ones - ones.mean(axis=0), zeros - zeros.mean(axis=0)]) / scale
     _, lengths, axes = np.linalg.svd(rest / math.sqrt(max(len(rows) - 2, 1)), full_matrices=False)
     spread = np.maximum(lengths, FINEST)

@@ -2,7 +2,8 @@
 
 **Noise.** A value with noise that is a number of the output, or a linear function of its numbers, has the density that the
 trace knows. Where what noise is added to differs from run to run, since rows are shuffled or sampled before, the density is
-averaged over the runs. Where it differs without such chance it depends on other noise, and nothing is read.
+averaged over the runs. Where it differs without such chance it depends on earlier noise, as a gradient on the model: then it
+is read as a linear function of the earlier noisy values, and what that leaves counts as noise.
 
 **Noise that is not followed.** Runs on both inputs with the same draws, where every number of the output moves by the same
 amount whatever is drawn, add noise to it, however that is made; so it is with the differences of running sums. Its family
@@ -36,6 +37,8 @@ MOST_FITTED = 64
 """Numbers of an output among which linear functions are looked for, and what chance decides."""
 SPARE = 8
 """Runs beyond the numbers of an output that a linear function of all of them has to fit."""
+MORE_THAN_NEEDED, NEARLY = 4, 0.25
+"""Runs beyond the coefficients of a linear function of earlier noisy values; what it may leave over, in scales."""
 CORRELATED = 0.5
 """Of numbers with noise that is not followed: beyond what independent ones have in so few runs."""
 FARTHEST = 1.3
@@ -106,7 +109,7 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
     for place in seen.places:
         lossy = seen.loses(place)
         if (lossy or open_.any()) and seen.of(place)[0][0].kind in (NOISY, ALONE):
-            found = _entries(seen, place, open_=bool(open_.any()), averaged=hidden)
+            found = _entries(seen, place, entries, open_=bool(open_.any()), averaged=hidden)
             if found is None and lossy:
                 return None
             entries += found or []
@@ -118,7 +121,7 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
 
     def ratio(outputs: Array) -> Floats:
         outputs = outputs.astype(float)
-        odds = log_odds_by(entries, [entry.values(outputs) for entry in entries]) if entries else np.zeros(len(outputs))
+        odds = _log_odds_by(entries, outputs) if entries else np.zeros(len(outputs))
         for each in outcomes:
             odds = odds + each.log_odds(outputs)
         for place, value in same.items():
@@ -174,30 +177,42 @@ class Laws:
 
 @dataclass(frozen=True, eq=False)
 class NoisyNumber:
-    """One noisy number, as a linear function of those of the output, and its laws on both inputs."""
+    """One noisy number, as a linear function of those of the output, and its laws on both inputs.
+
+    Attributes:
+        columns: Numbers of the output that it follows, with ``weights`` and ``offset``.
+        laws: Its laws on the data, and on the neighbour.
+        slopes: How what noise is added to grows with each number of the output, on either input.
+    """
 
     columns: NDArray[np.intp]
     weights: Floats
     offset: float
     laws: tuple[Laws, Laws]
+    slopes: tuple[Floats, Floats] | None = None
 
     def values(self, outputs: Floats) -> Floats:
         """Return what it is in each output."""
         return np.asarray(outputs[:, self.columns] @ self.weights + self.offset)
 
+    def log_densities(self, outputs: Floats, side: int) -> Floats:
+        """Return its log density in each output by the laws of an input, shape (runs, outputs)."""
+        # A matrix product's last bits would depend on how many outputs there are.
+        moved = 0.0 if self.slopes is None else np.multiply(outputs, self.slopes[side], order="C").sum(axis=1)
+        return self.laws[side].log_densities(self.values(outputs) - moved)
 
-def log_odds_by(entries: Sequence[NoisyNumber], values: Sequence[Floats]) -> Floats:
-    """Return the log-odds of values of noisy numbers, shape (outputs,) each: their joint density is averaged over runs."""
+
+def _log_odds_by(entries: Sequence[NoisyNumber], outputs: Floats) -> Floats:
+    """Return the log-odds of outputs by their noisy numbers, whose joint density is averaged over runs."""
     with np.errstate(all="ignore"):
-        sides = [
-            np.asarray(sum(e.laws[side].log_densities(x) for e, x in zip(entries, values, strict=True)))
-            for side in (0, 1)
-        ]
+        sides = [np.asarray(sum(entry.log_densities(outputs, side) for entry in entries)) for side in (0, 1)]
         one, other = (side[0] if len(side) == 1 else logsumexp(side, axis=0) - np.log(len(side)) for side in sides)
         return np.asarray(one - other)
 
 
-def _entries(seen: SeenRuns, place: int, *, open_: bool, averaged: bool) -> list[NoisyNumber] | None:
+def _entries(
+    seen: SeenRuns, place: int, before: Sequence[NoisyNumber], *, open_: bool, averaged: bool
+) -> list[NoisyNumber] | None:
     """Return the numbers of one release that have another law on the other input; None where one cannot be read.
 
     Where outputs differ, these may be numbers as well that the output shows otherwise on the other input.
@@ -210,17 +225,38 @@ def _entries(seen: SeenRuns, place: int, *, open_: bool, averaged: bool) -> list
     entries = []
     for k in range(values.shape[1]):
         both = tuple(None if side is None else side[k] if averaged else side[k].one() for side in laws)
+        slopes = None
+        if laws[0] and laws[1] and None in both and not averaged and not open_:
+            followed = [_following(side[k], seen.rows[0], before) for side in (laws[0], laws[1])]
+            if followed[0] is not None and followed[1] is not None:
+                both, slopes = zip(*followed, strict=True)
         if both[0] is None or both[1] is None:
             return None
-        if (alike := both[0].same_as(both[1])) and not open_:
+        if (alike := slopes is None and both[0].same_as(both[1])) and not open_:
             continue
         one, other = (function_of(values[:, k], rows) for rows in seen.rows)
         moved = None if one is None or other is None else both[1].read_by(other, one)
         if moved is None and not alike:
             return None
-        if one is not None and moved is not None and not both[0].same_as(moved):
-            entries.append(NoisyNumber(*one, (both[0], moved)))
+        if one is not None and moved is not None and not (slopes is None and both[0].same_as(moved)):
+            entries.append(NoisyNumber(*one, (both[0], moved), slopes))
     return entries
+
+
+def _following(laws: Laws, rows: Floats, before: Sequence[NoisyNumber]) -> tuple[Laws, Floats] | None:
+    """Return the law of a number whose location follows earlier ones, and how it grows with each number of the output."""
+    columns = np.unique(np.concatenate([entry.columns for entry in before])) if before else np.zeros(0, np.intp)
+    location, scale, parameter = laws.numbers.T
+    if len(rows) < len(columns) + 1 + MORE_THAN_NEEDED or np.any(scale != scale[0]):
+        return None
+    known = np.column_stack([rows[:, columns], np.ones(len(rows))])
+    weights, *_ = np.linalg.lstsq(known, location, rcond=None)
+    off = float(np.linalg.norm(known @ weights - location) / np.sqrt(len(rows) - len(weights)))
+    if not off <= NEARLY * abs(scale[0]):
+        return None
+    slopes = np.zeros(rows.shape[1])
+    slopes[columns] = weights[:-1]
+    return Laws(laws.family, np.array([[weights[-1], np.hypot(scale[0], off), parameter[0]]])), slopes
 
 
 def laws_of(releases: Sequence[Release]) -> list[Laws] | None:

@@ -8,7 +8,7 @@ Where outputs got round the noise, values are known that come again and again fr
 **Why bets by it are valid, whatever the trace says.** What is read off a pair before its first call is a function f from
 outputs to log-odds, and f is fixed from then on. The traced runs have randomness of their own, which no call of the game
 shares, so f depends on nothing that comes after it. The log-odds of a call are f of that call's output: neither its coin
-nor its input is looked at, and the code does not run for it. So they are forecasts as any others, and the expected factor
+nor its input is looked at. So they are forecasts as any others, and the expected factor
 of bets by them is at most 1 where the claim is true, for any f (``betting/wealth/regions.py``). A wrong f loses its stake.
 """
 
@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.normal import FEWEST_PAIRED, by_change, paired_runs
-from auditdp.betting.forecasting.reading import Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.reading import SPARE, Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.reused import by_reuse
 from auditdp.betting.forecasting.sampled import ratio_by_parts
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
@@ -38,13 +39,14 @@ from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
-from auditdp.tracing.steps import is_sample
 
 Read = tuple[Ratio, Law | None]
 """The log-odds of rows, and how often they are which, where that is known beforehand."""
 Way = Callable[["ReplayedRatio", Pair, Representation], Read | None]
 RUNS, MORE_RUNS = 3, 32
 """Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
+FEW_FOLLOWED = 8
+"""The same, where runs are few: at least, and half as many as an output has numbers, with some to spare."""
 SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
 LEAST_RUNS = 300
@@ -130,11 +132,25 @@ class ReplayedRatio:
 
     def _by_releases(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds by what can be read from the output, with so many runs."""
+        if self.few and self._is_lossy(pair, form):
+            return None
         seen = self._seen(pair, form, RUNS)
+        if runs == RUNS and (found := by_reuse(self.trace, pair, seen)) is not None:
+            return found
         if runs > RUNS and seen.is_alike:
+            runs = max(FEW_FOLLOWED, min((int(np.prod(form.shape)) + SPARE) // 2, runs)) if self.few else runs
+            if not self._affords(4 * runs):
+                return None
             seen = self._seen(pair, form, runs)
         ratio = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
         return None if ratio is None else (ratio, None)
+
+    def _is_lossy(self, pair: Pair, form: Representation) -> bool:
+        """Return whether an output has fewer numbers than noise was added to: these cannot be read from it."""
+        noisy = [
+            moved.first for moved in self._compared(pair, 0, outcomes=0).noisy if moved.loss is None or any(moved.loss)
+        ]
+        return sum(int(np.prod(release.shape)) for release in noisy) > int(np.prod(form.shape))
 
     def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by what chance decides, or by values that got round the noise."""
@@ -145,7 +161,7 @@ class ReplayedRatio:
         if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
             return None
         sizes = [runs for runs in VALUE_RUNS[not self.few :] if self._affords(2 * runs)]
-        return next(filter(None, (self._by_values(in_full, form, runs) for runs in sizes)), None)
+        return self._by_values(in_full, form, sizes) if sizes else None
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by noise that is not followed."""
@@ -170,22 +186,17 @@ class ReplayedRatio:
 
     def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
-        first = self.trace.record(pair.data, np.random.default_rng([self.seed, 0, 0]))
-        if not (self._affords(2 * runs) and any(map(is_sample, first.releases))):
+        if not self._affords(2 * runs):
             return None
-        sides = [
-            [self.trace.record(data, np.random.default_rng([self.seed, side, k])) for k in range(runs)]
-            for side, data in enumerate((pair.data, pair.neighbour))
-        ]
-        rows = [_rows(self.trace, [run.output for run in side], form).astype(float) for side in sides]
-        return ratio_by_parts((sides[0], sides[1]), (rows[0], rows[1]), np.random.default_rng([self.seed, runs]))
+        rows_of = partial(_rows, self.trace, form=form)
+        return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
 
     def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
         """Return, of some pairs on which records are drawn, the one by which most is won; None where none can be read."""
         won = []
         with self.trace:
             for pair in pairs:
-                if not self._affords(2 * (FEW_PARTED + PARTED) + 2):
+                if not self._affords(2 * (FEW_PARTED + PARTED)):
                     break
                 with suppress(Exception):  # of the code that is traced, or of outputs that are no rows
                     if (found := self.by_parts(pair, form, FEW_PARTED)) is not None and found[1] is not None:
@@ -223,29 +234,33 @@ class ReplayedRatio:
         rng = np.random.default_rng([self.seed, number])
         return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
 
-    def _by_values(self, seen: PairTrace, form: Representation, runs: int) -> Read | None:
+    def _by_values(self, seen: PairTrace, form: Representation, sizes: Sequence[int]) -> Read | None:
         """Return certainty where an output has a value that came several times from one input and never from the other.
 
-        In few runs it has to come in all.
+        In few runs it has to come in all; where one comes twice at least, there are more.
         """
         if np.prod(form.shape) > MOST_VALUES:
             return None
-        ones, zeros = (
-            [self.trace.record(run.data, np.random.default_rng([self.seed, k])).output for k in range(runs)]
-            for run in (seen.first, seen.second)
-        )
-        often = OFTEN if runs == VALUE_RUNS[-1] else runs
-        for tail in seen.shown if often == OFTEN else ():
-            ones += [one for one, _ in tail.outputs]
-            zeros += [other for _, other in tail.outputs]
-        counts = [
-            Counter(chain.from_iterable(map(set, _values(_rows(self.trace, side, form), form))))
-            for side in (ones, zeros)
-        ]
-        alone = [
-            {value for value, times in mine.items() if times >= often and value not in theirs}
-            for mine, theirs in (counts, counts[::-1])
-        ]
+        sides: tuple[list[Any], list[Any]] = [], []
+        for runs in sizes:
+            for side, run in zip(sides, (seen.first, seen.second), strict=True):
+                generators = (np.random.default_rng([self.seed, k]) for k in range(len(side), runs))
+                side += [self.trace.record(run.data, rng).output for rng in generators]
+            often, shown = (OFTEN, seen.shown) if runs == VALUE_RUNS[-1] else (runs, ())
+            tails = [[both[k] for tail in shown for both in tail.outputs] for k in (0, 1)]
+            counts = [
+                Counter(chain.from_iterable(map(set, _values(_rows(self.trace, [*side, *tail], form), form))))
+                for side, tail in zip(sides, tails, strict=True)
+            ]
+            alone, twice = (
+                [
+                    {x for x, n in mine.items() if n >= least and x not in theirs}
+                    for mine, theirs in (counts, counts[::-1])
+                ]
+                for least in (often, 2)
+            )
+            if any(alone) or not any(twice):
+                break
         anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
         only = anywhere if any(anywhere) else alone  # what is seldom at one place may be frequent at another
 
@@ -253,8 +268,7 @@ class ReplayedRatio:
             shown = [(not only[0].isdisjoint(row), not only[1].isdisjoint(row)) for row in _values(outputs, form)]
             return np.array([0.0 if one == other else np.inf if one else -np.inf for one, other in shown])
 
-        plain = [_rows(self.trace, side[:runs], form) for side in (ones, zeros)]
-        told = [float(np.mean(ratio(rows) != 0)) for rows in plain]
+        told = [float(np.mean(ratio(_rows(self.trace, side, form)) != 0)) for side in sides]
         for k, run in enumerate((seen.first, seen.second)):
             chances = [tail.chance for tail in seen.shown if tail.release in run.releases]
             told[k] = max(told[k], min(1.0, sum(chances)))  # at most: an output may show several
@@ -282,6 +296,7 @@ FEW_WAYS: tuple[Way, ...] = (
     WAYS[0],
     partial(ReplayedRatio.by_parts, runs=PARTED),
     WAYS[1],
+    WAYS[2],
     ReplayedRatio._by_change,
 )
 """The same, where runs are few and outputs nearly normal, as those of trainings are."""

@@ -58,7 +58,7 @@ def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> Trac
     if all(isinstance(run.output, Raised) for _, pair in found for run in (pair.first, pair.second)):
         output = found[0][1].first.output
         raise MechanismError(f"{trace.name} {output} on every input: {output.error}")
-    findings, opaque = findings_of(found, claim, root)
+    findings, opaque = findings_of(found, claim, root, trace)
     return TracedAudit(
         str(claim),
         claim.parameter,

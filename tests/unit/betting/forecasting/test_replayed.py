@@ -75,11 +75,38 @@ def adaptive(x, rng):
     return first, x * first + rng.laplace()
 
 
+def test_what_follows_earlier_noise_is_read_as_a_linear_function_of_it():
+    forecaster, calls = bound(adaptive, Pair(1.0, 0.0))
+    rows = calls(1.0, 20, np.random.default_rng(3))
+    first, second = rows.reshape(len(rows), 2).T
+    expected = np.abs(first) - np.abs(first - 1) + np.abs(second) - np.abs(second - first)
+    assert forecaster.log_odds(rows) == pytest.approx(expected, abs=1e-9)
+
+
+def seeded_anew(x, rng):
+    seed, released = int(rng.integers(2**32)), [0.0]
+    for _ in range(2):
+        released.append(math.tanh(x + released[-1]) + np.random.default_rng(seed).laplace())
+    return released[1:]
+
+
+def test_noise_that_is_used_twice_tells_for_certain_what_it_was_added_to():
+    forecaster, calls = bound(seeded_anew, Pair(1.0, 0.0))
+    for x, odds in ((1.0, math.inf), (0.0, -math.inf)):
+        assert forecaster.log_odds(calls(x, 5, np.random.default_rng(3))).tolist() == [odds] * 5
+    assert not forecaster.log_odds(np.array([[0.3, -2.0]])).any()
+
+
+def curved(x, rng):
+    first = rng.laplace()
+    return first, x * math.sin(9 * first) + rng.laplace()
+
+
 def multiplied(x, rng):
     return (x + 1) * rng.standard_cauchy()
 
 
-@pytest.mark.parametrize("function", [adaptive, multiplied, lambda x, rng: rng.laplace()])
+@pytest.mark.parametrize("function", [curved, multiplied, lambda x, rng: rng.laplace()])
 def test_it_abstains_where_noisy_values_cannot_be_read(function):
     forecaster, calls = bound(function, Pair(1.0, 0.0))
     assert not forecaster.log_odds(calls(1.0, 20, np.random.default_rng(3))).any()
