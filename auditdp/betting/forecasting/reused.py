@@ -5,8 +5,8 @@ the model, no difference comes again. But the code says it, given an output that
 input with these values in place of its own, it adds noise to values that are known, and what is left is the noise. It is the
 same each time on the input that gave the output, and on the other it is not.
 
-The replays have draws that were recorded before the first call, and what they say depends on the output alone: forecasts by
-it are valid as all that are read off the code (`replayed.py`).
+The replays have draws that were recorded before the first call, and what they say depends on the output alone, and on how
+many were asked about before it: forecasts by it are valid as all that are read off the code (`replayed.py`).
 """
 
 from __future__ import annotations
