@@ -260,10 +260,13 @@ STATEMENTS = (
         audits=(TRAINING + "dpar_sensitivity", TRAINING + "dpar_own_row", GRAPHS + "dpar_gradients"),
         output="the sum of the clipped gradients of a step",
         scope=(
-            "one step with all rows; features that reverse R = 10 gradients, and a node's own row and label for τ = .5"
+            "one step with all rows; features that reverse R = 10 gradients, and a node's own row and label for τ = .5, "
+            "both by accounting; 3 rows of a linear model, whose gradients are computed"
         ),
         setting=(
-            "Equation 6 takes the gradient to be linear in f(x_i) with one direction, and clips before the weights; "
+            "Section 3.2 says that the column norm determines the sensitivity; τC is C of Algorithm 2's noise times the τ "
+            "in Theorem 2's σ. Equation 6 takes the gradient to be linear in f(x_i) with one direction, and clips before "
+            "the weights; "
             "Algorithm 2 clips each row's gradient to C after Π has weighted it. A node's own row and label are "
             "outside Π: 2C at least."
         ),
