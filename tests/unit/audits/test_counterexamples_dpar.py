@@ -161,10 +161,17 @@ def test_rows_of_the_plain_walk_are_further_apart_than_c1():
     assert sigma == pytest.approx(0.67)
 
 
-@pytest.mark.parametrize(("nodes", "rows"), [(216, 70), (10, 2)])
-def test_a_sampled_row_names_a_node(nodes, rows):
-    """A node is among M of N sampled ones with M/N, where it cannot be if it is not there: more than 2Mδ for δ < 1/(2N)."""
-    assert rows / nodes > 2 * rows * (1 / (4 * nodes))
+def test_rows_and_entries_name_a_node():
+    """70 rows of sampled nodes, 2 entries of each drawn from all nodes, as for ε → 0, against 2Mδ, on 9 % of 80 %."""
+    by_row, by_either = [], []
+    for nodes, delta in TRAINING.values():
+        there = round(0.072 * nodes)
+        by_row.append(70 / there > 2 * 70 * delta)
+        named = 1 - (1 - 70 / there) * (1 - 2 / there) ** 70
+        by_either.append((round(named, 2), round(2 * 70 * delta, 2)))
+        assert named > 2 * 70 * delta
+    assert by_row == [True, False, False, False, True]
+    assert by_either == [(0.65, 0.28), (0.15, 0.11), (0.15, 0.11), (0.02, 0.01), (0.08, 0.01)]
 
 
 def test_the_worst_of_composed_rows():
