@@ -28,17 +28,14 @@ DEFAULT = "default"
 
 
 class SettingKind(NamedTuple):
-    """What a setting has to be.
-
-    Attributes:
-        expected: In words.
-        fits: Whether a value of the file is one.
-        read: Reads a value of the environment.
-    """
+    """What a setting has to be."""
 
     expected: str
+    """In words."""
     fits: Callable[[Any], bool]
+    """Whether a value of the file is one."""
     read: Callable[[str], Any]
+    """Reads a value of the environment."""
 
 
 def _is_number(value: Any) -> bool:
@@ -97,45 +94,42 @@ def _is_whole(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What ``auditdp run`` does unless its options say otherwise.
-
-    Attributes:
-        paths: Folders and files to collect audits from.
-        alpha: Error probability of a whole run, shared by its audits.
-        budget: Of each game, as ``Budget.read`` takes it.
-        timeout: Seconds per audit; 0 for none.
-        seed: Root seed; None draws a fresh one and prints it.
-        data: Folder of data files; empty for none.
-        workers: Audits that run at a time: a number, or 'auto'.
-        max_memory: Memory that an audit may take, such as '2G'; empty for no limit.
-        fail_on: What else makes a run fail.
-        sandbox: Whether audits are shut off from what is not theirs: 'auto' as far as the kernel can, 'required' or 'off'.
-        network: Whether the sandbox leaves the network open.
-        trace: Whether the code is traced before its game, unless an audit says no.
-        baseline: File of the accepted results.
-        stream: File with the state of nightly runs.
-        profile: The profile that was chosen; empty for none.
-        folder: Folder of the file that was found, or where it was looked for.
-        sources: Where each setting comes from, by name.
-    """
+    """What ``auditdp run`` does unless its options say otherwise."""
 
     paths: tuple[str, ...] = ("audits",)
+    """Folders and files to collect audits from."""
     alpha: float = 0.05
+    """Error probability of a whole run, shared by its audits."""
     budget: str = "standard"
+    """Of each game, as ``Budget.read`` takes it."""
     timeout: float = 600.0
+    """Seconds per audit; 0 for none."""
     seed: int | None = None
+    """Root seed; None draws a fresh one and prints it."""
     data: str = ""
+    """Folder of data files; empty for none."""
     workers: str = "1"
+    """Audits that run at a time: a number, or 'auto'."""
     max_memory: str = ""
+    """Memory that an audit may take, such as '2G'; empty for no limit."""
     fail_on: tuple[str, ...] = ()
+    """What else makes a run fail."""
     sandbox: str = "auto"
+    """Whether audits are shut off from what is not theirs: 'auto' as far as the kernel can, 'required' or 'off'."""
     network: bool = False
+    """Whether the sandbox leaves the network open."""
     trace: bool = True
+    """Whether the code is traced before its game, unless an audit says no."""
     baseline: str = "auditdp-baseline.toml"
+    """File of the accepted results."""
     stream: str = "auditdp-stream.json"
+    """File with the state of nightly runs."""
     profile: str = ""
+    """The profile that was chosen; empty for none."""
     folder: Path = field(default_factory=Path)
+    """Folder of the file that was found, or where it was looked for."""
     sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(KINDS, DEFAULT))
+    """Where each setting comes from, by name."""
 
 
 def project_folder(folder: Path) -> Path:
@@ -161,10 +155,7 @@ def project_folder(folder: Path) -> Path:
 def load(folder: Path, profile: str = "", environment: Mapping[str, str] | None = None) -> Configuration:
     """Return the configuration of the project in ``folder``, or above it; the defaults where there is none.
 
-    Args:
-        folder: Where to look first.
-        profile: Name of a profile; that of ``AUDITDP_PROFILE`` unless given.
-        environment: The environment's variables, if not those of this process.
+    The profile is that of ``AUDITDP_PROFILE`` unless given.
 
     Raises:
         ConfigurationError: If the file is no TOML, or a key, a value, a profile or a variable cannot be used.

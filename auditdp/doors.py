@@ -85,9 +85,7 @@ def refuse_integers(value: Any, most: int) -> None:
 def place_to_write(path: Path, *, below: Path | None = None) -> Path:
     """Return where a file is written, links followed, if they do not lead away from where it was asked for.
 
-    Args:
-        path: What was asked for.
-        below: The folder that it was asked for in; its own unless given. What lies below the working folder stays there.
+    ``below`` is the folder that it was asked for in, its own unless given. What lies below the working folder stays there.
 
     Raises:
         ConfigurationError: If a link leads out of that folder.
@@ -118,11 +116,6 @@ def open_new(path: Path, flags: int = 0) -> int:
 
 def write(path: Path, text: str, *, below: Path | None = None) -> None:
     """Write a file whole or not at all; where a link leads to it, the link stays.
-
-    Args:
-        path: Where.
-        text: What.
-        below: See ``place_to_write``.
 
     Raises:
         ConfigurationError: If it cannot be written, or a link leads elsewhere.

@@ -14,7 +14,7 @@ from scipy.special import expit, ndtr
 
 from auditdp.evidence.counting.events import Counts, largest_losses, told_apart, unseen
 from auditdp.evidence.counting.sampling import kolmogorov, kolmogorov_margin, log_e_value, total_variation
-from auditdp.numerics.binomial import Floats
+from auditdp.numerics.arrays import Floats
 from benchmarks.parts import ALPHA, Check, Rng
 
 EPSILON = 1.0

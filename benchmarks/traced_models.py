@@ -128,7 +128,11 @@ def normal_column(values: list[float], rng: Rng) -> list[float]:
 
 
 @SYNTHESIZERS.broken(
-    PureDP(1.0), [(PEOPLE, PEOPLE[1:])], LOSS, ROUND, why="Two of the three columns are those of a row that was drawn."
+    PureDP(1.0),
+    [(PEOPLE[2:], PEOPLE[3:])],
+    LOSS,
+    ROUND,
+    why="Two of the three columns are those of a row that was drawn.",
 )
 def resampled(rows: list[tuple[str, str, int]], rng: Rng) -> list[tuple[str, str, float]]:
     """Return two rows that are drawn from the data, with noise on the number."""
@@ -193,7 +197,7 @@ def momentum(updates: NDArray[Any], rng: Rng) -> NDArray[Any]:
     model, velocity = np.zeros(4), np.zeros(4)
     for _ in range(2):
         exact = updates.sum(axis=0)
-        model = model + exact + rng.normal(scale=2.0, size=4) + 0.5 * velocity
+        model = model + exact + rng.normal(scale=math.sqrt(2), size=4) + 0.5 * velocity
         velocity = 0.5 * velocity + exact
     return model
 

@@ -65,9 +65,9 @@ class Levels:
 
 @STREAMS.broken(
     PureDP(1.0),
-    [([1, 0, 1, 1], [1, 1, 1, 1]), ([0, 0, 0, 0], [0, 0, 1, 0])],
+    [([0, 1, 1, 1], [1, 1, 1, 1]), ([0, 0, 0, 0], [0, 0, 1, 0])],
     LOSS,
-    why="An event is in the sums of three levels, and the scale is for two.",
+    why="The first event is in the sums of three levels that are released, and the scale is for two.",
 )
 def counted_stream(bits: list[int], rng: Rng) -> list[float]:
     """Return the running count, by dyadic sums."""

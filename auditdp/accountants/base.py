@@ -104,15 +104,9 @@ def least(
     The x that is returned satisfies the inequality as computed, and lies at most 1e-13 (relative) above the smallest; only
     signs are trusted, so a function that is not quite monotone still gives an x that satisfies it.
 
-    Args:
-        function: Decreasing, with values >= 0.
-        target: > 0.
-        low: Where to begin, >= 0.
-        high: Where to end; ``inf`` searches by doubling.
-        near: Between which two it lies most likely.
-
-    Returns:
-        The x, or ``inf`` where no x up to ``high`` (or up to 1e300) satisfies the inequality.
+    The function decreases and is >= 0, the target is > 0, and ``low`` is >= 0. Without ``high`` the search doubles;
+    ``near`` are two numbers between which x lies most likely. It is ``inf`` where no x up to ``high``, or up to 1e300,
+    satisfies the inequality.
     """
     function = cache(function)
     if near is not None and function(near[0]) > target >= function(near[1]):
@@ -138,16 +132,11 @@ def least(
 
 
 def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
-    """Return the x in (a, b] just beyond which a function changes its sign: > 0 before, <= 0 at x, nowhere 2e-15·b apart.
+    """Return the x in (a, b] just beyond which a decreasing function changes its sign, from > 0 at a to <= 0, to 2e-15·b.
 
     Interpolate, truncate and project (Oliveira & Takahashi 2020, "An Enhancement of the Bisection Method Average
     Performance Preserving Minmax Optimality"): secants that are kept near enough to the middle that no function takes a
     step more than bisection. Loading a library's root finders takes longer than all else that a calculator does.
-
-    Args:
-        gap: Decreasing, > 0 at ``a`` and <= 0 at ``b``.
-        a: Where to begin.
-        b: Where to end.
     """
     left, right, width, apart = gap(a), gap(b), b - a, 2e-15 * max(abs(a), abs(b))
     slack = apart * 2.0 ** math.ceil(math.log2(max(width / apart, 1.0)))
@@ -164,46 +153,33 @@ def crossing(gap: Callable[[float], float], a: float, b: float) -> float:
     return b
 
 
-def greatest(function: Callable[[float], float], target: float, *, high: float = math.inf) -> float:
-    """Return the largest x in (0, high] with ``function(x) <= target``: the inverse of an increasing function.
+def greatest(function: Callable[[float], float], target: float) -> float:
+    """Return the largest x > 0 with ``function(x) <= target``: the inverse of an increasing function.
 
     As for ``least``, the x that is returned satisfies the inequality as computed.
 
-    Args:
-        function: Increasing, with values >= 0.
-        target: > 0.
-        high: Where to end; ``inf`` searches by doubling.
-
-    Returns:
-        The x, or 0.0 where no x down to 1e-300 satisfies the inequality.
+    The function increases and is >= 0, and the target is > 0. It is 0.0 where no x down to 1e-300 satisfies the inequality.
     """
-    x = min(1.0, high)
+    x = 1.0
     while function(x) <= target:
-        if x >= min(high, 1e300):
+        if x >= 1e300:
             return x
-        x = min(2 * x, high)
+        x *= 2
     while function(x) > target:
         x /= 2
         if x < 1e-300:
             return 0.0
-    # function(x) <= target, and twice that x (or ``high``) is too large: as a function of 1/x it falls.
+    # function(x) <= target, and twice that x is too large: as a function of 1/x it falls.
     return 1 / least(lambda inverse: function(1 / inverse), target, low=0.5 / x, high=1 / x)
 
 
 def epsilon_from(
-    delta_at: Callable[[float], float],
-    delta: float,
-    *,
-    pure: float = math.inf,
-    near: tuple[float, float] | None = None,
+    delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf, near: tuple[float, float] | None = None
 ) -> float:
     """Return the smallest ε with ``delta_at(ε) <= delta``, rounded up: what every ``epsilon_at`` is made of.
 
-    Args:
-        delta_at: The privacy curve.
-        delta: In [0, 1].
-        pure: The largest privacy loss, beyond which the curve is constant; the answer where ``delta`` = 0 is exact.
-        near: Between which two, both > 0, the answer lies most likely.
+    ``pure`` is the largest privacy loss, beyond which the curve is constant; the answer where δ = 0 is exact. ``near`` are
+    two numbers > 0 between which the answer lies most likely.
 
     Raises:
         AccountantError: If ``delta`` is not in [0, 1].
@@ -238,11 +214,7 @@ class Inverted:
 
 
 def epsilon_below(
-    delta_at: Callable[[float], float],
-    delta: float,
-    *,
-    pure: float = math.inf,
-    near: tuple[float, float] | None = None,
+    delta_at: Callable[[float], float], delta: float, *, pure: float = math.inf, near: tuple[float, float] | None = None
 ) -> float:
     """Return an ε at which ``delta_at`` was seen to exceed ``delta``, just below the crossing: for lower bounds.
 

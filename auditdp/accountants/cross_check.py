@@ -38,35 +38,28 @@ TIE = 1 + 4 * ROUNDED_UP
 
 @dataclass(frozen=True)
 class AccountantReply:
-    """The answer of one accountant.
-
-    Attributes:
-        name: The analysis and its parameters.
-        soundness: What its numbers are to the truth of what it describes.
-        adjacency: Its neighbours.
-        sampling: Its sampling.
-        source: Where it is from.
-        value: ε at the claim's δ, whatever it may be, or what else was asked; None where it raised.
-        from_above: Whether it describes a class around the claim's, or the claim's own.
-        from_below: Whether it describes a class within the claim's, or the claim's own.
-        refutes: Whether what it shows to be lost is more than the claim allows, rounding aside.
-        certifies: Whether what it proves is what the claim says.
-        finding: Why the number does not count; empty where it does.
-        failed: Why there is no number, and what to do about it; empty where there is one.
-    """
+    """The answer of one accountant."""
 
     name: str
     soundness: Soundness
+    """What its numbers are to the truth of what it describes."""
     adjacency: str
     sampling: str
     source: str
     value: float | None
+    """ε at the claim's δ, whatever it may be, or what else was asked; None where it raised."""
     from_above: bool = False
+    """Whether it describes a class around the claim's, or the claim's own."""
     from_below: bool = False
+    """Whether it describes a class within the claim's, or the claim's own."""
     refutes: bool = False
+    """Whether what it shows to be lost is more than the claim allows, rounding aside."""
     certifies: bool = False
+    """Whether what it proves is what the claim says."""
     finding: str = ""
+    """Why the number does not count; empty where it does."""
     failed: str = ""
+    """Why there is no number, and what to do about it; empty where there is one."""
 
     @property
     def counts(self) -> bool:
@@ -86,29 +79,22 @@ class AccountantReply:
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """What all accountants together say of a claim.
-
-    Attributes:
-        verdict: VIOLATED, CERTIFIED, or NOT_REFUTED, about what ``about`` describes.
-        statement: The verdict's reason, in one sentence.
-        about: The class of mechanisms that the claim is about.
-        epsilon: The claimed ε that was compared; of a curve, at a point that is broken, else one that is open.
-        delta: At which δ.
-        answers: The answer of each accountant at that δ.
-        lower: The lower bound that counts and is largest; None where there is none.
-        upper: The upper bound that counts and is smallest; None where there is none.
-        level: Bounds on the claim's own parameter that the worst of ``about`` needs; None where nothing is known.
-    """
+    """What all accountants together say of a claim."""
 
     verdict: Verdict
+    """VIOLATED, CERTIFIED, or NOT_REFUTED, about what ``about`` describes."""
     statement: str
     about: Description
     epsilon: float
+    """The claimed ε that was compared; of a curve, at a point that is broken, else one that is open."""
     delta: float
     answers: tuple[AccountantReply, ...]
     lower: AccountantReply | None
+    """The lower bound that counts and is largest; None where there is none."""
     upper: AccountantReply | None
+    """The upper bound that counts and is smallest; None where there is none."""
     level: tuple[float | None, float | None] = (None, None)
+    """Bounds on the claim's own parameter that the worst of ``about`` needs; None where nothing is known."""
 
     @property
     def findings(self) -> list[str]:
@@ -265,9 +251,7 @@ def _undecided(
         if answer is not None
     ]
     unproved = min(
-        (a for a in answers if a.counts and a.from_above and a.soundness is Soundness.UNPROVED),
-        key=_rank,
-        default=None,
+        (a for a in answers if a.counts and a.from_above and a.soundness is Soundness.UNPROVED), key=_rank, default=None
     )
     text = f"{stated} is not decided: what is proved is {' and '.join(known) or 'nothing'}"
     if unproved is not None and _epsilon(unproved) <= epsilon:

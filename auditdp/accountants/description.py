@@ -38,8 +38,10 @@ class Description:
 
     adjacency: ClassVar[str]
     """Who is a neighbour."""
-    sampling: ClassVar[str]
+    sampling: ClassVar[str] = "none"
     """How records are drawn for each use of the data, ``"none"`` where all are used."""
+    words: ClassVar[str] = "{self.name}"
+    """The class in a few words, which follow 'of'."""
 
     @property
     def name(self) -> str:
@@ -58,8 +60,8 @@ class Description:
 
     @property
     def text(self) -> str:
-        """The class in a few words, which follow 'of'."""
-        return self.name
+        """``words``, with the parameters."""
+        return self.words.format(self=self)
 
     @property
     def zcdp(self) -> Fraction | None:
@@ -99,13 +101,10 @@ class Description:
 
 
 class Repeated:
-    """A mechanism of equal uses of the data.
-
-    Attributes:
-        steps: How many there are, unless ``uses`` says otherwise.
-    """
+    """A mechanism of equal uses of the data."""
 
     steps: int
+    """How many there are, unless ``uses`` says otherwise."""
 
     @property
     def uses(self) -> int:

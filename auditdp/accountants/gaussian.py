@@ -42,7 +42,6 @@ class GaussianNoise(Description):
     sensitivity: float = 1.0
     count: int = 1
     adjacency: ClassVar[str] = "any with that sensitivity"
-    sampling: ClassVar[str] = "none"
 
     def __post_init__(self) -> None:
         check_positive(type(self).__name__, sigma=self.sigma, sensitivity=self.sensitivity)

@@ -93,10 +93,7 @@ def gaussian_cells(edges: Array, mean: float, sigma: float) -> Enclosed:
 
     By differences of whichever tail is the smaller one. Standardising an edge moves it by 3u relatively at most.
 
-    Args:
-        edges: Ends of the cells, ascending, shape (cells − 1,); the first and last cell have no end.
-        mean: Of the Gaussian.
-        sigma: Its standard deviation.
+    The edges ascend, shape (cells − 1,); the first and last cell have no end.
     """
     ends = np.concatenate([[-np.inf], (edges - mean) / sigma, [np.inf]])
     low, high = upper_tail(np.abs(ends))

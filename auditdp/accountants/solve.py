@@ -17,15 +17,12 @@ _DECADE = 9 * 10 ** (DIGITS - 1)
 
 @dataclass(frozen=True)
 class Solution:
-    """A parameter with which the target is met.
-
-    Attributes:
-        value: A decimal of ``DIGITS`` significant digits.
-        accountant: The accountant that proves the target at that value.
-    """
+    """A parameter with which the target is met."""
 
     value: float
+    """A decimal of ``DIGITS`` significant digits."""
     accountant: Accountant
+    """The accountant that proves the target at that value."""
 
 
 def solve(

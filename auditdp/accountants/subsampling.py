@@ -22,14 +22,7 @@ from typing import ClassVar
 
 from flint import arb
 
-from auditdp.accountants.base import (
-    Inverted,
-    Soundness,
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_positive,
-)
+from auditdp.accountants.base import Inverted, Soundness, check_count, check_delta, check_epsilon, check_positive
 from auditdp.accountants.composition.equal import Composition
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.parameters import ADD_OR_REMOVE, REPLACE, Poisson, check_rate
@@ -59,6 +52,9 @@ class Subsampled(Description, Inverted):
     delta: float
     rate: float
     soundness: ClassVar[Soundness] = Soundness.EXACT
+    words: ClassVar[str] = (
+        "any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on a sample ({self.sampling}) at rate {self.rate:.6g}"
+    )
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -70,14 +66,6 @@ class Subsampled(Description, Inverted):
     def describes(self) -> Subsampled:
         """Itself: how the sample is drawn is part of the class."""
         return self
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return (
-            f"any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on a sample ({self.sampling}) at rate "
-            f"{self.rate:.6g}"
-        )
 
     def wider(self) -> tuple[Composition]:
         """Return the mechanisms without sampling: a mixture over samples is no worse than the worst of them."""
@@ -155,6 +143,10 @@ class WithReplacementSubsampled(Description, Inverted):
     adjacency: ClassVar[str] = REPLACE
     sampling: ClassVar[str] = "fixed size with replacement"
     source: ClassVar[str] = "Balle, Barthe & Gaboardi (2018), arXiv:1807.01647v2, Theorem 10"
+    words: ClassVar[str] = (
+        "any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on {self.batch:,} records drawn with replacement "
+        "among {self.records:,}"
+    )
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -166,14 +158,6 @@ class WithReplacementSubsampled(Description, Inverted):
     def rate(self) -> float:
         """Probability that a record is drawn at all."""
         return -math.expm1(self.batch * math.log1p(-1 / self.records)) if self.records > 1 else 1.0
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return (
-            f"any ({self.epsilon:.6g}, {self.delta:.6g})-DP mechanism on {self.batch:,} records drawn with replacement "
-            f"among {self.records:,}"
-        )
 
     def delta_at(self, epsilon: float) -> float:
         """Return the sum of Theorem 10 at ln(1 + (e^ε − 1)/q), rounded up; what it leaves out counts as revealed."""

@@ -71,16 +71,11 @@ class TopK(Description):
     count: int
     eta: float
     adjacency: ClassVar[str] = "any with that sensitivity of the scores"
-    sampling: ClassVar[str] = "none"
+    words: ClassVar[str] = "any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
 
     def __post_init__(self) -> None:
         check_count(type(self).__name__, count=self.count)
         check_positive(type(self).__name__, eta=self.eta)
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return f"any {self.count:,} adaptive selections of bounded range {self.eta:.6g}"
 
     @property
     def zcdp(self) -> Fraction:
@@ -260,8 +255,7 @@ class TopKNonAdaptive(TopK):
     arXiv:1909.13830, Theorem 3.
 
     Note:
-        With few candidates a release may lose less than this; ``auditdp.mechanism.laws.top_k`` has what it then loses
-        exactly.
+        With few candidates a release may lose less than this.
     """
 
     soundness: ClassVar[Soundness] = Soundness.LOWER

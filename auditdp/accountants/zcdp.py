@@ -37,16 +37,11 @@ class ZCDP(Description, Inverted):
     rho: float
     soundness: ClassVar[Soundness] = Soundness.UPPER
     adjacency: ClassVar[str] = "any with that rho"
-    sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Canonne, Kamath & Steinke (2020), arXiv:2004.00010v3, Proposition 12"
+    words: ClassVar[str] = "any mechanism of {self.rho:.6g}-zCDP"
 
     def __post_init__(self) -> None:
         check_positive("ZCDP", rho=self.rho)
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return f"any mechanism of {self.rho:.6g}-zCDP"
 
     @property
     def zcdp(self) -> Fraction:

@@ -72,7 +72,6 @@ class Alike:
 
     def exhaustive(self) -> None:
         """Return None: there are too many."""
-        return
 
     @cached_property
     def _sides(self) -> tuple[Tabular, Tabular]:

@@ -119,7 +119,6 @@ class Box:
 
     def exhaustive(self) -> None:
         """Return None: the box is a continuum."""
-        return
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return two vectors on a grid; the simplest are short, with zeros steps from the low end and one that differs."""
@@ -142,10 +141,8 @@ class Box:
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             k = draw(st.integers(self._least, self.dimension))
-            base = (
-                np.full(k, draw(number))
-                if draw(st.booleans())
-                else np.array(draw(st.lists(number, min_size=k, max_size=k)))
+            base = np.array(
+                [draw(number)] * k if draw(st.booleans()) else draw(st.lists(number, min_size=k, max_size=k))
             )
             other = base.copy()
             other[draw(st.integers(0, k - 1)) if draw(st.booleans()) else slice(None)] = draw(number)

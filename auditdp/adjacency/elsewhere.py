@@ -26,11 +26,7 @@ PromisedHeld = Annotated[list[tuple[PairHeld, Annotated[float, Field(ge=1, le=MO
 
 @record(frozen=True, eq=False)
 class PairElsewhere(Pair):
-    """A pair of inputs that lie in another process.
-
-    Attributes:
-        text: How reports write it.
-    """
+    """A pair of inputs that lie in another process."""
 
     text: str = ""
 
@@ -62,15 +58,11 @@ class TraceHeld:
 
 @record(frozen=True)
 class TraceElsewhere:
-    """What a trace saw of a mechanism in its process, for a game.
-
-    Attributes:
-        calls: Calls of the mechanism.
-        proposed: The pairs that are to be played beside the listed ones, each with what it promises, the best first.
-    """
+    """What a trace saw of a mechanism in its process, for a game."""
 
     calls: CallsElsewhere
     proposed: Sequence[tuple[Pair, float]]
+    """The pairs that are to be played beside the listed ones, each with what it promises, the best first."""
 
     def reads(self) -> bool:
         """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""
@@ -104,12 +96,7 @@ _TRUTH: TypeAdapter[bool] = TypeAdapter(bool)
 
 
 class AdjacencyElsewhere:
-    """The adjacency of an audit in another process, which checks every pair before it is named here.
-
-    Args:
-        channel: To that process.
-        name: What reports call it.
-    """
+    """The adjacency of an audit in another process, which checks every pair before it is named here."""
 
     def __init__(self, channel: Channel, name: str) -> None:
         self.name = name
@@ -144,12 +131,6 @@ class AdjacencyElsewhere:
 
     def proposed(self, calls: Any, played: Sequence[Pair], most: int, *, first: int) -> Proposed:
         """Have pairs searched for beside those that are played, with about so many calls.
-
-        Args:
-            calls: Of the mechanism.
-            played: The pairs.
-            most: The calls.
-            first: With how many of the pairs the game began.
 
         Raises:
             LostError: If that took more than twice as many.

@@ -92,7 +92,6 @@ class Fields:
 
     def exhaustive(self) -> None:
         """Return None: nobody counts the values of a strategy."""
-        return
 
     def corner_cases(self) -> list[Pair]:
         """Return, for every field, values at which code breaks against the end and the one before, others low or high.

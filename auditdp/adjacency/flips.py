@@ -21,19 +21,16 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Flips:
-    """The pairs of matrices that differ in one place.
-
-    Args:
-        nodes: The matrices are int8, shape (nodes, nodes).
-        places: Where a matrix may have ones; elsewhere it is 0.
-        changing: The places, among these, in which the two matrices of a pair may differ.
-        symmetric: Whether a one at (i, j) is one at (j, i) too: a place is then an undirected edge.
-    """
+    """The pairs of matrices that differ in one place."""
 
     nodes: int
+    """The matrices are int8, shape (nodes, nodes)."""
     places: Sequence[Place]
+    """Where a matrix may have ones; elsewhere it is 0."""
     changing: Sequence[Place]
+    """The places, among these, in which the two matrices of a pair may differ."""
     symmetric: bool = True
+    """Whether a one at (i, j) is one at (j, i) too: a place is then an undirected edge."""
 
     def _matrix(self, ones: Sequence[Place]) -> np.ndarray[Any, Any]:
         matrix = np.zeros((self.nodes, self.nodes), np.int8)

@@ -49,11 +49,7 @@ Strategy = st.SearchStrategy[Any]
 
 @dataclass(frozen=True)
 class StrategyPart:
-    """A strategy of known structure.
-
-    Attributes:
-        strategy: The strategy, out of the wrapping that defers it.
-    """
+    """A strategy of known structure."""
 
     strategy: Strategy
 
@@ -237,13 +233,10 @@ _Data: Any = object if conjecture_data is None else conjecture_data
 
 
 class _ChoicesAlone(_Data):  # type: ignore[misc]
-    """Keeps what was chosen, and not which strategy is part of which, as shrinking has it: half of the time of a draw.
-
-    Attributes:
-        anew: The place of a choice that is drawn although it is given, and what is called after that.
-    """
+    """Keeps what was chosen, and not which strategy is part of which, as shrinking has it: half of the time of a draw."""
 
     anew: tuple[int, Callable[[], None]] | None = None
+    """The place of a choice that is drawn although it is given, and what is called after that."""
 
     def draw(self, strategy: Strategy, label: Any = None, observe_as: Any = None) -> Any:
         """Return a value of a strategy."""

@@ -23,11 +23,7 @@ REQUIRED = ("name", "check", "pairs", "exhaustive")
 
 @dataclass(frozen=True)
 class Offers:
-    """What an adjacency offers. What is looked up is kept.
-
-    Attributes:
-        adjacency: The adjacency.
-    """
+    """What an adjacency offers. What is looked up is kept."""
 
     adjacency: Adjacency
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from auditdp.mechanism.calls.inputs import PLAIN, difference
-from auditdp.mechanism.protocol import brief, identity_key, is_table
+from auditdp.mechanism.protocol import brief, columns_of, identity_key, is_table, rows_of
 
 LONGEST = 4_000
 """Characters beyond which a pair is not written out."""
 WHOLE = 1 << 20
-CALLED = {"float", "set", "frozenset", "np.array", "pd.DataFrame"}
+CALLED = {"float", "set", "frozenset", "np.array", "pd.DataFrame", "pl.DataFrame"}
 
 
 def as_python(data: Any, neighbour: Any) -> str:
@@ -90,7 +90,7 @@ def _written(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"np.array({_written(value.tolist())}, dtype={_written(np.lib.format.dtype_to_descr(value.dtype))})"
     if is_table(value):
-        return f"pd.DataFrame({_written(value.to_dict('list'))})"
+        return f"{'pd' if hasattr(value, 'iloc') else 'pl'}.DataFrame({_written(columns_of(value))})"
     if dataclasses.is_dataclass(value):
         fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init)
         return f"{type(value).__name__}({', '.join(f'{name}={_written(item)}' for name, item in fields)})"
@@ -113,7 +113,7 @@ def _sequence(value: list[Any] | tuple[Any, ...]) -> str:
 
 def _rows(value: Any) -> Any:
     if is_table(value):
-        return value.to_dict("records")
+        return rows_of(value)
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

@@ -24,23 +24,19 @@ AMONG = 4
 
 @dataclass(frozen=True)
 class RowCorners:
-    """The corner cases of collections of rows.
-
-    Attributes:
-        row: The strategy of one row.
-        ends: Its least and its largest row.
-        several: Rows that differ from each other as far as there are enough.
-        added: Whether a row is added or removed; else one is replaced.
-        fewest: Rows of the larger input of a pair, at least.
-        most: The same, at most.
-    """
+    """The corner cases of collections of rows."""
 
     row: st.SearchStrategy[Any]
     ends: tuple[Any, Any]
+    """The least and the largest row."""
     several: Sequence[Any]
+    """Rows that differ from each other as far as there are enough."""
     added: bool
+    """Whether a row is added or removed; else one is replaced."""
     fewest: int
+    """Rows of the larger input of a pair, at least."""
     most: int
+    """Rows of the larger input of a pair, at most."""
 
     def kept(self, added: Any, replaced: Any) -> Any:
         """Return the row that is there or not, or the one that another takes the place of."""

@@ -20,12 +20,14 @@ from auditdp.adjacency.entries import Entries
 from auditdp.adjacency.extremes import ends, with_extremes
 from auditdp.adjacency.row_corners import DISTINCT, RowCorners
 from auditdp.errors import AdjacencyError
-from auditdp.mechanism.protocol import brief, identity_key, is_table
+from auditdp.mechanism.protocol import brief, identity_key, is_table, rows_of
 
 Change = Literal["add/remove", "replace"]
 Item = tuple[Any, Any]
 """The key of a row, which is its place unless the collection is a dict, and the row."""
-CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", "pandas")
+TABLES = ("pandas", "polars")
+"""Libraries of tables, which are not imported before one is made."""
+CONTAINERS = (list, tuple, str, dict, np.ndarray, "table", *TABLES)
 MOST_DRAWN = 12
 """Rows of a generated collection that are drawn one by one; a longer one repeats them."""
 
@@ -46,7 +48,7 @@ class Rows:
         most: Most rows of an input, >= 1.
         into: What an input is: ``list``, ``tuple``, ``np.ndarray`` (one entry, or one line, a row), ``str`` (a row is one
             character), or ``dict`` (from the numbers 0, 1, ... to rows). Where rows are dicts of the same keys, 'table' is a
-            structured array of numpy with a column for each, and 'pandas' a DataFrame.
+            structured array of numpy with a column for each, and 'pandas' or 'polars' a DataFrame.
         called: What a row is called, such as 'record' or 'word'.
 
     Raises:
@@ -57,7 +59,7 @@ class Rows:
     change: Change
     least: int = 0
     most: int = 20
-    into: type | Literal["table", "pandas"] = list
+    into: type | Literal["table", "pandas", "polars"] = list
     called: str = "row"
 
     def __post_init__(self) -> None:
@@ -149,13 +151,13 @@ class Rows:
             raise AdjacencyError(f"{self.name}: {which} is not such a {self._container}: {brief(data)}")
         if isinstance(data, dict):
             return list(data.items())
-        if self.into == "pandas":
-            return list(enumerate(data.to_dict("records")))
+        if self.into in TABLES:
+            return list(enumerate(rows_of(data)))
         return list(enumerate(data.tolist() if isinstance(data, np.ndarray) else data))
 
     def _holds(self, data: Any) -> bool:
-        if self.into == "pandas":
-            return is_table(data)
+        if self.into in TABLES:
+            return is_table(data) and type(data).__module__.partition(".")[0] == self.into
         if self.into in ("table", np.ndarray):
             return (
                 isinstance(data, np.ndarray) and data.ndim > 0 and (data.dtype.names is None) is (self.into != "table")
@@ -169,7 +171,7 @@ class Rows:
             return dict(items)
         if self.into is str:
             return "".join(rows)
-        if self.into not in (np.ndarray, "table", "pandas"):
+        if self.into not in (np.ndarray, "table", *TABLES):
             return self.into(rows)  # type: ignore[operator]
         like = self._ends[0]  # it comes last and goes, so that an input without rows has their type and shape
         try:
@@ -177,13 +179,14 @@ class Rows:
                 return np.array([*rows, like], self._dtype)[:-1]
             if not all(isinstance(row, dict) and row.keys() == like.keys() for row in rows):
                 raise TypeError("rows are not dicts of the same keys")
-            if self.into == "pandas":
-                return importlib.import_module("pandas").DataFrame([*rows, like], columns=list(like)).iloc[:-1]
+            if self.into in TABLES:
+                columns = {name: [row[name] for row in (*rows, like)] for name in like}
+                return importlib.import_module(str(self.into)).DataFrame(columns).head(-1)
             return np.array([tuple(row[name] for name in like) for row in rows], self._dtype)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise AdjacencyError(f"{self._kind}: cannot make a {self._container} of {brief(rows)}: {error}") from error
         except ModuleNotFoundError as error:
-            raise AdjacencyError(f"{self._kind}: into='pandas' needs pandas: pip install pandas") from error
+            raise AdjacencyError(f"{self._kind}: into='{self.into}' needs it: pip install {self.into}") from error
 
     @cached_property
     def _dtype(self) -> np.dtype[Any] | None:

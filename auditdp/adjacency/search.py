@@ -29,12 +29,8 @@ def maximise(
 
     Half of the examples are generated, then the best is climbed from, choice by choice (``hypothesis.target``).
 
-    Args:
-        strategy: What generates the values.
-        score: What to make large. An infinite score is the best there is. A value is left out if its score is NaN or
-            minus infinity, or if it raises an ``AuditError``.
-        examples: Evaluations of the score, at most.
-        seed: The seed of the search.
+    An infinite score is the best there is; a value is left out if its score is NaN or minus infinity, or if it raises an
+    ``AuditError``.
 
     Raises:
         AuditError: The first that ``score`` raised, if no value at all could be scored.
@@ -74,17 +70,9 @@ def smallest(
     with the strategy, score, examples and seed of an earlier ``maximise`` the search takes the same path, so it comes
     across whatever that came across.
 
-    Args:
-        strategy: What generates the values; earlier alternatives and smaller numbers are simpler.
-        holds: What to keep true; called at most ``2 * examples`` times.
-        examples: Values to try until one holds, and again as many to shrink it.
-        seed: The seed of the search.
-        start: A value that is known to hold, returned if the search finds none of its own. It cannot be shrunk itself,
-            since Hypothesis shrinks the choices that made a value, and not the value.
-        score: What to make large until a value holds, called first on every value; NaN and minus infinity give no direction.
-
-    Returns:
-        The last value that held, or ``start`` if there was none.
+    ``holds`` is called at most ``2 * examples`` times: ``examples`` values are tried until one holds, and again as many to
+    shrink it. Where none does, ``start`` is returned, which cannot be shrunk itself, since Hypothesis shrinks the choices
+    that made a value, and not the value. NaN and minus infinity as a score give no direction.
     """
     best = start
 

@@ -39,12 +39,7 @@ def _size_text(size: int) -> str:
 
 @dataclass(frozen=True)
 class OfSize:
-    """The pairs of an adjacency whose smaller input has a given number of records.
-
-    Args:
-        whole: The adjacency.
-        size: The number of records.
-    """
+    """The pairs of an adjacency whose smaller input has a given number of records."""
 
     whole: Adjacency
     size: int

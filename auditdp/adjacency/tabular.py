@@ -19,27 +19,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tabular:
-    """Records as lines of numbers.
-
-    Attributes:
-        rows: The numbers, shape (records, numbers).
-        parts: Which columns belong together, such as those of features and those of labels.
-        whole: Which columns hold whole numbers by their type.
-        made: Makes data of the same form of other such rows.
-    """
+    """Records as lines of numbers."""
 
     rows: Floats
+    """The numbers, shape (records, numbers)."""
     parts: list[slice]
+    """Which columns belong together, such as those of features and those of labels."""
     whole: Any
+    """Which columns hold whole numbers by their type."""
     made: Callable[[Floats], Any]
+    """Makes data of the same form of other such rows."""
 
 
 def tabular(data: Any) -> Tabular:
     """Return data as rows.
 
-    Args:
-        data: A sequence of records, each a number or a sequence of numbers; an array or tensor of them; or a tuple, a dict
-            or a ``TensorDataset`` of such arrays, of one length.
+    They are a sequence of records, each a number or a sequence of numbers; an array or tensor of them; or a tuple, a dict
+    or a ``TensorDataset`` of such arrays, of one length.
 
     Raises:
         AdjacencyError: If it is none of these.

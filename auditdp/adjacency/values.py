@@ -152,7 +152,6 @@ class Neighbours:
 
     def exhaustive(self) -> None:
         """Return None: nobody said that these are all pairs."""
-        return
 
     def corner_cases(self) -> list[Pair]:
         """Return the first pairs that the strategy of further pairs generates, where there is one."""

@@ -108,10 +108,7 @@ class QueryAnswers:
         """Return the field's patterns that belong to the adjacency, one-differ patterns first."""
         k, h = self.length, self.length // 2
         ones = [1] * k
-        patterns = [
-            ("one below", ones, [0, *ones[1:]]),
-            ("one above", ones, [2, *ones[1:]]),
-        ]
+        patterns = [("one below", ones, [0, *ones[1:]]), ("one above", ones, [2, *ones[1:]])]
         if self.change == "all" and k > 1:
             patterns += [
                 ("one above, rest below", ones, [2] + [0] * (k - 1)),
@@ -199,10 +196,8 @@ class QueryAnswers:
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
             k = draw(st.integers(self.length if self.shortest is None else self.shortest, self.length))
-            base = (
-                np.full(k, draw(number))
-                if draw(st.booleans())
-                else np.array(draw(st.lists(number, min_size=k, max_size=k)))
+            base = np.array(
+                [draw(number)] * k if draw(st.booleans()) else draw(st.lists(number, min_size=k, max_size=k))
             )
             base[draw(st.integers(0, k - 1))] = draw(number)
             moved = base.copy()

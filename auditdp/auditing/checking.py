@@ -95,13 +95,7 @@ def check(
 
 
 def carried_out(built: Audit, settings: Settings, progress: Callable[[int, int], None] | None = None) -> AuditResult:
-    """Return the result of an audit that can be watched and stopped.
-
-    Args:
-        built: The audit.
-        settings: Its level, budget and randomness.
-        progress: As of ``check``.
-    """
+    """Return the result of an audit that can be watched and stopped."""
     with watched(Watcher(progress if progress is not None else _bar())) as watcher:
         result = run_audit(built, settings)
         return replace(result, interrupted=watcher.stopped)

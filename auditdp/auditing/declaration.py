@@ -220,12 +220,7 @@ def _of_one_size(claim: Callable[[int], Claim], pairs: Any, play: Sequence[Pair]
 
 @dataclass(frozen=True)
 class Declared:
-    """An audit factory with what its decorator says; ``build`` makes the audit for given parameters.
-
-    Attributes:
-        wrong: What is wrong with the declaration, and in which line; empty where nothing is. Such an audit is collected like
-            any other, and ``build`` refuses it, so that the other audits of its file are run.
-    """
+    """An audit factory with what its decorator says; ``build`` makes the audit for given parameters."""
 
     factory: Callable[..., Audit]
     source: str = ""
@@ -236,6 +231,9 @@ class Declared:
     repairs: str = ""
     smallest: Mapping[str, Sequence[int]] = field(default_factory=dict)
     wrong: str = ""
+    """What is wrong with the declaration, and in which line; empty where nothing is. Such an audit is collected like any
+    other, and ``build`` refuses it, so that the other audits of its file are run.
+    """
     id: str = ""
     path: str = ""
 

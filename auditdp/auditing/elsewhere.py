@@ -64,30 +64,21 @@ class DeclaredHeld:
 
 @dataclass(frozen=True)
 class AuditHeld:
-    """What an audit consists of.
-
-    Attributes:
-        parameters: Of its factory.
-        mechanisms: The mechanism, and its controls.
-        kinds: The kinds of evidence that apply.
-        claim: Its kind and its parameters, where these are all of it.
-        record: What records have of it, where they are not, or where something else is audited.
-        adjacency: What reports call it, if there is one.
-        plays: Whether the audit names pairs to play.
-        forecasters: Those that it names; None for none.
-        own_forecasters: Whether it has some of its own.
-        at: Where the mechanism is defined.
-    """
+    """What an audit consists of."""
 
     parameters: Plain
     mechanisms: Annotated[list[MechanismNamed], Field(min_length=1)]
     kinds: list[str]
     claim: tuple[str, dict[str, Parameter]] | None
+    """Its kind and its parameters, where these are all of it."""
     record: ClaimRecord | None
+    """What records have of it, where they are not, or where something else is audited."""
     adjacency: str | None
+    """What reports call it, if there is one."""
     plays: bool
     forecasters: list[str] | None
     own_forecasters: bool
+    """Whether it has some of its own."""
     asked: list[str]
     calls: Annotated[int, Field(ge=1)] | None
     find: str
@@ -101,6 +92,8 @@ class AuditHeld:
     at: Place | None
 
 
+AS_DECLARED = ("calls", "find", "trace", "cost", "decides")
+"""What is told of an audit as it is declared."""
 HELD: TypeAdapter[AuditHeld] = TypeAdapter(AuditHeld)
 DECLARED: TypeAdapter[DeclaredHeld] = TypeAdapter(DeclaredHeld)
 
@@ -124,12 +117,7 @@ def names_of(forecasters: Any) -> list[str] | None:
 
 @record(frozen=True)
 class AuditElsewhere(Audit):
-    """An audit, as whoever judges has it.
-
-    Attributes:
-        channel: To the process of the audit.
-        held: What was told of it.
-    """
+    """An audit, as whoever judges has it."""
 
     channel: Channel = field(kw_only=True)
     held: AuditHeld = field(kw_only=True)
@@ -163,14 +151,10 @@ class AuditElsewhere(Audit):
             play=_play(adjacency, held),
             evidence=held.asked,
             forecasters=forecasters,
-            calls=held.calls,
-            find=held.find,
             figure=(lambda rng: channel.ask("figure", rng)[0]) if held.figure else None,
-            trace=held.trace,
-            cost=held.cost,
-            decides=held.decides,
             channel=channel,
             held=held,
+            **{name: getattr(held, name) for name in AS_DECLARED},
         )
 
     def __post_init__(self) -> None:

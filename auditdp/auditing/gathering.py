@@ -39,13 +39,8 @@ def gather(
 ) -> list[Evidence]:
     """Run every applicable kind of evidence on one mechanism.
 
-    Args:
-        built: The audit.
-        mechanism: Its mechanism, or another that is audited as it is.
-        settings: Of the audit.
-        purpose: Names the randomness.
-        control: Whether the mechanism is to be refuted: evidence then stops when it is.
-        bounded: Whether the game is to give a lower bound.
+    ``purpose`` names the randomness. Evidence about a ``control`` stops when it is refuted, and only a ``bounded`` game
+    gives a lower bound.
     """
     if isinstance(mechanism, MechanismElsewhere):
         mechanism.begin(settings, purpose, control, bounded)

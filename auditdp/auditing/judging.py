@@ -19,15 +19,7 @@ from auditdp.mechanism.protocol import as_mechanism, brief, name_of
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.numerics.threads import one_thread
 from auditdp.record.details import GameDetails
-from auditdp.record.results import (
-    REFUTATIONS,
-    AuditResult,
-    ClaimRecord,
-    ControlResult,
-    Evidence,
-    details,
-    with_figure,
-)
+from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, ControlResult, Evidence, details, with_figure
 from auditdp.record.verdict import bounds, conclude, leading
 
 

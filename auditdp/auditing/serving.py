@@ -15,6 +15,7 @@ from auditdp.adjacency import Pair
 from auditdp.adjacency.elsewhere import MOST_COUNTED
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.auditing.elsewhere import (
+    AS_DECLARED,
     DECLARED,
     EVIDENCE,
     HELD,
@@ -53,19 +54,11 @@ MOST_NUMBERS = 1 << 20
 
 @dataclass
 class Served:
-    """One audit in the process of its file.
-
-    Attributes:
-        find: Returns what is declared.
-        untouched_now: Has the untouched process of the mechanism that is gathered about.
-        place: Returns where something is defined.
-        mutation: Audits the mutants of its mechanism.
-        compared: Compares its mechanism with another revision, if there is one.
-        plain: Returns a parameter as records have it.
-    """
+    """One audit in the process of its file."""
 
     find: Callable[[], Declared]
     untouched_now: ExitStack
+    """Has the untouched process of the mechanism that is gathered about."""
     place: Callable[[Any], Place | None]
     mutation: Callable[..., Any]
     compared: Callable[[Audit, Settings], Any] | None
@@ -123,16 +116,12 @@ class Served:
             forecasters=None if own or built.forecasters is None else names_of(built.forecasters),
             own_forecasters=own,
             asked=list(built.asked),
-            calls=built.calls,
-            find=built.find,
             figure=built.figure is not None,
             is_promise=built.is_promise,
             is_formula=built.is_formula,
             is_sensitivity=built.is_sensitivity,
-            trace=built.trace,
-            cost=built.cost,
-            decides=built.decides,
             at=None if built.is_formula else self.place(built.mechanism),
+            **{name: getattr(built, name) for name in AS_DECLARED},
         )
         return HELD.dump_python(held, mode="json"), ()
 

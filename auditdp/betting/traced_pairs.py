@@ -51,8 +51,6 @@ RECORDED = 8
 """Recorded runs, which pairs have by turns: what happens seldom has to happen in some."""
 AGAIN = 3
 """Further runs of the pairs that show most: what is drawn may have a part in it."""
-MOST_TOLD = 2_048
-"""Numbers of an output that are compared with those of other runs."""
 LEAST_AGAIN = 128
 """Of all runs, for each further run of a listed pair."""
 CLOSE = 1e-9

@@ -8,10 +8,10 @@ import numpy as np
 
 from auditdp.bounds import bets, intervals, scan, split, unconditional
 from auditdp.bounds import guesses as guessing
-from auditdp.bounds.inputs import Floats, Labels
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.levels import smallest_alpha
-from auditdp.bounds.result import Answer, Bound, Question, certified
+from auditdp.bounds.result import ROUNDING, Answer, Bound, Question
+from auditdp.numerics.arrays import Booleans, Floats, Labels
 
 EVENT = "the event was fixed before these outputs were seen"
 RUNS = "the outputs are independent runs of the mechanism"
@@ -23,25 +23,54 @@ FIXED_GUESSES = "how many guesses to make was fixed before the scores were seen"
 BLIND_GUESSES = "the guesses were made without the labels"
 
 
+SOURCES = {
+    **guessing.SOURCES,
+    "exact": unconditional.SOURCE,
+    "split-exact": unconditional.SOURCE,
+    "clopper-pearson": intervals.CLOPPER_PEARSON,
+    "split-clopper-pearson": intervals.CLOPPER_PEARSON,
+    "dkw": intervals.DKW,
+    "scan": scan.SOURCE,
+    "bets": bets.SOURCE,
+}
+"""The paper and theorem of each method."""
+
+
+def certified(question: Question, answer: Answer, method: str, n: int, statistic: str, assumptions: list[str]) -> Bound:
+    """Return the bound of a method, lowered by the rounding that computing it may have brought in.
+
+    The claim counts as refuted only where both the bound reaches it and the p-value is at most alpha.
+    """
+    curve, alpha, claim = question
+    p_value = None if answer.p_value is None else min(1.0, answer.p_value * (1 + ROUNDING))
+    return Bound(
+        method=method,
+        parameter=curve.parameter,
+        lower=max(0.0, answer.lower * (1 - ROUNDING)),
+        alpha=alpha,
+        n=n,
+        statistic=statistic,
+        assumptions=assumptions,
+        source=SOURCES[method],
+        delta=curve.delta,
+        claim=claim,
+        p_value=p_value,
+        refuted=claim is not None and p_value is not None and answer.lower >= claim and p_value <= alpha,
+    )
+
+
 def scanned(sets: scan.Sets, question: Question, runs: str) -> Bound:
     """Answer from nested sets of guesses; ``runs`` is the assumption about how the scores came about."""
     answer = scan.scan(sets, question.alpha, question.claim)
-    return certified(
-        question,
-        answer,
-        "scan",
-        n=int(sets.canaries),
-        statistic=scan.telling(sets, answer.lower),
-        assumptions=[COIN, BLIND, runs],
-        source=scan.SOURCE,
-    )
+    statistic = scan.telling(sets, answer.lower)
+    return certified(question, answer, "scan", int(sets.canaries), statistic, [COIN, BLIND, runs])
 
 
 def split_and_tested(
     learned: Floats,
     testing: Floats,
     labels: Labels,
-    learning: split.Booleans,
+    learning: Booleans,
     question: Question,
     method: str,
     assumptions: list[str],
@@ -58,48 +87,27 @@ def split_and_tested(
 def two_arms(counts: Counts, question: Question, method: str, assumptions: list[str]) -> Bound:
     """Answer from the counts of one event, by the exact test or by Clopper-Pearson limits."""
     curve, alpha, claim = question
-    is_exact = method.endswith("exact")
-    if is_exact:
+    if method.endswith("exact"):
         answer = unconditional.exact(counts, curve, alpha, claim)
     else:
         answer = _from_limits(lambda a: intervals.clopper_pearson(counts, curve, a), question)
-    return certified(
-        question,
-        answer,
-        method,
-        n=counts.n_first + counts.n_second,
-        statistic=str(counts),
-        assumptions=assumptions,
-        source=unconditional.SOURCE if is_exact else intervals.CLOPPER_PEARSON,
-    )
+    return certified(question, answer, method, counts.n_first + counts.n_second, str(counts), assumptions)
 
 
 def banded(scores: Floats, labels: Labels, question: Question, assumptions: list[str]) -> Bound:
     """Answer from every threshold at once, by uniform bands."""
     first, second = scores[labels == 1], scores[labels == 0]
-    return certified(
-        question,
-        _from_limits(lambda a: intervals.dkw(first, second, question.curve, a), question),
-        "dkw",
-        n=len(scores),
-        statistic=f"{len(first)} first and {len(second)} second outputs at every threshold",
-        assumptions=assumptions,
-        source=intervals.DKW,
-    )
+    answer = _from_limits(lambda a: intervals.dkw(first, second, question.curve, a), question)
+    statistic = f"{len(first)} first and {len(second)} second outputs at every threshold"
+    return certified(question, answer, "dkw", len(scores), statistic, assumptions)
 
 
 def played(first: Floats, second: Floats, question: Question, seed: int, assumptions: list[str]) -> Bound:
     """Answer from a game on all outputs."""
     answer, calls = bets.played(first, second, question, seed)
-    return certified(
-        question,
-        answer,
-        "bets",
-        n=len(first) + len(second),
-        statistic=f"{calls:,} of the outputs were bet on, in random order",
-        assumptions=[*assumptions, "the seed of that order was fixed before"],
-        source=bets.SOURCE,
-    )
+    statistic = f"{calls:,} of the outputs were bet on, in random order"
+    assumptions = [*assumptions, "the seed of that order was fixed before"]
+    return certified(question, answer, "bets", len(first) + len(second), statistic, assumptions)
 
 
 def _from_limits(bound: Callable[[float], float], question: Question) -> Answer:
@@ -123,12 +131,5 @@ def guessed(
     else:
         surest = ", ".join(f"{right:,} of the {number:,} surest" for right, number in pairs)
         seen = f"guesses right: {surest}, each tested with alpha/{len(pairs)}"
-    return certified(
-        question,
-        Answer(max(answer.lower for answer in answers), len(pairs) * min(p_values) if p_values else None),
-        method,
-        n=canaries,
-        statistic=f"{seen}; {canaries:,} canaries",
-        assumptions=[*assumptions, *more],
-        source=guessing.SOURCES[method],
-    )
+    answer = Answer(max(answer.lower for answer in answers), len(pairs) * min(p_values) if p_values else None)
+    return certified(question, answer, method, canaries, f"{seen}; {canaries:,} canaries", [*assumptions, *more])

@@ -21,11 +21,11 @@ from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.game import Game
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.bounds.curves import OfClaim
-from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Answer, Question
 from auditdp.claims.base import Claim
 from auditdp.claims.statements import ApproxDP, GaussianDP, PureDP
 from auditdp.errors import MechanismError
+from auditdp.numerics.arrays import Floats
 
 SOURCE = "the bet against a whole privacy curve (Ville's inequality; auditdp/betting/wealth/regions.py)"
 UNCLAIMED = 1.0
@@ -58,11 +58,7 @@ class _Recorded:
 def played(first: Floats, second: Floats, question: Question, seed: int) -> tuple[Answer, int]:
     """Return the bound, the p-value of the claim, and how many of the outputs were bet on.
 
-    Args:
-        first: Outputs of one input, shape (n,) or (n, features).
-        second: Outputs of the other.
-        question: What is asked.
-        seed: What the order of the outputs and the coins are made from.
+    Outputs are of shape (n,) or (n, features); the seed is what their order and the coins are made from.
     """
     order, coins = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
     claim = _claim(question)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from auditdp.claims.base import Claim
@@ -20,8 +19,7 @@ from auditdp.claims.curves import AccountedDP
 from auditdp.claims.dominating import DominatingPair
 from auditdp.claims.statements import GaussianDP
 from auditdp.errors import ConfigurationError, did_you_mean
-
-Floats = NDArray[np.float64]
+from auditdp.numerics.arrays import Floats
 
 HIGHEST, HALVINGS = 64.0, 60
 """The highest level that is looked at, and steps of a bisection."""
@@ -110,9 +108,6 @@ class OfClaim:
     F joins the points (P(A_k), Q(A_k)) of the k atoms that are surest, of which ``auditdp.claims.dominating`` proves
     that no pair which keeps the claim is above. Where a claim has some levels only, those of its family, any other
     stands for the next one above, which allows more; above the highest everything is allowed.
-
-    Args:
-        claim: The claim.
     """
 
     claim: Claim

@@ -29,10 +29,11 @@ from auditdp.bounds.answers import (
     two_arms,
 )
 from auditdp.bounds.curves import EpsilonDelta
-from auditdp.bounds.inputs import Floats, Labels, question_of
+from auditdp.bounds.inputs import question_of
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.result import Bound, Question
 from auditdp.errors import ConfigurationError, did_you_mean
+from auditdp.numerics.arrays import Floats, Labels
 
 DESIGNS = {
     "coin": "every row is an independent run of the mechanism, its label thrown by a fair coin",

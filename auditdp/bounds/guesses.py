@@ -7,15 +7,13 @@ one mechanism on all coins, in which each coin is as protected as in its own run
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtrc, expit, logit
 
 from auditdp.bounds.curves import Curve, OfClaim
 from auditdp.bounds.levels import highest_rejected, smallest_alpha
 from auditdp.bounds.result import Answer, Question
+from auditdp.numerics.arrays import Booleans, Floats
 from auditdp.numerics.binomial import lower_limit
-
-Floats = NDArray[np.float64]
 
 PAPER = "Steinke, Nasr & Jagielski (2023), 'Privacy Auditing with One (1) Training Run', arXiv:2305.08846v1"
 BINOMIAL = f"Proposition 5.1 of {PAPER}"
@@ -121,7 +119,7 @@ def _concave_hull(x: Floats, y: Floats, at: float) -> float:
 def one_run(correct: int, guesses: int, canaries: int, delta: float, alpha: float) -> float:
     """Return the epsilon refuted by ``one_run_p_value``."""
 
-    def rejected(levels: Floats) -> NDArray[np.bool_]:
+    def rejected(levels: Floats) -> Booleans:
         values = [one_run_p_value(correct, guesses, canaries, float(level), delta) for level in levels]
         return np.array(values) <= alpha
 
@@ -130,7 +128,7 @@ def one_run(correct: int, guesses: int, canaries: int, delta: float, alpha: floa
 
 def curve_refuted(
     correct: int, guesses: int, canaries: int, curve: Curve, level: float | Floats, alpha: float | Floats
-) -> NDArray[np.bool_]:
+) -> Booleans:
     """Return, elementwise, whether the curve at a level makes v of r right guesses less probable than alpha.
 
     Null: flipping any one of the m coins changes the law of the output as the curve at this level allows. The number of
@@ -161,9 +159,6 @@ def curve_refuted(
         curve: The family of claims.
         level: The levels that are tested, shape () or (k,).
         alpha: The error probabilities, shape () or (k,).
-
-    Returns:
-        Shape (k,).
     """
     level, alpha = np.broadcast_arrays(np.atleast_1d(level), np.atleast_1d(alpha))
     right, wrong = alpha * correct / canaries, alpha * (guesses - correct) / canaries

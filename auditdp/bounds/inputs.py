@@ -6,14 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from auditdp.bounds.curves import curve_of
 from auditdp.bounds.result import Question
 from auditdp.errors import ConfigurationError
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int8]
+from auditdp.numerics.arrays import Floats, Labels
 
 FEWEST_OUTPUTS = 20
 

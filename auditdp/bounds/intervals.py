@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.bounds.curves import Curve
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.binomial import lower_limit, upper_limit
-
-Floats = NDArray[np.float64]
 
 CLOPPER_PEARSON = (
     "Clopper & Pearson (1934), 'The use of confidence or fiducial limits illustrated in the case of the binomial', with "
@@ -45,10 +43,7 @@ def clopper_pearson(counts: Counts, curve: Curve, alpha: float) -> float:
     1 - alpha both p_lo <= p and q_hi >= q; then p_lo <= p <= F_t(q) <= F_t(q_hi), so level t allows (p_lo, q_hi), and
     the bound, which is the infimum of the levels that do, is at most t. Any delta; it also covers the complement.
 
-    Args:
-        counts: The event must have been chosen without looking at these outputs.
-        curve: The family of claims.
-        alpha: The error probability.
+    The event must have been chosen without looking at these outputs.
     """
     low = lower_limit(counts.first, counts.n_first, alpha / 2)
     high = upper_limit(counts.second, counts.n_second, alpha / 2)
@@ -62,12 +57,7 @@ def dkw(first: Floats, second: Floats, curve: Curve, alpha: float) -> float:
     P(s >= x) >= (share of first at or above x) - sqrt(ln(2/alpha)/(2n)) for every x, and Q(s >= x) is bounded from above
     in the same way. From there on the proof is that of ``clopper_pearson``, for every x at once, so the threshold may
     be chosen on the same data. Blind to events that are rarer than the margin.
-
-    Args:
-        first: Scores of independent outputs of the first input; larger is more like the first.
-        second: Scores of independent outputs of the second input.
-        curve: The family of claims.
-        alpha: The error probability.
+    Scores are those of independent outputs, larger for what is more like the first input.
     """
     thresholds = np.unique(first)
     p = 1 - np.searchsorted(np.sort(first), thresholds) / len(first)

@@ -11,10 +11,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from auditdp.numerics.arrays import Booleans, Floats
 
 HIGHEST = 64.0
 LOWEST = 1e-3
@@ -28,8 +26,7 @@ def highest_rejected(rejected: Callable[[Floats], Booleans]) -> float:
 
     If the result is >= t then t is rejected, which has probability at most alpha. The result is itself rejected.
 
-    Args:
-        rejected: Of an array of levels, which are rejected at alpha.
+    ``rejected`` says which of an array of levels are rejected at alpha.
     """
     if bool(rejected(np.array([HIGHEST]))[0]):
         return HIGHEST
@@ -72,8 +69,7 @@ def smallest_alpha(refuted: Callable[[Floats], Booleans]) -> float:
 
     P(p <= alpha) = P(refuted at alpha) <= alpha. The result is the upper end of a bisection in ln alpha.
 
-    Args:
-        refuted: Of an array of alphas, at which of them the claim is refuted.
+    ``refuted`` says at which of an array of alphas the claim is refuted.
     """
     if bool(refuted(np.array([SMALLEST]))[0]):
         return SMALLEST

@@ -100,36 +100,11 @@ class Answer(NamedTuple):
     p_value: float | None
 
 
-def certified(
-    question: Question, answer: Answer, method: str, *, n: int, statistic: str, assumptions: list[str], source: str
-) -> Bound:
-    """Return the bound, lowered by the rounding that computing it may have brought in.
-
-    The claim counts as refuted only where both the bound reaches it and the p-value is at most alpha.
-    """
-    curve, alpha, claim = question
-    p_value = None if answer.p_value is None else min(1.0, answer.p_value * (1 + ROUNDING))
-    return Bound(
-        method=method,
-        parameter=curve.parameter,
-        lower=max(0.0, answer.lower * (1 - ROUNDING)),
-        alpha=alpha,
-        n=n,
-        statistic=statistic,
-        assumptions=assumptions,
-        source=source,
-        delta=curve.delta,
-        claim=claim,
-        p_value=p_value,
-        refuted=claim is not None and p_value is not None and answer.lower >= claim and p_value <= alpha,
-    )
+def rounded_down(value: float) -> str:
+    """Write a lower bound with four significant digits, never above its value."""
+    return outwards(value, up=False, digits=4, near=0.0)
 
 
-def rounded_down(value: float, digits: int = 4) -> str:
-    """Write a lower bound with so many significant digits, never above its value."""
-    return outwards(value, up=False, digits=digits, near=0.0)
-
-
-def rounded_up(value: float, digits: int = 2) -> str:
-    """Write an upper bound with so many significant digits, never below its value."""
-    return outwards(value, up=True, digits=digits, near=0.0)
+def rounded_up(value: float) -> str:
+    """Write an upper bound with two significant digits, never below its value."""
+    return outwards(value, up=True, digits=2, near=0.0)

@@ -25,15 +25,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, rel_entr
 
 from auditdp.bounds.levels import highest_chain
 from auditdp.bounds.result import Answer
 from auditdp.errors import ConfigurationError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from auditdp.numerics.arrays import Floats, Integers, Labels
 
 SOURCE = (
     "Proposition 5.1 of Steinke, Nasr & Jagielski (2023), arXiv:2305.08846v1, for the law of right guesses; the "
@@ -53,7 +50,7 @@ class Sets(NamedTuple):
     canaries: int
 
 
-def nested_sets(scores: Floats, labels: NDArray[np.int8], guess: str) -> Sets:
+def nested_sets(scores: Floats, labels: Labels, guess: str) -> Sets:
     """Return at most ``SETS`` nested sets, of sizes that grow geometrically.
 
     Args:
@@ -96,7 +93,7 @@ def descending(scores: Floats, rng: np.random.Generator) -> Integers:
     return np.asarray(shuffled[np.argsort(-scores[shuffled], kind="stable")])
 
 
-def right_guesses(labels: NDArray[np.int8], number: int, guess: str) -> int:
+def right_guesses(labels: Labels, number: int, guess: str) -> int:
     """Return how many of so many guesses are right, on labels from the highest score to the lowest.
 
     'in' guesses the first, 'out' the last, 'both' half of each, the odd one being 'in'.
@@ -107,13 +104,7 @@ def right_guesses(labels: NDArray[np.int8], number: int, guess: str) -> int:
 
 
 def scan(sets: Sets, alpha: float, claim: float | None) -> Answer:
-    """Return the largest epsilon that is refuted with all below it, and the p-value of the claim.
-
-    Args:
-        sets: What ``nested_sets`` returns.
-        alpha: The error probability.
-        claim: The claimed epsilon, or None.
-    """
+    """Return the largest epsilon that is refuted with all below it, and the p-value of the claim."""
     lower = highest_chain(
         lambda epsilon, _: p_value(sets, epsilon),
         # By Chernoff for each set; it never decreases, as S falls with epsilon.

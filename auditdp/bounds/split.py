@@ -6,21 +6,18 @@ Everything here is a choice: it may cost power, never validity, as the outputs t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.bounds.curves import Curve
 from auditdp.bounds.intervals import Counts, clopper_pearson
+from auditdp.numerics.arrays import Booleans, Floats, Labels
 from auditdp.numerics.threads import one_thread
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 THRESHOLDS = 200
 CAUTION = 0.1
 FOLDS = 5
 
 
-def learning_part(labels: NDArray[np.int8], share: float, rng: np.random.Generator) -> Booleans:
+def learning_part(labels: Labels, share: float, rng: np.random.Generator) -> Booleans:
     """Return which rows the event is chosen on: the same random share of either label, shape (n,)."""
     chosen = np.zeros(len(labels), dtype=bool)
     for label in (0, 1):
@@ -29,22 +26,19 @@ def learning_part(labels: NDArray[np.int8], share: float, rng: np.random.Generat
     return chosen
 
 
-def event_counts(scores: Floats, labels: NDArray[np.int8], threshold: float) -> Counts:
+def event_counts(scores: Floats, labels: Labels, threshold: float) -> Counts:
     """Return how often the score is at least the threshold under either label."""
     first, second = scores[labels == 1], scores[labels == 0]
     return Counts(int(np.sum(first >= threshold)), len(first), int(np.sum(second >= threshold)), len(second))
 
 
-def best_threshold(scores: Floats, labels: NDArray[np.int8], curve: Curve) -> float:
+def best_threshold(scores: Floats, labels: Labels, curve: Curve) -> float:
     """Return the threshold with the largest Clopper-Pearson bound at error probability ``CAUTION``.
 
     A bound rather than an estimate, as the largest of many estimates is that of a rare event by luck. Where no bound is
     above 0, it is the threshold whose probabilities, estimated with a pseudo-count, allow the highest level.
 
-    Args:
-        scores: Shape (n,); larger is more like label 1.
-        labels: 0 or 1, shape (n,), both present.
-        curve: The family of claims.
+    Scores are of shape (n,), larger for what is more like label 1; both labels are present.
     """
     candidates = np.unique(np.quantile(scores, np.linspace(0, 1, THRESHOLDS + 1)[1:], method="inverted_cdf"))
 
@@ -57,17 +51,13 @@ def best_threshold(scores: Floats, labels: NDArray[np.int8], curve: Curve) -> fl
 
 
 def learned_scores(
-    outputs: Floats, labels: NDArray[np.int8], learning: Booleans, rng: np.random.Generator
+    outputs: Floats, labels: Labels, learning: Booleans, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return a score of each learning row, from a model that has not seen it, and of each testing row.
 
     The score is the log-odds of label 1 by gradient-boosted trees (scikit-learn), fitted to the learning rows.
 
-    Args:
-        outputs: Shape (n, features).
-        labels: 0 or 1, shape (n,).
-        learning: Which rows may be learned from, shape (n,).
-        rng: The randomness of folds.
+    Outputs are of shape (n, features); the rows that may be learned from are of shape (n,).
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict

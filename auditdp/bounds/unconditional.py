@@ -39,9 +39,8 @@ from auditdp.bounds.curves import Curve
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.levels import highest_chain
 from auditdp.bounds.result import Answer
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.binomial import lower_limit, upper_limit
-
-Floats = NDArray[np.float64]
 
 SOURCE = (
     "Barnard (1947), 'Significance tests for 2x2 tables', with the likelihood ratio as statistic and the nuisance "
@@ -59,11 +58,7 @@ ROUNDING = 1e-12
 def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> Answer:
     """Return the largest level that is refuted with all below it, and the p-value of the claim.
 
-    Args:
-        counts: The event must have been chosen without looking at these outputs.
-        curve: The family of claims.
-        alpha: The error probability.
-        claim: The claimed level, or None.
+    The event must have been chosen without looking at these outputs.
     """
     lower = highest_chain(
         lambda level, enough: p_value(counts, curve, level, enough),
@@ -78,11 +73,7 @@ def exact(counts: Counts, curve: Curve, alpha: float, claim: float | None) -> An
 def p_value(counts: Counts, curve: Curve, level: float, enough: float) -> float:
     """Return an upper bound on the p-value of the claim at this level.
 
-    Args:
-        counts: What was seen.
-        curve: The family of claims.
-        level: The level that is tested.
-        enough: The bound is sharpened until it is known on which side of this number it is; 0 sharpens it fully.
+    It is sharpened until it is known on which side of ``enough`` it is; 0 sharpens it fully.
     """
     observed = statistic(counts, curve, level)
     if observed <= SLACK:

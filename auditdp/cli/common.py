@@ -18,8 +18,9 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -41,6 +42,13 @@ OK, FOUND, USAGE, CRASHED, INCONCLUSIVE, NOTHING, REGRESSED, INTERRUPTED = 0, 1,
 
 DEFAULT_LOG = Path(".auditdp") / "run.jsonl"
 """The same as ``runner.record.DEFAULT_LOG``, without what that module imports."""
+
+
+class AnswerFormat(StrEnum):
+    """How an answer is printed."""
+
+    text = "text"
+    json = "json"
 
 
 COMMANDS = {
@@ -125,11 +133,6 @@ def settings(profile: str = "") -> Configuration:
 def sandbox(configuration: Configuration, mode: str = "", *, network: bool = False) -> Sandbox:
     """Return what shuts the processes of audits off, and say once where that is less than it could be.
 
-    Args:
-        configuration: The settings.
-        mode: What a command was given in the place of the setting.
-        network: Whether a command leaves the network open, whatever the setting.
-
     Raises:
         ConfigurationError: If the mode is none, or all of a sandbox is required and cannot be had.
     """
@@ -187,8 +190,7 @@ def budget_option(default: str) -> Any:
 
 
 Paths = Annotated[
-    list[str] | None,
-    typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr."),
+    list[str] | None, typer.Argument(callback=given, help="Folders, files, or ids such as audits/audit_edges.py::dprr.")
 ]
 Keyword = Annotated[str, typer.Option("-k", help="Only ids that match: words joined by and, or, not.")]
 Data = Annotated[str, typer.Option("--data", callback=given, help="Folder of data files (or set AUDITDP_DATA).")]
@@ -217,9 +219,7 @@ Options = TypeVar("Options")
 def taking(options: type[Options], *names: str) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Make a command, which takes each option by its name, of a function that takes one record of options.
 
-    Args:
-        options: The record.
-        names: The options that the command has, in the order of its help; all of the record unless given.
+    The command has all options of the record unless some are named, in the order of its help.
     """
     declared = {field.name: field for field in fields(options)}  # type: ignore[arg-type]  # it is a dataclass
     types = get_type_hints(options, include_extras=True)
@@ -266,10 +266,18 @@ def columns() -> int:
     return shutil.get_terminal_size((120, 40)).columns if sys.stdout.isatty() else 120
 
 
+def coloured(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that shows colours, and nobody asked for none.
+
+    Asked is by ``NO_COLOR``, set to anything (https://no-color.org), or by ``TERM=dumb``.
+    """
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    return not plain and stream.isatty()
+
+
 def print_line(result: AuditResult) -> None:
     """Print one audit to standard output, in colour if that is a terminal that shows it."""
     from auditdp.report.terminal.run import line
-    from auditdp.report.terminal.screen import coloured
 
     typer.echo(line(result, colour=coloured(sys.stdout), width=columns()))
 

@@ -20,15 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A public function that draws randomness.
-
-    Attributes:
-        file: Where it is.
-        line: Its line.
-        name: Its name, or 'Class.method'.
-        reached: Whether an audit reaches it, or its class.
-        changed: Whether a change touches it, or its class.
-    """
+    """A public function that draws randomness."""
 
     file: Path
     line: int

@@ -61,12 +61,6 @@ SECONDS = 60.0
 def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptions) -> tuple[Listed, Any]:
     """Return the one audit that is meant, and what a process of its own answers about it.
 
-    Args:
-        identifier: Its id, or enough of it to be unique.
-        kind: What is asked, a name in ``runner.processes.jobs.JOBS``.
-        arguments: Of that kind of work.
-        options: Seed and time limit.
-
     Raises:
         ConfigurationError: If there is no such audit, or it is refused.
         Exit: With the code of a crash.
@@ -94,6 +88,9 @@ def answer_about(identifier: str, kind: str, *arguments: Any, options: PlanOptio
 
 
 def _discovered(targets: list[str], keyword: str) -> tuple[list[Listed], list[tuple[str, str]]]:
+    from auditdp.runner.processes.starting import start_early
+
+    start_early(targets, needed=())  # it imports numpy meanwhile
     from auditdp.cli.ending import interruptible
     from auditdp.runner.plan import discover
     from auditdp.runner.processes.workers import Workers

@@ -51,13 +51,7 @@ def _between_runs(difference: Difference) -> Difference:
 
 
 def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collection[str] = ()) -> int:
-    """Return the exit code of the published table: what a person has to look at first.
-
-    Args:
-        found: The differences.
-        record: The run.
-        fail_on: What else makes it fail; of this, 'changed' is a law that changed.
-    """
+    """Return the exit code of the published table: what a person has to look at first."""
     kinds = {difference.kind for difference in found}
     if kinds & set(FINDINGS):
         return FOUND
@@ -71,10 +65,7 @@ def exit_code(found: Sequence[Difference], record: RunRecord, fail_on: Collectio
 def code_of(record: RunRecord, fail_on: Collection[str] = (), *, missing: Collection[str] | None = None) -> int:
     """Return the exit code of a run that no baseline judges.
 
-    Args:
-        record: The run.
-        fail_on: What else makes it fail, of 'inconclusive' and 'skipped'.
-        missing: Planned audits without a result; those of the record unless given, as where it is of one shard.
+    ``missing`` are planned audits without a result: those of the record unless given, as where it is of one shard.
     """
     survived = any(result.mutation and result.mutation.of(Fate.SURVIVED) for result in record.results)
     if survived or any(result.is_finding for result in record.results):

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import CRASHED, DEFAULT_LOG, OK, LogPath, app, columns, given, say
+from auditdp.cli.common import CRASHED, DEFAULT_LOG, OK, LogPath, app, coloured, columns, given, say
 
 
 @app.command(short_help="Make one run of the logs of its shards.")
@@ -28,7 +28,6 @@ def merge(
     from auditdp.cli.judging import code_of
     from auditdp.report.numbers import count
     from auditdp.report.terminal import run as terminal
-    from auditdp.report.terminal.screen import coloured
     from auditdp.runner.log import Log
     from auditdp.runner.machines.shards import merged
 

@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import (
-    CRASHED,
-    FOUND,
-    NOTHING,
-    app,
-    given,
-    say,
-    settings,
-    taking,
-    tell,
-)
+from auditdp.cli.common import CRASHED, FOUND, NOTHING, app, given, say, settings, taking, tell
 from auditdp.cli.run.options import RunOptions
 from auditdp.doors import write
 from auditdp.errors import ConfigurationError

@@ -18,6 +18,7 @@ from auditdp.cli.common import (
     Data,
     Source,
     app,
+    coloured,
     columns,
     given,
     one_of,
@@ -92,8 +93,7 @@ def report_command(
         str, typer.Option("-f", "--format", help=f"{', '.join(FORMATS)}; html for a file, terminal without one.")
     ] = "",
     path: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given."),
+        Path | None, typer.Option("-o", "--output", callback=given, help="File to write; standard output unless given.")
     ] = None,
     author: Annotated[str, typer.Option("--by", help="Who answers for it, as the report is to say.")] = "",
     since: Annotated[
@@ -113,7 +113,6 @@ def report_command(
     from auditdp.cli.judging import against_baseline
     from auditdp.history.baseline.file import read_baseline
     from auditdp.report.publishing import report_files
-    from auditdp.report.terminal.screen import coloured
 
     output = output or ("terminal" if path is None else "html")
     chosen = format_of(output)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auditdp.cli.common import NOTHING, app, say, tell
+from auditdp.cli.common import NOTHING, AnswerFormat, app, say, tell
 from auditdp.cli.inspect import answer_about
 from auditdp.record.results import SYMBOLS
 from auditdp.report.reading import columns, rows
@@ -21,20 +20,13 @@ PAIRS = 30
 SECONDS = 300.0
 
 
-class TraceFormat(StrEnum):
-    """How a trace is printed."""
-
-    text = "text"
-    json = "json"
-
-
 @app.command(short_help="Read off one mechanism which line loses what.")
 def trace(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="An audit's id.")],
     pairs: Annotated[int, typer.Option("--pairs", help="Pairs to generate beyond those listed.", min=0)] = PAIRS,
     seed: Annotated[int, typer.Option("--seed", help="Seed of pairs and runs.", min=0)] = 0,
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds that it may take.")] = SECONDS,
-    output: Annotated[TraceFormat, typer.Option("--format", help="How to print it.")] = TraceFormat.text,
+    output: Annotated[AnswerFormat, typer.Option("--format", help="How to print it.")] = AnswerFormat.text,
 ) -> None:
     """Read off an audit's mechanism which line adds which noise, how far its value moves, and what that loses.
 
@@ -49,7 +41,7 @@ def trace(
         say(f"SKIPPED {item.id}: {answer['skipped']}")
         raise typer.Exit(NOTHING)
     found: TracedAudit = answer["trace"]
-    if output is TraceFormat.json:
+    if output is AnswerFormat.json:
         tell(json.dumps({"id": item.id, **TRACED.dump_python(found, mode="json")}, indent=2))
     else:
         tell("\n".join(_text(item.id, found)))

@@ -36,16 +36,9 @@ def accounting_evidence(
 ) -> Evidence:
     """Cross-check a claim with all accountants of its mechanism.
 
-    Args:
-        claim: What is promised.
-        accountants: Accountants of the mechanism's parameters, or of classes around it.
-        about: What the claim is about, where that is not the narrowest class that the accountants describe.
-        attained: Whether the claim is about the worst of that class, as a formula is. A mechanism of the class may be a
-            better one, so that nothing refutes a claim about it.
-
-    Returns:
-        The verdict of the cross-check. ``details`` has what the claim is ``about``, the table ``accountants`` (name,
-        soundness, epsilon at ``delta``, adjacency, sampling, source, finding) and the ``findings`` about them.
+    The claim is ``about`` a class of mechanisms, the narrowest that the accountants describe unless given; about its worst
+    one where ``attained``, as that of a formula is. A mechanism of the class may be a better one, so that nothing refutes a
+    claim about it.
 
     Raises:
         AccountantError: If there are no accountants, or they are for different things and it is not said which is claimed,

@@ -26,13 +26,6 @@ def believed(evidence: Evidence, calls: Calls, inputs: Sequence[Any], streams: S
 
     A mechanism whose calls are independent passes but for a probability of a few 1e-6
     (``auditdp.mechanism.calls.independence``).
-
-    Args:
-        evidence: What was found.
-        calls: With what.
-        inputs: Those that it is about, one or two.
-        streams: Randomness by (purpose, number).
-        budget: Calls that were made.
     """
     finding = evidence.verdict is not Verdict.NOT_REFUTED
     if budget < LEAST_BUDGET and not finding:  # too few to have been shown anything by

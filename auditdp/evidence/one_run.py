@@ -28,7 +28,6 @@ from auditdp.adjacency.canaries import Canaries
 from auditdp.betting.wealth.levels import is_bound
 from auditdp.bounds.curves import curve_of_claim
 from auditdp.bounds.entry import in_one_run
-from auditdp.bounds.inputs import Floats
 from auditdp.bounds.result import Bound, Question
 from auditdp.claims.base import Claim
 from auditdp.errors import AdjacencyError, MechanismError
@@ -38,6 +37,7 @@ from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import REMEDY, SAME
 from auditdp.mechanism.calls.leaves import Raised
 from auditdp.mechanism.protocol import Mechanism
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.details import OneRunDetails
@@ -52,24 +52,13 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
 
 
 def one_run_evidence(
-    mechanism: Mechanism,
-    claim: Claim,
-    adjacency: Adjacency,
-    *,
-    alpha: float,
-    trainings: int,
-    streams: Streams,
+    mechanism: Mechanism, claim: Claim, adjacency: Adjacency, *, alpha: float, trainings: int, streams: Streams
 ) -> Evidence:
     """Audit a claim by guessing which canaries were in.
 
-    Args:
-        mechanism: Of which canaries are in, bool, shape (canaries,): returns a score of each, larger for those that look
-            more like being in, each output of shape (canaries,).
-        claim: What it promises.
-        adjacency: ``Canaries``.
-        alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
-        trainings: Calls of the mechanism, each with fresh coins.
-        streams: Randomness by (purpose, batch).
+    The mechanism is one of which canaries are in, bool, shape (canaries,); it returns a score of each, larger for those
+    that look more like being in, each output of shape (canaries,). Each training has fresh coins. A false VIOLATED verdict,
+    or a lower bound above the truth, has probability at most ``alpha``.
 
     Raises:
         AdjacencyError: If inputs are not canaries, or fewer than two coins are thrown.
@@ -124,11 +113,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
     seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
     common: dict[str, Any] = {
         "kind": "one_run",
-        "assumptions": [
-            *bound.assumptions,
-            f"neighbours: {adjacency.name}",
-            f"source: {bound.source}",
-        ],
+        "assumptions": [*bound.assumptions, f"neighbours: {adjacency.name}", f"source: {bound.source}"],
         "epsilon_lower": bound.lower if is_bound(claim) else None,
         "calls": trainings,
         "details": OneRunDetails(

@@ -23,81 +23,74 @@ BRIEF_SEARCH = 4
 
 @dataclass(frozen=True, kw_only=True)
 class GameOptions:
-    """How a game is played.
-
-    Attributes:
-        alpha: Probability of a false VIOLATED verdict, and of a lower bound above the truth.
-        calls: Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed
-            and made small.
-        find: A fault that is to be found; there are then at least ``calls`` calls.
-        further: How many calls there are altogether when the game has gone on, once for each time that it does.
-        recorded: The log wealth before it goes on for the last time, if that is known.
-        forecasters: Forecasters to average; ``default_forecasters(mechanism)`` unless given.
-        most: Calls at most, whatever is to be found.
-        play: The pairs to play, if not ``adjacency.pairs()``.
-        search: Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency
-            generates any and no pairs are given.
-        trace: Whether to trace the code first: on the pairs that are played and, where pairs are searched, on others.
-        stop_when_refuted: Stop at the verdict instead of spending the budget on a better lower bound.
-        within: Whether ``calls`` bound all runs: those of the trace, of the search and of the confirmation are among them,
-            and no smaller pair is looked for.
-        proposed: With ``within``, runs in place of ``calls`` where a trace proposes that the claim fails for a reason that
-            it understands, or the bets gain; those beyond ``calls`` end at the verdict.
-        bounded: Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the
-            bound is that level or 0.
-    """
+    """How a game is played."""
 
     alpha: float
+    """Probability of a false VIOLATED verdict, and of a lower bound above the truth."""
     calls: int
+    """Calls of the mechanism for discovery, the search for pairs included; a finding spends more to be confirmed and made
+    small.
+    """
     find: Fault | None = None
+    """A fault that is to be found; there are then at least ``calls`` calls."""
     most: int | None = None
+    """Calls at most, whatever is to be found."""
     further: Sequence[Goal] = ()
+    """How many calls there are altogether when the game has gone on, once for each time that it does."""
     recorded: float | None = None
+    """The log wealth before it goes on for the last time, if that is known."""
     forecasters: Sequence[Any] | None = None
+    """Forecasters to average; ``default_forecasters(mechanism)`` unless given."""
     play: Sequence[Pair] | None = None
+    """The pairs to play, if not ``adjacency.pairs()``."""
     search: bool = True
+    """Whether to look for further pairs, and for the smallest pair that shows a violation, where the adjacency generates
+    any and no pairs are given.
+    """
     trace: bool = True
+    """Whether to trace the code first: on the pairs that are played and, where pairs are searched, on others."""
     stop_when_refuted: bool = False
+    """Stop at the verdict instead of spending the budget on a better lower bound."""
     within: bool = False
+    """Whether ``calls`` bound all runs: those of the trace, of the search and of the confirmation are among them, and no
+    smaller pair is looked for.
+    """
     proposed: int | None = None
+    """With ``within``, runs in place of ``calls`` where a trace proposes that the claim fails for a reason that it
+    understands, or the bets gain; those beyond ``calls`` end at the verdict.
+    """
     bounded: bool = True
+    """Whether a lower bound is wanted. Without, only the claim's own level is bet against, in less time, and the bound is
+    that level or 0.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRequest:
-    """What evidence about one mechanism is gathered with; a kind that does not apply gives none.
-
-    Attributes:
-        mechanism: The mechanism as it is given; None for a formula.
-        claim: What it promises.
-        neighbours: Which inputs are neighbours; None for a promise or a formula without pairs.
-        inputs: Inputs by class, for a promise about an estimate.
-        accountants: Accountants of its parameters.
-        about: What the claim is about, in an accountant's terms.
-        kinds: The kinds of evidence that are gathered.
-        streams: Randomness by (purpose, batch).
-        calls: Calls that a kind may make.
-        named: Calls that the audit names, if it does.
-        game: How games are played; each has an alpha of its own.
-        exhaustive: Whether all pairs are enumerated where that can be; else the listed ones are looked at.
-        brief: Whether searches are a quarter as long.
-        control: Whether the mechanism is to be refuted.
-    """
+    """What evidence about one mechanism is gathered with; a kind that does not apply gives none."""
 
     mechanism: Any
+    """The mechanism as it is given; None for a formula."""
     claim: Claim | Promise
     neighbours: Adjacency | None
+    """Which inputs are neighbours; None for a promise or a formula without pairs."""
     inputs: Mapping[str, Sequence[Any]]
     accountants: Sequence[Accountant]
     about: Description | None
     kinds: Sequence[str]
     streams: Streams
+    """Randomness by (purpose, batch)."""
     calls: int
+    """Calls that a kind may make."""
     named: int | None
     game: GameOptions
+    """How games are played; each has an alpha of its own."""
     exhaustive: bool
+    """Whether all pairs are enumerated where that can be; else the listed ones are looked at."""
     brief: bool
+    """Whether searches are a quarter as long."""
     control: bool
+    """Whether the mechanism is to be refuted."""
 
     @cached_property
     def adapted(self) -> Mechanism:

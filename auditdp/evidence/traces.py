@@ -36,11 +36,7 @@ OTHERWISE = (
 def game_trace(look: TraceLook | TraceElsewhere, claim: Claim, *, played: bool, abstained: int) -> GameTrace | None:
     """Return the record of what a trace saw before a game; None where it looked at nothing.
 
-    Args:
-        look: What it saw.
-        claim: The claim of the game.
-        played: Whether the replayed ratio was a forecaster.
-        abstained: Outputs on which it abstained.
+    ``played`` says whether the replayed ratio was a forecaster, and ``abstained`` on how many outputs it abstained.
     """
     if isinstance(look, TraceElsewhere):
         return shaped(GAME_TRACE, look.recorded(played=played, abstained=abstained))

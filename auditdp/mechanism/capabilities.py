@@ -50,15 +50,11 @@ class Norm:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a mechanism offers. What is looked up is kept, and methods that are not offered are None.
-
-    Attributes:
-        mechanism: The mechanism.
-        form: How outputs are represented, where what is computed of them is asked for with rows; the mechanism gets numbers.
-    """
+    """What a mechanism offers. What is looked up is kept, and methods that are not offered are None."""
 
     mechanism: Any
     form: Representation | None = None
+    """How outputs are represented, where what is computed of them is asked for with rows; the mechanism gets numbers."""
 
     @cached_property
     def name(self) -> str:

@@ -215,7 +215,7 @@ def name_of(mechanism: Any) -> str:
 def identity_key(data: Any) -> Any:
     """Return a hashable key that two inputs share only if they are certainly the same.
 
-    Arrays are compared by type, shape and content, tables of pandas by their columns, containers and dataclasses by their
+    Arrays are compared by type, shape and content, tables by their columns, containers and dataclasses by their
     items (of dicts in any order), plain values by type and value, and anything else by identity (so the object has to stay
     alive as long as the key is used).
     """
@@ -235,14 +235,26 @@ def identity_key(data: Any) -> Any:
         fields = tuple(identity_key(getattr(data, field.name)) for field in dataclasses.fields(data))
         return (type(data).__module__, type(data).__qualname__, fields)
     if is_table(data):
-        index = identity_key(data.index.to_numpy())
+        index = identity_key(data.index.to_numpy()) if hasattr(data, "iloc") else None
         return ("table", index, tuple((str(name), identity_key(data[name].to_numpy())) for name in data.columns))
     return ("object", id(data))
 
 
 def is_table(data: Any) -> bool:
-    """Return whether something is a table of pandas, which the harness does not import."""
-    return type(data).__name__ == "DataFrame" and hasattr(data, "iloc")
+    """Return whether something is a table of pandas or polars, which the harness does not import."""
+    return type(data).__name__ == "DataFrame" and hasattr(data, "columns")
+
+
+def columns_of(table: Any) -> dict[str, list[Any]]:
+    """Return the columns of a table."""
+    found: dict[str, list[Any]] = table.to_dict("list") if hasattr(table, "iloc") else table.to_dict(as_series=False)
+    return found
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """Return the rows of a table."""
+    columns = columns_of(table)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _is_graph(data: Any) -> bool:
@@ -291,13 +303,11 @@ def brief(data: Any, limit: int = 60) -> str:
         listed = f"{len(data)} nodes, {' '.join(['edges', *edges]) if edges else 'no edges'}"
         return listed if len(listed) <= LONGEST_GRAPH else f"{len(data)} nodes, {len(edges):,} edges"
     if is_table(data):
-        text = f"{len(data)} row{'' if len(data) == 1 else 's'} {data.to_dict('list')}"
+        text = f"{len(data)} row{'' if len(data) == 1 else 's'} {columns_of(data)}"
+    elif isinstance(data, np.ndarray):
+        text = np.array2string(data, threshold=20, separator=",")
     else:
-        text = (
-            np.array2string(data, threshold=20, separator=",")
-            if isinstance(data, np.ndarray)
-            else _without_address(data)
-        )
+        text = _without_address(data)
         if len(text) > limit and isinstance(data, list | tuple):
             text = _runs(data)
     text = " ".join(_ADDRESS.sub("", text).split())

@@ -39,24 +39,17 @@ UNSEEN = 5.0
 
 @dataclass(frozen=True)
 class Counted:
-    """The loss of a mechanism over all neighbours, from counts, with an error probability of 1e-4.
-
-    Attributes:
-        epsilon: The loss that is claimed, in nats.
-        lower: Some output is so much likelier on one input of ``pair`` than on the other, in nats, or more.
-        upper: Every event S of every pair has P(S) <= e^upper Q(S) + ``delta``.
-        delta: The larger of the claimed one and one that a few runs that came by chance do not exceed.
-        pair: The pair of the lower bound.
-        runs: Runs on every input.
-        inputs: Inputs.
-        outputs: Outputs that were seen.
-    """
+    """The loss of a mechanism over all neighbours, from counts, with an error probability of 1e-4."""
 
     epsilon: float
     lower: float
+    """Some output is so much likelier on one input of ``pair`` than on the other, in nats, or more."""
     upper: float
+    """Every event S of every pair has P(S) <= e^upper Q(S) + ``delta``."""
     delta: float
+    """The larger of the claimed one and one that a few runs that came by chance do not exceed."""
     pair: Pair
+    """The pair of the lower bound."""
     runs: int
     inputs: int
     outputs: int

@@ -197,13 +197,7 @@ FAULTS: dict[str, tuple[Callable[[Draw], Any], str]] = {
 
 
 class Spoiled:
-    """A mechanism that draws as it should, except at one site.
-
-    Args:
-        mechanism: The mechanism.
-        site: The site.
-        operator: A name in ``FAULTS``.
-    """
+    """A mechanism that draws as it should, except at one site."""
 
     def __init__(self, mechanism: Any, site: Site, operator: str) -> None:
         self.mechanism = mechanism
@@ -254,11 +248,7 @@ def without_noise(mechanism: Any) -> WithoutNoise:
 
 
 class Seeded:
-    """A mechanism that sets its own seed: every run of it is the same one.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """A mechanism that sets its own seed: every run of it is the same one."""
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = mechanism

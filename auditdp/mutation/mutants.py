@@ -21,24 +21,21 @@ OFFERED = ("query", "sensitivity", "norm")
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mechanism with one fault that its author does not know of: it still states the law of the original.
-
-    Attributes:
-        operator: The kind of fault.
-        name: The fault and its place, unique among the mutants of a mechanism.
-        id: The same, but for the names of a function's own variables, which may be renamed.
-        description: The same in a sentence.
-        original: The mechanism, whose law is what the mutant states.
-        broken: What runs. A mutant has the ``query`` of that, because a query is code; one that is broken in its draws
-            has none, because there is nothing new to learn from it.
-    """
+    """A mechanism with one fault that its author does not know of: it still states the law of the original."""
 
     operator: str
     name: str
+    """The fault and its place, unique among the mutants of a mechanism."""
     description: str
+    """The fault in a sentence."""
     original: Any = field(repr=False)
+    """The mechanism, whose law is what the mutant states."""
     broken: Any = field(repr=False)
+    """What runs. A mutant has the ``query`` of that, because a query is code; one that is broken in its draws has none,
+    because there is nothing new to learn from it.
+    """
     id: str = ""
+    """The name, but for the names of a function's own variables, which may be renamed."""
 
     def __call__(self, data: Any, size: int, *, rng: np.random.Generator) -> Array:
         """Return ``size`` independent outputs of the broken mechanism."""
@@ -54,9 +51,7 @@ class Mutant:
 def mutants(mechanism: Any, inputs: Sequence[Any]) -> list[Mutant]:
     """Return broken twins of a mechanism, the same ones every time.
 
-    Args:
-        mechanism: A mechanism, or a function ``f(data, rng)``.
-        inputs: Inputs to run it on, to see where it draws and which code it executes.
+    It is run on the inputs, to see where it draws and which code it executes.
 
     Raises:
         MechanismError: If it cannot run on an input.

@@ -63,19 +63,13 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a mutant does with the same randomness as the mechanism.
-
-    Attributes:
-        pair: The first pair on which it differs from the mechanism and depends on the input; None where there is none.
-        differs: Whether it differs from the mechanism on any pair.
-        depends: Whether it depends on which input of a pair it is given, on any pair.
-        runs: Runs that were compared.
-        pairs: Pairs that were looked at.
-    """
+    """What a mutant does with the same randomness as the mechanism."""
 
     pair: Pair | None
+    """The first pair on which it differs from the mechanism and depends on the input; None where there is none."""
     differs: bool
     depends: bool
+    """Whether it depends on which input of a pair it is given, on any pair."""
     runs: int
     pairs: int
 
@@ -92,10 +86,8 @@ class Comparison:
 def mutation(built: Audit, settings: Settings, *, exact: Evidence | None = None) -> Mutation:
     """Audit the mutants of an audit's mechanism.
 
-    Args:
-        built: The audit; its mechanism must not be refuted itself, nor its calibration, or every mutant is.
-        settings: Level, budget and randomness of the audit.
-        exact: The exact evidence about the mechanism, if there is any.
+    The mechanism must not be refuted itself, nor its calibration, or every mutant is. ``exact`` is the exact evidence about
+    it.
 
     Raises:
         MechanismError: If the mechanism cannot run.
@@ -259,11 +251,6 @@ def _compare(mutant: Mutant, pairs: Pairs, *, promise: bool) -> Comparison:
 
     On a pair on which it does what the mechanism does it keeps the claim as well as that, and on one whose inputs it does
     not tell apart it keeps any claim.
-
-    Args:
-        mutant: The mutant.
-        pairs: The pairs to run it on.
-        promise: Whether the two inputs of each pair are one input of a promise.
 
     Raises:
         MechanismError: If the mutant crashes, or returns what is not ``RUNS`` outputs.

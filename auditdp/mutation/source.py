@@ -36,25 +36,18 @@ ONE_SIDED = (ast.Sub, ast.Div)
 
 @dataclass(frozen=True)
 class SourceChange:
-    """One change of one function.
-
-    Attributes:
-        operator: What kind of change it is.
-        function: The function's qualified name.
-        before: The code that is changed.
-        after: What it is changed to; empty where it is left out.
-        functions: The functions that have this code.
-        code: The changed code.
-        id: The change as it is called whatever the function's own variables are called.
-    """
+    """One change of one function."""
 
     operator: str
     function: str
     before: str
     after: str
+    """What it is changed to; empty where it is left out."""
     functions: Sequence[FunctionType]
+    """The functions that have this code."""
     code: CodeType
     id: str = ""
+    """The change as it is called whatever the function's own variables are called."""
 
     @property
     def name(self) -> str:
@@ -255,12 +248,7 @@ def exchanged(functions: Sequence[FunctionType], code: CodeType) -> Iterator[Non
 
 
 class Rewritten:
-    """A mechanism that runs with one change of its code, and says of itself what the changed code says.
-
-    Args:
-        mechanism: The mechanism.
-        change: The change.
-    """
+    """A mechanism that runs with one change of its code, and says of itself what the changed code says."""
 
     def __init__(self, mechanism: Any, change: SourceChange) -> None:
         self.mechanism = mechanism

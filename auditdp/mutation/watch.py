@@ -25,26 +25,19 @@ BYTES = 2
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of a mechanism, about to happen.
-
-    Attributes:
-        method: The generator's method.
-        arguments: Its positional arguments.
-        keywords: Its keyword arguments.
-        perform: Draws with other arguments in place of those.
-        key: Where in the code it is.
-        size: Independent runs that the call draws for, along the first axis; None where a call is one run.
-        earlier: State of the bit generator before the first draw of this method in this call; None if this is that one.
-        generator: The generator that draws.
-    """
+    """One draw of a mechanism, about to happen."""
 
     method: str
     arguments: Sequence[Any]
     keywords: dict[str, Any]
     perform: Callable[..., Any]
+    """Draws with other arguments in place of those."""
     key: Key
+    """Where in the code it is."""
     size: int | None
+    """Independent runs that the call draws for, along the first axis; None where a call is one run."""
     earlier: Any
+    """State of the bit generator before the first draw of this method in this call; None if this is that one."""
     generator: np.random.Generator
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:

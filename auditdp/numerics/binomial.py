@@ -8,10 +8,10 @@ which so many or fewer are not. Each limit alone is wrong with at most that prob
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainccinv, betaincinv
 
-Floats = NDArray[np.float64]
+from auditdp.numerics.arrays import Floats
 
 NOT_NONE = 1e-300
 """In place of no success or no failure, for which the quantile is not defined and the limit is 0 or 1."""

@@ -22,9 +22,7 @@ def stream(root: int, *key: str | int) -> np.random.Generator:
     Two calls with the same root and key give the same stream on any machine and in any process; different keys give
     streams that are independent for all practical purposes (the key is hashed into a ``SeedSequence`` spawn key).
 
-    Args:
-        root: The root seed of a run, a non-negative integer.
-        key: What the stream is for, such as ``("audit_edges.py::dprr", "game", 3)``.
+    The root is the root seed of a run, a non-negative integer; the key is such as ``("audit_edges.py::dprr", "game", 3)``.
     """
     digest = hashlib.blake2b("\x1f".join(f"{type(part).__name__}:{part}" for part in key).encode(), digest_size=16)
     words = np.frombuffer(digest.digest(), dtype="<u4")

@@ -58,11 +58,8 @@ def significant(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> D
 def outward(bound: float, *, up: bool, digits: int, near: float = NEAR) -> Decimal:
     """Return a finite bound to so many significant digits, rounded so that it still holds, but for ``near``.
 
-    Args:
-        bound: The bound.
-        up: Whether it is an upper bound, which is rounded up; else it is rounded down.
-        digits: Significant digits.
-        near: Relative difference from a decimal of so many digits that is called rounding; 0 allows none.
+    An upper bound is rounded ``up``, another one down, to so many significant digits. What differs from such a decimal by
+    no more than ``near``, relatively, does so by rounding; 0 allows none.
 
     >>> outward(1.03456, up=False, digits=4), outward(1.0 + 1e-13, up=True, digits=4), outward(1.03, up=False, digits=2)
     (Decimal('1.034'), Decimal('1.000'), Decimal('1.0'))

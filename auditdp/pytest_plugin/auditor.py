@@ -31,10 +31,7 @@ class Auditor:
     Randomness is keyed by the root seed and the test's id, so that it is the same for any number of processes and any
     selection of tests.
 
-    Args:
-        item: The test.
-        session: What the audits of the session share.
-        marked: Keywords of the test's marker ``auditdp``.
+    ``marked`` are the keywords of the test's marker ``auditdp``.
 
     Raises:
         ConfigurationError: If the marker has an unknown keyword.
@@ -67,19 +64,8 @@ class Auditor:
     ) -> AuditResult:
         """Raise if the claim is refuted, or a control is not; see ``auditdp.assert_private``.
 
-        Args:
-            mechanism: ``f(data, size, *, rng)`` or ``f(data, rng)``.
-            claim: What it promises.
-            pairs: An adjacency, one ``Pair``, or a list of pairs (data, neighbour).
-            inputs: In place of pairs, for a promise about an estimate: lists of inputs by the name of their class.
-            calls: Calls to spend; those of the marker, or of the budget, unless given.
-            find: A fault that is to be found; that of the marker, or of the budget where no ``calls`` are given.
-            alpha: Probability that a private mechanism fails the test; that of the marker, or 1e-6, unless given.
-            controls: Broken twins, each of which has to be refuted.
-            evidence: Kinds of evidence; those that apply unless given.
-            forecasters: Forecasters for the game; chosen automatically unless given.
-            trace: Whether the code is traced first, for pairs to play and what its noise tells.
-            observe: What of 'stdout', 'logging' and 'files' is part of the output, beside what is returned (see ``Audit``).
+        Unless given, ``calls``, ``find`` and ``alpha`` are those of the marker; else calls, or the fault, are those of the
+        budget, and alpha is 1e-6.
 
         Raises:
             PrivacyViolation: If the claim is refuted.

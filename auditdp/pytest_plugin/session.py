@@ -29,9 +29,6 @@ from auditdp.runner.record import header
 class AuditSession:
     """The audits of one pytest process.
 
-    Args:
-        config: Of pytest.
-
     Raises:
         UsageError: If a setting or an option cannot be used.
     """

@@ -87,16 +87,14 @@ Goal = int | Fault
 
 @dataclass(frozen=True)
 class Budget:
-    """The calls of a game.
-
-    Attributes:
-        first: A name in ``BUDGETS``, a number or a fault. An audit that names a number of calls has that instead of a
-            named budget, but at least as many as a number or a fault asks for.
-        further: What a continued game went on to, one after the other.
-    """
+    """The calls of a game."""
 
     first: str | Goal
+    """A name in ``BUDGETS``, a number or a fault. An audit that names a number of calls has that instead of a named budget,
+    but at least as many as a number or a fault asks for.
+    """
     further: tuple[Goal, ...] = ()
+    """What a continued game went on to, one after the other."""
 
     @classmethod
     def read(cls, text: str) -> Budget:

@@ -44,15 +44,12 @@ class Scatter(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Details(Row):
-    """What any evidence may have.
-
-    Attributes:
-        scatter: A plot that the audit's ``figure`` makes.
-        more: What is not known here, by its key.
-    """
+    """What any evidence may have."""
 
     scatter: Scatter | None = None
+    """A plot that the audit's ``figure`` makes."""
     more: SkipJsonSchema[Plain] = field(default_factory=dict)
+    """What is not known here, by its key."""
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return what JSON has of the fields, the plot and what is not known here last."""
@@ -95,109 +92,93 @@ class Part(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Confirmation(Row):
-    """What happened on fresh randomness.
-
-    Attributes:
-        pair: The pair that was played.
-        calls: Calls, one by one.
-        log_e_value: Logarithm of the wealth.
-        alpha: Error probability of the confirmation.
-        confirmed: Whether the wealth reached 1/alpha.
-        forecaster: Who won most.
-        bets: Guesses of the best forecaster which input was used.
-        right: How many of them were right.
-        outputs: The outputs, compressed, where the mechanism draws its own randomness.
-    """
+    """What happened on fresh randomness."""
 
     pair: str = ""
     calls: Count
+    """Calls, one by one."""
     log_e_value: Number
     alpha: Probability
+    """Error probability of the confirmation."""
     confirmed: bool
+    """Whether the wealth reached 1/alpha."""
     forecaster: str = ""
+    """Who won most."""
     bets: Count = 0
+    """Guesses of the best forecaster which input was used."""
     right: Count = 0
+    """How many of them were right."""
     outputs: Plain | None = None
+    """The outputs, compressed, where the mechanism draws its own randomness."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameDetails(Details):
-    """A game of bets.
-
-    Attributes:
-        wealth_path: Natural logarithm of the wealth after so many calls.
-        bound_path: Lower bound after so many calls, wherever it rose; none where a finding was not confirmed.
-        threshold: Logarithm of the wealth that refutes the claim.
-        refuted_at: Calls until the claim was refuted.
-        forecasters: Those that won most.
-        forecasters_played: How many there were.
-        pairs: Every pair that was played.
-        confirmation: Of a finding.
-        notices: What a person should know of the calls.
-        search_calls: Calls of the search for pairs.
-        independence_calls: Calls of the look at independence.
-        calls_to_find: How many calls find the fault that was asked for.
-        calls_lacking: How many of these a brief budget left out.
-        parts: Where the game stopped, each time.
-        went_on: The parts but the last, in words.
-        detectable_epsilon: The smallest level that the calls would have refuted nine times in ten.
-        detectable_alternative: Of which mechanism.
-        growths: (level, mean, deviation) of what a call gains, in nats, below that level.
-        detectable_rarely: How rare a leak of twice the level, and an output of one input alone, may be to be found.
-        smallest: The confirmation on the smallest pair.
-        same_outputs: How many calls gave the same outputs on both inputs of every pair, with the same randomness; None where
-            some differed.
-        trace: What a trace of the code proposed before the game, where the code was traced.
-    """
+    """A game of bets."""
 
     wealth_path: Path = field(default_factory=list)
+    """Natural logarithm of the wealth after so many calls."""
     bound_path: Path = field(default_factory=list)
+    """Lower bound after so many calls, wherever it rose; none where a finding was not confirmed."""
     threshold: Number | None = None
+    """Logarithm of the wealth that refutes the claim."""
     refuted_at: Count | None = None
+    """Calls until the claim was refuted."""
     forecasters: list[ForecasterWealth] = field(default_factory=list)
+    """Those that won most."""
     forecasters_played: Count | None = None
     pairs: list[PlayedPair] = field(default_factory=list)
     confirmation: Confirmation | None = None
     notices: list[str] = field(default_factory=list)
+    """What a person should know of the calls."""
     search_calls: Count | None = None
     independence_calls: Count | None = None
     calls_to_find: str | None = None
+    """How many calls find the fault that was asked for."""
     calls_lacking: int | None = None
+    """How many of these a brief budget left out."""
     parts: list[Part] = field(default_factory=list)
     went_on: str | None = None
+    """The parts but the last, in words."""
     detectable_epsilon: Number | None = None
+    """The smallest level that the calls would have refuted nine times in ten."""
     detectable_alternative: str | None = None
+    """Of which mechanism."""
     growths: list[tuple[Number, Number, Number]] | None = None
+    """(level, mean, deviation) of what a call gains, in nats, below that level."""
     detectable_rarely: tuple[Share, Share] | None = None
+    """How rare a leak of twice the level, and an output of one input alone, may be to be found."""
     smallest: Confirmation | None = None
+    """The confirmation on the smallest pair."""
     same_outputs: Count | None = None
+    """How many calls gave the same outputs on both inputs of every pair, with the same randomness; None where some
+    differed.
+    """
     trace: GameTrace | None = None
+    """What a trace of the code proposed before the game, where the code was traced."""
     always: ClassVar[Collection[str]] = ("refuted_at", "confirmation")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExactDetails(Details):
-    """Laws that are compared exactly.
-
-    Attributes:
-        exact_epsilon: A double that is at most the exact pure ε of the worst pair, where it is attained.
-        claim_curve: δ(ε) of the claim.
-        curve: δ(ε) of the worst pair.
-        worst_pair: The pair that loses most, of those looked at.
-        loss_computed_from: What the loss of that pair is computed from.
-        scope: Which pairs are covered.
-        pairs_enumerated: How many were enumerated.
-        given_sensitivity: The declared sensitivity, where the bound is given that and not all pairs.
-    """
+    """Laws that are compared exactly."""
 
     exact_epsilon: Number | None = None
+    """A double that is at most the exact pure ε of the worst pair, where it is attained."""
     claim_curve: Curve = field(default_factory=list)
+    """δ(ε) of the claim."""
     curve: Curve | None = None
+    """δ(ε) of the worst pair."""
     worst_pair: str | None = None
+    """The pair that loses most, of those looked at."""
     loss_computed_from: str | None = None
+    """What the loss of that pair is computed from."""
     scope: str | None = None
+    """Which pairs are covered."""
     pairs_enumerated: Count | None = None
+    """How many were enumerated."""
     given_sensitivity: Number | None = None
+    """The declared sensitivity, where the bound is given that and not all pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,15 +197,7 @@ class AccountantAnswer(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingDetails(Details):
-    """Accountants that are compared.
-
-    Attributes:
-        claimed_epsilon: The claimed ε that was compared.
-        about: The class of mechanisms that the claim is about.
-        delta: At which δ.
-        accountants: What each says.
-        findings: What is wrong with an accountant.
-    """
+    """Accountants that are compared."""
 
     claimed_epsilon: Number | None = None
     about: str | None = None
@@ -254,37 +227,32 @@ class UpperBound(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class CountingDetails(Details):
-    """Outputs that were counted.
-
-    Attributes:
-        runs_per_input: Runs on each input.
-        confidence: Of all that is stated.
-        scope: Which pairs were counted; None where outputs are many, as are the next four.
-        outputs: How many different outputs came.
-        upper_bounds: Bounds that hold together.
-        delta_upper: δ of the bound that is shown.
-        delta_at_claim: For a claim with δ > 0: δ at the claimed ε, from above.
-        counted_pairs: The pairs, where they are not too many to name.
-        law_distance: Upper bound on the distance of the code from its stated law.
-        law_distance_is: Which distance that is.
-        followed: The same in words, where the law is not refuted.
-        event_at_least: What some outputs have at least on one input of a pair, with an error of its own: 1 - ``confidence``.
-        event_at_most: What they have at most on the other one.
-    """
+    """Outputs that were counted."""
 
     runs_per_input: Count | None = None
     confidence: Number | None = None
+    """Of all that is stated."""
     scope: str | None = None
+    """Which pairs were counted; None where outputs are many, as are the next four fields."""
     outputs: Count | None = None
     upper_bounds: list[UpperBound] | None = None
+    """Bounds that hold together."""
     delta_upper: Number | None = None
+    """δ of the bound that is shown."""
     delta_at_claim: Number | None = None
+    """For a claim with δ > 0: δ at the claimed ε, from above."""
     counted_pairs: list[str] | None = None
+    """The pairs, where they are not too many to name."""
     law_distance: Number | None = None
+    """Upper bound on the distance of the code from its stated law."""
     law_distance_is: str | None = None
+    """Which distance that is."""
     followed: str | None = None
+    """That distance in words, where the law is not refuted."""
     event_at_least: Number | None = None
+    """What some outputs have at least on one input of a pair, with an error of its own: 1 - ``confidence``."""
     event_at_most: Number | None = None
+    """What they have at most on the other one."""
     always: ClassVar[Collection[str]] = ("delta_at_claim",)
 
     def written(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -296,59 +264,42 @@ class CountingDetails(Details):
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityDetails(Details):
-    """Queries that were compared on neighbours.
-
-    Attributes:
-        scope: Which pairs.
-        sensitivity: What is declared.
-        norm: In which norm.
-        largest_difference: What the worst pair needs.
-        worst_pair: That pair.
-        pairs_compared: How many were compared.
-        exhaustive: Whether these are all neighbours, and the query draws nothing.
-    """
+    """Queries that were compared on neighbours."""
 
     scope: str | None = None
     sensitivity: Number | None = None
     norm: str | None = None
     largest_difference: Number | None = None
+    """What the worst pair needs."""
     worst_pair: str | None = None
     pairs_compared: Count | None = None
     exhaustive: bool | None = None
+    """Whether these are all neighbours, and the query draws nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassOfInputs(Row):
-    """Estimates of one class of inputs, of all of them together and of the one that is furthest off.
-
-    Attributes:
-        name: The class, 'class' in JSON.
-        n: Calls.
-        truth: Mean of the true values.
-        mean: Mean of the estimates.
-        low: Lower end of the interval of the mean.
-        high: Upper end.
-        variance: Of the estimates.
-        variance_low: Lower end of its interval.
-        variance_high: Upper end.
-        variance_bound: What is promised.
-        largest_bias: Of one input.
-        largest_variance: Of one input.
-    """
+    """Estimates of one class of inputs, of all of them together and of the one that is furthest off."""
 
     keys: ClassVar[Mapping[str, str]] = {"name": "class"}
     name: str = Field(validation_alias=AliasChoices("class", "name"), serialization_alias="class")
+    """The class, 'class' in JSON."""
     n: Count
+    """Calls."""
     truth: Number
+    """Mean of the true values."""
     mean: Number
     low: Number
+    """Lower end of the interval of the mean."""
     high: Number
     variance: Number
     variance_low: Number
     variance_high: Number
     variance_bound: Number | None = None
     largest_bias: Number = 0.0
+    """Of one input."""
     largest_variance: Number = 0.0
+    """Of one input."""
     always: ClassVar[Collection[str]] = ("variance_bound",)
 
 
@@ -374,34 +325,32 @@ class Subject(Enum):
 
 @dataclasses.dataclass(frozen=True)
 class EvidenceKind:
-    """What the rest of the harness has to know of a kind of evidence.
-
-    Attributes:
-        gatherer: The function that gathers it, such as ``package.module:function``: of an ``EvidenceRequest`` and an error
-            probability.
-        record: What it found out.
-        title: What reports call it.
-        about: What it looks at, in one line.
-        subject: What that is; only evidence about the code itself, or its calibration, refutes it whatever else is proved.
-        usual: Whether it is gathered where it applies, unless an audit names its own kinds.
-        sampled: Whether it sees more with more calls, and errs with a probability, so that it has a share of alpha.
-        any_claim: Whether it can be about a claim of any curve, beside pure, approximate and Gaussian DP.
-        by_data: Whether it is gathered depends on what is drawn.
-        sees_noise: Whether the size of the noise matters to it, so that it has to refute every control.
-        opposes: Whether its lower bound stands against the upper bounds of others, which shows the quality of both.
-    """
+    """What the rest of the harness has to know of a kind of evidence."""
 
     gatherer: str
+    """The function that gathers it, such as ``package.module:function``: of an ``EvidenceRequest`` and an error
+    probability.
+    """
     record: type[Details]
+    """What it found out."""
     title: str
+    """What reports call it."""
     about: str
+    """What it looks at, in one line."""
     subject: Subject = Subject.CODE
+    """What that is; only evidence about the code itself, or its calibration, refutes it whatever else is proved."""
     usual: bool = True
+    """Whether it is gathered where it applies, unless an audit names its own kinds."""
     sampled: bool = False
+    """Whether it sees more with more calls, and errs with a probability, so that it has a share of alpha."""
     any_claim: bool = True
+    """Whether it can be about a claim of any curve, beside pure, approximate and Gaussian DP."""
     by_data: bool = False
+    """Whether it is gathered depends on what is drawn."""
     sees_noise: bool = True
+    """Whether the size of the noise matters to it, so that it has to refute every control."""
     opposes: bool = False
+    """Whether its lower bound stands against the upper bounds of others, which shows the quality of both."""
 
     @property
     def proves(self) -> bool:

@@ -172,21 +172,18 @@ class ClaimRecord:
 
 @dataclass(frozen=True)
 class Published:
-    """Where an audit belongs in the ledger of published claims.
-
-    Attributes:
-        row: The published mechanism, as the ledger lists it.
-        reading: Which reading of it is audited, such as 'as stated' or 'as deployed'.
-        repairs: Id of the audit whose violated claim this one repairs; empty where it repairs none.
-        cost: What a repair costs, in variance or accuracy.
-        decides: What would decide a claim that is neither refuted nor certified.
-    """
+    """Where an audit belongs in the ledger of published claims."""
 
     row: str
+    """The published mechanism, as the ledger lists it."""
     reading: str = ""
+    """Which reading of it is audited, such as 'as stated' or 'as deployed'."""
     repairs: str = ""
+    """Id of the audit whose violated claim this one repairs; empty where it repairs none."""
     cost: str = ""
+    """What a repair costs, in variance or accuracy."""
     decides: str = ""
+    """What would decide a claim that is neither refuted nor certified."""
 
 
 @dataclass(frozen=True)
@@ -251,15 +248,12 @@ class MutantResult:
 
 @dataclass(frozen=True)
 class Mutation:
-    """How an audit did against the mutants of its mechanism.
-
-    Attributes:
-        mutants: Every mutant.
-        unread: Functions of the mechanism that were not mutated: no source is at hand, or their values are cached.
-    """
+    """How an audit did against the mutants of its mechanism."""
 
     mutants: list[MutantResult] = field(default_factory=list)
+    """Every mutant."""
     unread: list[str] = field(default_factory=list)
+    """Functions of the mechanism that were not mutated: no source is at hand, or their values are cached."""
 
     def of(self, *fates: Fate) -> list[MutantResult]:
         """Return the mutants with one of these fates."""

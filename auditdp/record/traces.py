@@ -13,86 +13,71 @@ from auditdp.record.rows import Count, Number, Row
 
 @dataclass(frozen=True, kw_only=True)
 class TracedLine(Row):
-    """What one line releases, each number the largest over the pairs.
-
-    Attributes:
-        file: Its file, relative to the working folder where it lies below.
-        line: Its number; 0 where nobody knows.
-        family: Of its noise, such as 'Laplace'.
-        scale: Of its noise where it loses most; empty where it has none.
-        moved: How far its values moved in one run, in the norm of the noise; of events and choices, by which logarithm.
-        loss: What it loses alone, in the parameter of the claim; None where a law is not known.
-        share: The same as a multiple of the claim.
-        needed: The scale of the noise that the claim needs for that move alone, where one number says it.
-    """
+    """What one line releases, each number the largest over the pairs."""
 
     file: str
+    """Its file, relative to the working folder where it lies below."""
     line: Count
+    """Its number; 0 where nobody knows."""
     family: str
+    """Of its noise, such as 'Laplace'."""
     scale: str
+    """Of its noise where it loses most; empty where it has none."""
     moved: Number
+    """How far its values moved in one run, in the norm of the noise; of events and choices, by which logarithm."""
     loss: Number | None = None
+    """What it loses alone, in the parameter of the claim; None where a law is not known."""
     share: Number | None = None
+    """What it loses alone, as a multiple of the claim."""
     needed: Number | None = None
+    """The scale of the noise that the claim needs for that move alone, where one number says it."""
     always: ClassVar[Collection[str]] = ("loss", "share")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TracedFinding(Row):
-    """A proposal, on the pair where it shows most.
-
-    Attributes:
-        kind: As ``auditdp.tracing.Finding`` has it.
-        file: As above; empty where it is about the output.
-        line: Its number; 0 where it is about the output.
-        sentence: What it is.
-        read_off: Whether the trace understood all that it rests on; else it is where to look.
-        pair: The pair.
-        pairs: On how many pairs it was found.
-        family: Of the noise of that line, where it has noise; so the next three, which are those of the pair.
-        scale: Of the noise.
-        moved: How far the values of the line moved.
-        needed: The scale that the claim needs for that move alone, where one number says it.
-    """
+    """A proposal, on the pair where it shows most."""
 
     kind: str
+    """As ``auditdp.tracing.Finding`` has it."""
     file: str
+    """Its file, relative to the working folder where it lies below; empty where it is about the output."""
     line: Count
+    """Its number; 0 where it is about the output."""
     sentence: str
     read_off: bool
+    """Whether the trace understood all that it rests on; else it is where to look."""
     pair: str
     pairs: Count = 1
+    """On how many pairs it was found."""
     family: str | None = None
+    """Of the noise of that line, where it has noise; this, ``scale``, ``moved`` and ``needed`` are those of the pair."""
     scale: str | None = None
     moved: Number | None = None
+    """How far the values of the line moved."""
     needed: Number | None = None
+    """The scale that the claim needs for that move alone, where one number says it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameTrace(Row):
-    """What a trace said before a game, by which pairs were chosen.
-
-    Attributes:
-        pairs: Pairs that were looked at.
-        runs: Runs of the mechanism for that, which are no calls of the game.
-        extent: Whether the code was traced in 'full', in 'part', or not at all ('none').
-        is_bound: Whether the loss of the releases bounds that of the output on all these pairs, as far as a trace shows.
-        share: The loss of all releases on the pair that loses most, as a multiple of the claim; infinite where something got
-            round the noise.
-        pair: That pair; empty where none was traced.
-        played: Whether the replayed ratio was a forecaster of the game.
-        lines: The lines at which noise enters, in the order of the code.
-        findings: What it proposes; those that are read off first.
-        opaque: What it does not understand.
-    """
+    """What a trace said before a game, by which pairs were chosen."""
 
     pairs: Count
     runs: Count
+    """Runs of the mechanism for the trace, which are no calls of the game."""
     extent: str
+    """Whether the code was traced in 'full', in 'part', or not at all ('none')."""
     is_bound: bool = False
+    """Whether the loss of the releases bounds that of the output on all these pairs, as far as a trace shows."""
     share: Number | None = None
+    """The loss of all releases on the pair that loses most, as a multiple of the claim; infinite where something got round
+    the noise.
+    """
     pair: str = ""
+    """The pair that loses most; empty where none was traced."""
     played: bool = False
+    """Whether the replayed ratio was a forecaster of the game."""
     lines: list[TracedLine] = field(default_factory=list)
     findings: list[TracedFinding] = field(default_factory=list)
     opaque: list[str] = field(default_factory=list)

@@ -23,35 +23,29 @@ class LawChange(StrEnum):
 
 @dataclass(frozen=True)
 class VersionsResult:
-    """An audit's mechanism beside that of another revision, on the same inputs.
-
-    Attributes:
-        revision: The revision, as it was asked for, and its commit.
-        change: What became of the law of the outputs.
-        mechanism: What is compared.
-        lines: What traces of both read off, line by line.
-        outputs: What bets told apart: which part of the output, on which input; empty where they told nothing.
-        loss: How much more, or less, the releases lose than those of the other revision, by the traces; empty where that is
-            the same.
-        worse: Why the claim, which the other revision keeps by its trace, is not kept any more by that of this one; empty
-            where nothing says so.
-        reason: Why nothing could be compared.
-        inputs: Inputs on which both were traced.
-        calls: Calls of both versions that bets had.
-        alpha: Probability that bets tell apart versions of the same law.
-    """
+    """An audit's mechanism beside that of another revision, on the same inputs."""
 
     revision: str
+    """The revision, as it was asked for, and its commit."""
     change: LawChange
     mechanism: str = ""
     lines: list[str] = field(default_factory=list)
+    """What traces of both read off, line by line."""
     outputs: str = ""
+    """What bets told apart: which part of the output, on which input; empty where they told nothing."""
     loss: str = ""
+    """How much more, or less, the releases lose than those of the other revision, by the traces; empty where that is the
+    same.
+    """
     worse: str = ""
+    """Why the claim, which the other revision keeps by its trace, is not kept any more by that of this one; empty where
+    nothing says so.
+    """
     reason: str = ""
     inputs: Count = 0
     calls: Count = 0
     alpha: Probability | None = None
+    """Probability that bets tell apart versions of the same law."""
 
     @property
     def differs(self) -> bool:

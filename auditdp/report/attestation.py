@@ -53,11 +53,7 @@ def statement(record: RunRecord, name: str, digest: str, *, url: str = "") -> di
     skipped, or played pairs whose outputs are the same. Findings, crashes and audits without a result have failed, and so
     has a run that audited nothing.
 
-    Args:
-        record: The run.
-        name: Path of the file that holds it.
-        digest: SHA-256 of that file.
-        url: Where the run can be looked at.
+    ``name`` and ``digest`` (SHA-256) are those of the file that holds the run, which can be looked at at ``url``.
     """
     tests: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
     for item in judged(record):

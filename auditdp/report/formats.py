@@ -25,19 +25,16 @@ WIDTH = 100
 
 @dataclass(frozen=True)
 class Format:
-    """A format of reports.
-
-    Attributes:
-        writer: The function, such as ``package.module:function``: of the record, and by name of what it ``takes``.
-        begins: How a report begins, in any case.
-        holds: Something that a report holds.
-        takes: Of the options of ``render``, those that it takes.
-    """
+    """A format of reports."""
 
     writer: str
+    """The function, such as ``package.module:function``: of the record, and by name of what it ``takes``."""
     begins: bytes
+    """How a report begins, in any case."""
     holds: bytes = b""
+    """Something that a report holds."""
     takes: tuple[str, ...] = ()
+    """Of the options of ``render``, those that it takes."""
 
     @property
     def is_judged(self) -> bool:
@@ -95,12 +92,7 @@ def render(
 ) -> str:
     """Return the record as text.
 
-    Args:
-        record: The log of a run, complete or not.
-        name: A name in ``FORMATS``.
-        colour: Whether a terminal shows colours.
-        width: Columns of the terminal.
-        differences: What the run changes of a baseline; None where none judges it.
+    ``differences`` are what the run changes of a baseline; None where none judges it.
 
     Raises:
         ConfigurationError: If there is no such format.

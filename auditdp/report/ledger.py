@@ -13,6 +13,7 @@ from typing import Any
 
 from auditdp.record.results import AuditResult, Published, RunRecord, Verdict
 from auditdp.record.rows import json_number
+from auditdp.report.markdown import table
 from auditdp.report.numbers import count, interval
 from auditdp.report.standing import detectable, run_meaning, self_reported, unseen
 from auditdp.report.text import markdown as written
@@ -39,53 +40,38 @@ class Repair:
 
 @dataclass(frozen=True)
 class Line:
-    """One published claim.
-
-    Attributes:
-        row: The published mechanism.
-        reading: Which reading of it is audited.
-        statement: The claim in a sentence.
-        claim: The claim as it is audited, such as '1-DP'.
-        adjacency: Who is a neighbour.
-        source: Paper, theorem, version.
-        verdict: What was found.
-        evidence: The kind of evidence that the verdict rests on.
-        found: The exact epsilon, or the bounds, of that evidence, as a reader sees them.
-        epsilon_lower: Lower bound, None where there is none.
-        epsilon_upper: Upper bound.
-        counterexample: The smallest pair and why it breaks the claim, or its calibration, in one line; empty where neither
-            is refuted.
-        pair: The two inputs of the counterexample.
-        output: The output that tells them apart most; empty where the evidence is not about one output.
-        explanation: What the counterexample shows, with both probabilities where it is about an output.
-        proof: What certifies the claim, or shows an estimate to be equivalent; else empty.
-        undecided: For a claim that is neither refuted nor certified: what would have been seen, and what would decide it.
-        reproduce: The command that shows it again.
-        parameters: Those of the audit.
-        repairs: Audits of claims that hold instead.
-        audit: The audit's id.
-    """
+    """One published claim."""
 
     row: str
     reading: str
     statement: str
+    """The claim in a sentence."""
     claim: str
+    """The claim as it is audited, such as '1-DP'."""
     adjacency: str
     source: str
     verdict: Verdict
     evidence: str
+    """The kind of evidence that the verdict rests on."""
     found: str
+    """The exact epsilon, or the bounds, of that evidence, as a reader sees them."""
     epsilon_lower: float | str | None
     epsilon_upper: float | str | None
     counterexample: str
+    """The smallest pair and why it breaks the claim, or its calibration, in one line; empty where neither is refuted."""
     pair: str
     output: str
+    """The output that tells them apart most; empty where the evidence is not about one output."""
     explanation: str
+    """What the counterexample shows, with both probabilities where it is about an output."""
     proof: str
+    """What certifies the claim, or shows an estimate to be equivalent; else empty."""
     undecided: str
+    """For a claim that is neither refuted nor certified: what would have been seen, and what would decide it."""
     reproduce: str
     parameters: Mapping[str, Any]
     repairs: Sequence[Repair]
+    """Audits of claims that hold instead."""
     audit: str
 
 
@@ -196,8 +182,7 @@ def markdown(record: RunRecord) -> str:
         *_totals(record),
     ]
     for row, found in ledger(record).items():
-        lines += ["", f"## {written(row)}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-        lines += [f"| {' | '.join(map(written, _cells(line)))} |" for line in found]
+        lines += ["", f"## {written(row)}", "", *table(COLUMNS, [[*map(written, _cells(line))] for line in found])]
         lines += ["", *(f"- {markdown_code(line.reproduce)}" for line in found if line.reproduce)]
     return "\n".join(lines) + "\n"
 

@@ -28,12 +28,7 @@ def report_files(
     An HTML report has a folder beside it with a page for each audit and the record that it is made from: where the next
     report is made in its place, that is the last one.
 
-    Args:
-        record: The run.
-        name: The format.
-        path: Where the report is to be.
-        previous: The run of the last report, if not the one that lies at ``path``.
-        differences: What the run changes of a baseline; None where none judges it.
+    ``previous`` is the run of the last report, if not the one that lies at ``path``.
 
     Raises:
         ConfigurationError: If there is no such format.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from auditdp import record
 from auditdp.record.details import KINDS
 from auditdp.record.results import SCHEMA, RunRecord
 
@@ -29,6 +33,10 @@ def run_schema() -> dict[str, Any]:
         }
         for kind, about in KINDS.items()
     ]
+    types = {RunRecord.__name__: schema, **schema["$defs"]}
+    for kind, field, text in _said_of_fields():
+        if field in (properties := types.get(kind, {}).get("properties", {})):
+            properties[field]["description"] = text
     schema["properties"]["schema"] = {"const": SCHEMA, "title": "Version of this schema"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -36,6 +44,17 @@ def run_schema() -> dict[str, Any]:
         **schema,
         "title": f"The record of a run of auditdp, version {SCHEMA}",
     }
+
+
+def _said_of_fields() -> Iterator[tuple[str, str, str]]:
+    """Yield each type of a record, a field, and what the source says of it."""
+    for file in Path(*record.__path__).glob("*.py"):
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        for kind in [node for node in body if isinstance(node, ast.ClassDef)]:
+            for pair in pairwise(kind.body):
+                match pair:
+                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                        yield kind.name, name, " ".join(text.split())
 
 
 if __name__ == "__main__":

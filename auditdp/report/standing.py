@@ -16,7 +16,6 @@ from auditdp.record.results import (
     ControlResult,
     Evidence,
     Fate,
-    LedgerEntry,
     Mutation,
     RunRecord,
     Verdict,
@@ -130,11 +129,8 @@ def missed(result: AuditResult) -> list[str]:
 def beside(result: AuditResult) -> str:
     """Return what the summary adds to the statement of the evidence that the verdict rests on."""
     statement = result.leading.statement if result.leading else ""
-    return (
-        result.summary.removeprefix(statement).lstrip(";. ")
-        if result.summary.startswith(statement) and statement
-        else ""
-    )
+    follows = statement and result.summary.startswith(statement)
+    return result.summary.removeprefix(statement).lstrip(";. ") if follows else ""
 
 
 def claim_itself(result: AuditResult) -> str:
@@ -311,12 +307,3 @@ def run_meaning(record: RunRecord) -> str:
     seen = assurance(record)
     seen = f"{seen[:1].upper()}{seen[1:]}." if seen else ""
     return " ".join(filter(None, [CLEAN_RUN, seen, counted, nothing[:1].upper() + nothing[1:]]))
-
-
-def alpha_by_purpose(ledger: list[LedgerEntry]) -> dict[str, tuple[int, float]]:
-    """Return, for each purpose, how many shares of alpha it took and their sum."""
-    split: dict[str, tuple[int, float]] = {}
-    for entry in ledger:
-        shares, total = split.get(entry.purpose, (0, 0.0))
-        split[entry.purpose] = (shares + 1, total + entry.alpha)
-    return split

@@ -14,9 +14,7 @@ from auditdp.report.formats import format_of
 def target(text: str, option: str) -> tuple[str, Path]:
     """Return format and path of a report, which can be written and is no file of others.
 
-    Args:
-        text: What was asked for, such as ``html=report.html``.
-        option: The option's name, for the message.
+    ``text`` is such as ``html=report.html``; the message names the ``option``.
 
     Raises:
         ConfigurationError: If there is no such format, or the file is none to write to.

@@ -114,13 +114,8 @@ def shell(command: str) -> str:
         words = shlex.split(command, comments=True)
     except ValueError:
         return ""
-    start = (
-        2
-        if words[:1] == ["auditdp"] and words[1:2] in (["run"], ["replay"], ["trace"])
-        else 1
-        if words[:1] == ["pytest"]
-        else 0
-    )
+    is_ours = words[:1] == ["auditdp"] and words[1:2] in (["run"], ["replay"], ["trace"])
+    start = 2 if is_ours else int(words[:1] == ["pytest"])
     names, rest = [], iter(words[start:])
     for word in rest:
         if word in _OPTIONS:

@@ -11,18 +11,14 @@ from auditdp.record.results import AuditResult, RunRecord
 
 @dataclass(frozen=True)
 class RunStarted:
-    """A run begins, or goes on.
-
-    Attributes:
-        record: What is known of it, with the files that could not be collected.
-        before: The results that an interrupted run had.
-        waiting: Ids of the audits that are to be run, in order.
-        workers: How many run at a time.
-    """
+    """A run begins, or goes on."""
 
     record: RunRecord
+    """What is known of it, with the files that could not be collected."""
     before: Sequence[AuditResult]
+    """The results that an interrupted run had."""
     waiting: Sequence[str]
+    """Ids of the audits that are to be run, in order."""
     workers: int
 
 

@@ -26,12 +26,8 @@ class RecordingError(StoppedError):
 class Log:
     """The log file of one run, opened for appending by one process at a time.
 
-    Attributes:
-        path: Where it lies, absolute.
-        before: What it held when it was opened; None where that was no run, or cannot be read.
-
-    Args:
-        path: Where it lies; its folder is made, and ignores itself in git if it is that of the default.
+    Its folder is made, and ignores itself in git if it is that of the default. ``before`` is what it held when it was
+    opened; None where that was no run, or cannot be read.
 
     Raises:
         ConfigurationError: If the path cannot be written, holds something else than a log, or another run writes it.
@@ -67,10 +63,6 @@ class Log:
     def start(self, record: RunRecord, *, keep: bool = False) -> Path | None:
         """Begin a new run; return where an unfinished or unreadable one that was there is kept, if there was any.
 
-        Args:
-            record: The new run.
-            keep: Whether one that is finished is kept, too.
-
         Raises:
             RecordingError: If it cannot be written.
         """
@@ -84,9 +76,6 @@ class Log:
         """Go on with a run after its last line that counts; return where a log is kept that others had changed.
 
         What follows that line is cut off: a line that a kill left incomplete, or those that others changed.
-
-        Args:
-            before: What the log held when it was opened.
 
         Raises:
             RecordingError: If it cannot be kept.

@@ -8,56 +8,48 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.record.budgets import LONGEST, MOST_SEED, Budget
-from auditdp.record.results import LedgerEntry
+
+if TYPE_CHECKING:
+    from auditdp.record.results import LedgerEntry
 
 PATTERN = "audit_*.py"
 
 
 @dataclass(frozen=True)
 class Listed:
-    """An audit that a file declares, as plain data.
-
-    Attributes:
-        id: Its path and name, as in ``audits/audit_edges.py::dprr``.
-        path: The file, absolute.
-        expect: What it is expected to find.
-        timeout: Seconds that it declares for itself.
-        description: Its docstring.
-        parameters: Names of its parameters.
-        unreadable: Why a parameter that was given cannot be read; empty where all can.
-    """
+    """An audit that a file declares, as plain data."""
 
     id: str
+    """Its path and name, as in ``audits/audit_edges.py::dprr``."""
     path: str
+    """The file, absolute."""
     expect: str = "holds"
     timeout: float | None = None
+    """Seconds that it declares for itself."""
     description: str = ""
     parameters: tuple[str, ...] = ()
     unreadable: str = ""
+    """Why a parameter that was given cannot be read; empty where all can."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What the import of one audit file gave.
-
-    Attributes:
-        audits: What it declares, in the order of the file.
-        failure: Why it could not be imported; empty where it could.
-        sources: Files below the working folder that it imported, itself too.
-        printed: What was printed meanwhile.
-        forkable: Whether a process that has imported it can be forked.
-    """
+    """What the import of one audit file gave."""
 
     audits: tuple[Listed, ...] = ()
     failure: str = ""
+    """Why it could not be imported; empty where it could."""
     sources: tuple[str, ...] = ()
+    """Files below the working folder that it imported, itself too."""
     printed: str = ""
     forkable: bool = True
+    """Whether a process that has imported it can be forked."""
 
 
 COLLECTED: TypeAdapter[Collected] = TypeAdapter(Collected)
@@ -68,17 +60,13 @@ Collector = Callable[[Sequence[Path]], Sequence[Collected]]
 
 @dataclass(frozen=True)
 class Against:
-    """Another revision of the code, with which mechanisms are compared.
-
-    Attributes:
-        revision: As it was asked for, with the commit.
-        commit: The commit.
-        folder: Where its tree lies, the folder that corresponds to the working folder.
-    """
+    """Another revision of the code, with which mechanisms are compared."""
 
     revision: str
+    """As it was asked for, with the commit."""
     commit: str
     folder: str
+    """Where its tree lies, the folder that corresponds to the working folder."""
 
 
 @dataclass(frozen=True)
@@ -119,27 +107,18 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What a run decides for its audits.
-
-    Attributes:
-        root_seed: Root of all randomness.
-        overrides: Parameters by name, as text; an audit takes those that it has.
-        alpha: Error probability of the run.
-        budget: A budget, as ``Budget.read`` takes it.
-        timeout: Seconds per audit, whatever an audit declares.
-        default_timeout: Seconds for audits that declare none.
-        data: Folder of data files.
-        mutants: Whether the mutants of each mechanism are audited as well.
-        against: The revision with which mechanisms are compared, if one is.
-        trace: Whether the code is traced before its game, where the audit does not say no.
-    """
+    """What a run decides for its audits."""
 
     root_seed: int
     overrides: Mapping[str, str] = field(default_factory=dict)
+    """Parameters by name, as text; an audit takes those that it has."""
     alpha: float = 0.05
     budget: str = "standard"
+    """A budget, as ``Budget.read`` takes it."""
     timeout: float | None = None
+    """Seconds per audit, whatever an audit declares."""
     default_timeout: float | None = None
+    """Seconds for audits that declare none."""
     data: str = ""
     mutants: bool = False
     against: Against | None = None
@@ -190,6 +169,8 @@ class Plan:
     @property
     def ledger(self) -> list[LedgerEntry]:
         """The share of alpha that each audit may spend."""
+        from auditdp.record.results import LedgerEntry  # slow to load, and of no use to who only collects
+
         return [LedgerEntry(task.id, "verdict and lower bound", task.alpha) for task in self.tasks]
 
 
@@ -221,11 +202,6 @@ def discover(
     targets: Sequence[str], keyword: str = "", *, collect: Collector
 ) -> tuple[list[Listed], list[tuple[str, str]]]:
     """Collect the audits that targets and keyword select, and the files that failed with their reasons.
-
-    Args:
-        targets: Folders, files or ids.
-        keyword: A ``-k`` expression.
-        collect: Imports the files.
 
     Raises:
         ConfigurationError: If an id names no audit of its file, or the keyword is no expression.
@@ -289,12 +265,6 @@ def _evaluate(node: ast.expr, identifier: str) -> bool:
 
 def make_plan(targets: Sequence[str], options: PlanOptions, *, collect: Collector, keyword: str = "") -> Plan:
     """Return the plan of a run; alpha is shared equally between its audits (a Bonferroni budget over the whole run).
-
-    Args:
-        targets: Folders, files or ids.
-        options: What the run decides for its audits.
-        collect: Imports the files.
-        keyword: A ``-k`` expression.
 
     Raises:
         ConfigurationError: If an option cannot be used.

@@ -45,15 +45,7 @@ LIBRARIES = (
 def header(
     plan: Plan, arguments: dict[str, Any], root_seed: int, *, sources: Iterable[Path] = (), sandbox: str = ""
 ) -> RunRecord:
-    """Return the record of a run that has not started: the question, without any result.
-
-    Args:
-        plan: What will run.
-        arguments: What was asked.
-        root_seed: Root of all randomness.
-        sources: Files below the working folder that the audits are made of.
-        sandbox: What held the processes of audits.
-    """
+    """Return the record of a run that has not started: the question, without any result."""
     files = [*sources]
     return RunRecord(
         root_seed=root_seed,
@@ -123,23 +115,19 @@ def digest_of(sources: Iterable[Path]) -> str:
 
 
 class Reading(NamedTuple):
-    """What a log adds up to, and which of its lines cannot be read, each with the reason.
-
-    Attributes:
-        record: What it adds up to.
-        problems: Why which lines do not count.
-        digest: That of the last line that counts, for the line after it.
-        size: Where that line ends, in bytes.
-        edited: Whether lines after it follow from none before.
-        is_whole: Whether every line counts.
-    """
+    """What a log adds up to, and which of its lines cannot be read, each with the reason."""
 
     record: RunRecord
     problems: list[str]
+    """Why which lines do not count."""
     digest: str = ""
+    """That of the last line that counts, for the line after it."""
     size: int = 0
+    """Where that line ends, in bytes."""
     edited: bool = False
+    """Whether lines after it follow from none before."""
     is_whole: bool = True
+    """Whether every line counts."""
 
 
 def chained(before: str, line: bytes) -> str:

@@ -13,33 +13,26 @@ from auditdp.record.traces import TracedFinding, TracedLine
 
 @dataclass(frozen=True)
 class TracedAudit:
-    """What a trace reads off an audit's mechanism.
-
-    Attributes:
-        claim: The claim.
-        parameter: The parameter of the claim in which losses are.
-        pairs: How many pairs were looked at.
-        generated: How many of these are not listed.
-        bounded: On how many the loss that is read off bounds that of the output, as far as a trace shows.
-        level: The largest loss of all releases of a pair together.
-        lines: By line, in the order of the code.
-        findings: Those that are read off first.
-        opaque: What is not understood.
-        result: All of it in one line.
-        size: The parameters that were traced, where the audit tries several: the first at which anything is read off.
-    """
+    """What a trace reads off an audit's mechanism."""
 
     claim: str
     parameter: str
+    """The parameter of the claim in which losses are."""
     pairs: Count
     generated: Count
+    """How many of these are not listed."""
     bounded: Count
+    """On how many the loss that is read off bounds that of the output, as far as a trace shows."""
     level: Number
+    """The largest loss of all releases of a pair together."""
     lines: Sequence[TracedLine]
     findings: Sequence[TracedFinding]
+    """Those that are read off first."""
     opaque: Sequence[str]
     result: str
+    """All of it in one line."""
     size: str = ""
+    """The parameters that were traced, where the audit tries several: the first at which anything is read off."""
 
 
 TRACED: TypeAdapter[TracedAudit] = TypeAdapter(TracedAudit)

@@ -119,8 +119,6 @@ def law_of(terms: tuple[Term, ...]) -> NoiseLaw:
 
 
 def _times(a: Any, b: Any) -> Any:
-    if isinstance(a, float) and a == 1.0:
-        return b
     return b if isinstance(a, float) and a == 1.0 else a if isinstance(b, float) and b == 1.0 else a * b
 
 

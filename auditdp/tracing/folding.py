@@ -11,8 +11,7 @@ import numpy as np
 from auditdp.tracing.draws import Term
 from auditdp.tracing.families import NoiseLaw, same
 from auditdp.tracing.forms import Form, derived
-from auditdp.tracing.plain import ndim, shape_of
-from auditdp.tracing.run import law_and_groups
+from auditdp.tracing.plain import ndim
 
 
 def rounded(noise: Form, plain: Any) -> Any:
@@ -21,11 +20,9 @@ def rounded(noise: Form, plain: Any) -> Any:
         return None
     if noise.is_whole:
         return type(noise)(noise.run, plain, noise.terms, noise.offset, noise.site)
-    term, law = noise.terms[0], law_and_groups(noise.terms, ())[0]
-    if law.family == "Laplace" and len(noise.terms) == 1 and noise.offset is None and not term.draw.used:
-        draw = term.draw
-        made = derived(draw, NoiseLaw("rounded Laplace", 1.0, np.abs(law.scale)), plain)
-        return type(noise)(noise.run, plain, (Term(made, term.index),))
+    law = noise.law
+    if law.family == "Laplace" and len(noise.terms) == 1 and noise.offset is None and not noise.terms[0].draw.used:
+        return _of_draw(noise, NoiseLaw("rounded Laplace", 1.0, np.abs(law.scale)), plain, plain)
     return None
 
 
@@ -38,45 +35,37 @@ def clipped(noise: Form, low: Any, high: Any, plain: Any) -> Form | None:
         high: The upper end.
         plain: The clipped number or array.
     """
-    term, draw = noise.terms[0], noise.terms[0].draw
-    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
+    law, draw = noise.law, noise.terms[0].draw
     alone = len(noise.terms) == 1 and noise.offset is None and noise.settled is None and not (draw.used or draw.limits)
     if law.family not in ("Laplace", "Gaussian") or not alone or ndim(law.scale) or ndim(low) or ndim(high):
         return None
     scale = float(np.abs(law.scale))
     bounds = (-math.inf if low is None else float(low) / scale, math.inf if high is None else float(high) / scale)
-    made = derived(draw, NoiseLaw(f"clipped {law.family}", scale, bounds), plain)
-    return type(noise)(noise.run, plain, (Term(made, term.index),))
+    return _of_draw(noise, NoiseLaw(f"clipped {law.family}", scale, bounds), plain, plain)
+
+
+def _of_draw(noise: Form, law: NoiseLaw, value: Any, drawn: Any = None) -> Form:
+    """Return noise of another law that is made of the draw of this one."""
+    term = noise.terms[0]
+    return type(noise)(noise.run, value, (Term(derived(term.draw, law, drawn), term.index),))
+
+
+def _is_around_zero(noise: Form) -> bool:
+    """Return whether it is one uniform draw around 0 that nothing has used."""
+    known = noise.settled is None and noise.offset is not None and not noise.terms[0].draw.used
+    return known and noise.law.family == "uniform" and same(2 * noise.offset, -noise.law.scale)
 
 
 def folded(noise: Form) -> Any:
     """Return |noise|: of a uniform draw around 0 a uniform one of half the width."""
-    term, draw = noise.terms[0], noise.terms[0].draw
-    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
-    if (
-        noise.settled is None
-        and law.family == "uniform"
-        and len(noise.terms) == 1
-        and noise.offset is not None
-        and not draw.used
-    ):
-        width = np.abs(law.scale)
-        if same(2 * noise.offset, -law.scale):
-            made = derived(draw, NoiseLaw("uniform", width / 2))
-            return type(noise)(noise.run, abs(noise.value), (Term(made, term.index),))
-    return abs(noise.settle("is used by abs"))
+    if not _is_around_zero(noise):
+        return abs(noise.settle("is used by abs"))
+    return _of_draw(noise, NoiseLaw("uniform", np.abs(noise.law.scale) / 2), abs(noise.value))
 
 
 def sign_of(noise: Form) -> Form | None:
     """Return the sign of a uniform draw around 0, which may make an exponential one Laplace noise; None of other noise."""
-    term, draw = noise.terms[0], noise.terms[0].draw
-    law = law_and_groups(noise.terms, shape_of(noise.value))[0]
-    if noise.settled is not None or law.family != "uniform" or noise.offset is None or draw.used:
-        return None
-    if not same(2 * noise.offset, -law.scale):
-        return None
-    made = derived(draw, NoiseLaw("sign"))
-    return type(noise)(noise.run, np.sign(noise.value), (Term(made, term.index),))
+    return _of_draw(noise, NoiseLaw("sign"), np.sign(noise.value)) if _is_around_zero(noise) else None
 
 
 def signed(first: Form, second: Form) -> Form | None:
@@ -89,8 +78,7 @@ def signed(first: Form, second: Form) -> Form | None:
     if draw.used is not sign.terms[0].draw.used or size.offset is not None or first.settled or second.settled:
         return None
     scale = np.abs(term.factor * sign.terms[0].factor * draw.law.scale)
-    made = derived(draw, NoiseLaw("Laplace", scale))
-    return type(first)(first.run, first.value * second.value, (Term(made, term.index),))
+    return _of_draw(size, NoiseLaw("Laplace", scale), first.value * second.value)
 
 
 def logarithm(noise: Any, log: Callable[[Any], Any], plus: float = 0.0) -> Form | None:
@@ -109,5 +97,4 @@ def logarithm(noise: Any, log: Callable[[Any], Any], plus: float = 0.0) -> Form 
     width, start = term.factor * draw.law.scale, (0.0 if noise.offset is None else noise.offset) + plus
     if not (same(width, 1.0) and same(start, 0.0)) and not (same(width, -1.0) and same(start, 1.0)):
         return None
-    made = derived(draw, NoiseLaw("exponential", -1.0))
-    return type(noise)(noise.run, log(noise.value), (Term(made, term.index),))
+    return _of_draw(noise, NoiseLaw("exponential", -1.0), log(noise.value))

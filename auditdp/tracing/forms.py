@@ -139,12 +139,4 @@ def with_law(draw: WatchedDraw, change: Callable[[Any], Any], shape: tuple[int, 
     scale, parameter = (
         part if ndim(part) == 0 else change(np.broadcast_to(part, shape)) for part in (law.scale, law.parameter)
     )
-    return WatchedDraw(
-        draw.number,
-        draw.method,
-        NoiseLaw(law.family, scale, parameter),
-        draw.value,
-        draw.site,
-        draw.location,
-        draw.used,
-    )
+    return derived(draw, NoiseLaw(law.family, scale, parameter))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,40 +32,36 @@ def plain(output: Any, filled: Mapping[int, tuple[Any, Any]], depth: int = 0) ->
     if depth > DEEPEST or output is None or isinstance(output, str | bytes | int | float | complex | np.generic):
         return output
     if isinstance(output, np.ndarray):
-        if output.dtype == object:
-            for index, value in np.ndenumerate(output):
-                if (made := plain(value, filled, depth + 1)) is not value:
-                    output[index] = made
-        return output
+        return _with_plain(output, np.ndenumerate(output), filled, depth) if output.dtype == object else output
     if isinstance(output, list):
-        for place, value in enumerate(output):
-            if (made := plain(value, filled, depth + 1)) is not value:
-                output[place] = made
-        return output
+        return _with_plain(output, enumerate(output), filled, depth)
     if isinstance(output, tuple):
         parts = [plain(value, filled, depth + 1) for value in output]
         if all(new is old for new, old in zip(parts, output, strict=True)):
             return output
         return output._make(parts) if hasattr(output, "_make") else type(output)(parts)
     if isinstance(output, dict):
-        for key, value in output.items():
-            if (made := plain(value, filled, depth + 1)) is not value:
-                output[key] = made
+        _with_plain(output, output.items(), filled, depth)
         if any(type(key) is Noise for key in output):
             return type(output)((plain(key, filled), value) for key, value in output.items())
         return output
     if isinstance(output, set | frozenset):
-        return (
-            type(output)(plain(value, filled) for value in output)
-            if any(type(value) is Noise for value in output)
-            else output
-        )
+        noisy = any(type(value) is Noise for value in output)
+        return type(output)(plain(value, filled) for value in output) if noisy else output
     attributes = getattr(output, "__dict__", None)
     if type(attributes) is dict:
-        for name, value in attributes.items():
-            if (made := plain(value, filled, depth + 1)) is not value:
-                attributes[name] = made
+        _with_plain(attributes, attributes.items(), filled, depth)
     return output
+
+
+def _with_plain(
+    container: Any, items: Iterable[tuple[Any, Any]], filled: Mapping[int, tuple[Any, Any]], depth: int
+) -> Any:
+    """Return a container whose items have become plain, in place."""
+    for key, value in items:
+        if (made := plain(value, filled, depth + 1)) is not value:
+            container[key] = made
+    return container
 
 
 def occurs(result: Any, output: Any) -> bool:

@@ -16,7 +16,7 @@ from auditdp.mechanism.calls.leaves import kind, leaves
 from auditdp.tracing import sentences
 from auditdp.tracing.composing import ComposedLoss
 from auditdp.tracing.draws import ALONE, NOISY
-from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance, output_key
+from auditdp.tracing.exploring import MOST_RUNS, Outcomes, explored, is_by_chance
 from auditdp.tracing.families import Loss, same
 from auditdp.tracing.findings import Finding, of_fixed, of_loss, of_noise, of_outputs, of_steps
 from auditdp.tracing.losses import Moved, compared
@@ -65,20 +65,6 @@ class PairTrace(Printed):
     def log_ratio(self) -> float:
         """Ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
         return math.nan if self.second.parted else math.fsum(pair.log_ratio for pair in self.moved)
-
-    @property
-    def output_log_ratio(self) -> float:
-        """Ln of the recorded output's likelihood ratio, if the noisy values can be recovered from it; NaN if not known.
-
-        Where the law of what chance decides is known, its probabilities take the place of those of the single outcomes.
-        """
-        if self.outcomes is None or not self.outcomes.complete:
-            return self.log_ratio if self.differ is None else math.nan
-        p, q = self.outcomes.masses.get(output_key(self.first.output), (0.0, 0.0))
-        noisy = math.fsum(pair.log_ratio for pair in self.noisy)
-        if p <= 0 or self.second.parted:
-            return math.nan
-        return math.inf if q <= 0 else math.log(p / q) + noisy
 
     @property
     def is_visible(self) -> bool:
@@ -302,8 +288,8 @@ def replayed(
         located = len(trace.located)
         second = trace.replay(neighbour, recorded)
         if len(trace.located) > located:
-            recorded = trace.again(recorded, recorded.constants)
-            second = trace.replay(neighbour, recorded)
+            again = trace.again(recorded, recorded.constants)
+            return replayed(trace, again, neighbour, claim=claim, outcomes=outcomes)
         differ, moved = where_differ(recorded.output, second.output), _together(recorded, second)
         second, differ, moved = _best_order(trace, recorded, (second, differ, moved), neighbour, claim)
         doubt = ""

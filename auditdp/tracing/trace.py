@@ -145,7 +145,7 @@ class Trace:
         traced = self._watched(WatchedRun(data, None, forced, None, constants, self.located), data, rng)
         if len(self.located) > located:  # what the run drew there before is a value as well
             rng.bit_generator.state = state
-            traced = self._watched(WatchedRun(data, None, forced, None, constants, self.located), data, rng)
+            return self.record(data, rng, forced=forced, constants=constants)
         traced.state = (type(rng.bit_generator), state)
         if isinstance(traced.output, Raised) and not forced:
             self._check(traced, data)

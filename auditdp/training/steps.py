@@ -12,12 +12,13 @@ from auditdp.adjacency import Pair, as_adjacency
 from auditdp.auditing.judging import claim_of_privacy
 from auditdp.bounds.answers import RUNS, played
 from auditdp.bounds.curves import EpsilonDelta, curve_of_claim
-from auditdp.bounds.inputs import FEWEST_OUTPUTS, Floats
+from auditdp.bounds.inputs import FEWEST_OUTPUTS
 from auditdp.bounds.result import Question
 from auditdp.claims.base import Claim
 from auditdp.claims.curves import AccountedDP
 from auditdp.errors import ConfigurationError, MechanismError, renamed_keywords
 from auditdp.mechanism.protocol import name_of
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import stream
 from auditdp.record.results import ClaimRecord
 from auditdp.training.trainers import as_training, two_worlds

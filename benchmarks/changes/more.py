@@ -126,7 +126,6 @@ WORSE = (
         "for each in minutes) + rng.laplace(scale=scale)",
         "for each in minutes) + rng.laplace(scale=1 / epsilon)",
     ),
-    ("delivery", "an exact number", "total = len(minutes) + rng.laplace(scale=scale)", "total = len(minutes)"),
     (
         "delivery",
         "the range of the data",
@@ -261,6 +260,8 @@ HARMLESS = (
         "    return max(DISHES, key=lambda dish: epsilon * votes.count(dish) / 2 + rng.exponential())\n",
     ),
     ("delivery", "four steps", "STEPS = 5", "STEPS = 4"),
+    # It is compared, not released: each of five steps moves by 0.9 at most, in noise of scale 6 / ε.
+    ("delivery", "an exact number", "total = len(minutes) + rng.laplace(scale=scale)", "total = len(minutes)"),
     (
         "delivery",
         "a difference of exponentials",

@@ -18,12 +18,12 @@ import numpy as np
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws import FiniteLaw, LaplaceLaw, ball, precision
-from auditdp.mechanism.laws.top_k import plackett_luce, unordered_top_k
 from auditdp.mechanism.protocol import Array
 from mechanisms.cells import Rng
 from mechanisms.edges.laplace_cells import LaplaceMessage
 from mechanisms.pagerank.rows import NOBODY, PublicRows, Rows
 from mechanisms.rounding import laplace_scale
+from mechanisms.top_k_law import plackett_luce, unordered_top_k
 from mechanisms.validation import check_integer, check_positive
 
 MAX_OUTCOMES = 2**14

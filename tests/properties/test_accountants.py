@@ -24,7 +24,7 @@ from auditdp.accountants.top_k import (
 )
 from auditdp.accountants.zcdp import ZCDP
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.top_k import plackett_luce, unordered_top_k
+from mechanisms.top_k_law import plackett_luce, unordered_top_k
 
 each = st.floats(-4, 2).map(lambda x: 10**x)
 own = st.just(0.0) | st.floats(-15, -2).map(lambda x: 10**x)

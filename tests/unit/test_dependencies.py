@@ -48,8 +48,8 @@ DISTRIBUTIONS = {
     "yaml": "pyyaml",
 }
 """Where modules come from that are not called like their distribution."""
-GIVEN = {("auditdp", "pytest"), ("auditdp", "ipython"), ("auditdp", "pandas"), ("benchmarks", "autodp")}
-"""Imported only where somebody uses them: the plugin of pytest, progress in a notebook, rows of a frame, a peer."""
+GIVEN = {("auditdp", "pytest"), ("auditdp", "ipython"), ("benchmarks", "autodp")}
+"""Imported only where somebody uses them: the plugin of pytest, progress in a notebook, a peer."""
 
 
 def names(requirements):

@@ -52,17 +52,12 @@ class Composition(Description):
     delta: float
     count: int
     adjacency: ClassVar[str] = "as for the parts"
-    sampling: ClassVar[str] = "none"
+    words: ClassVar[str] = "any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
 
     def __post_init__(self) -> None:
         check_positive(type(self).__name__, epsilon=self.epsilon)
         check_delta(type(self).__name__, self.delta)
         check_count(type(self).__name__, count=self.count)
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return f"any {self.count:,} adaptive mechanisms of ({self.epsilon:.6g}, {self.delta:.6g})-DP"
 
     @property
     def zcdp(self) -> Fraction | None:
@@ -200,9 +195,7 @@ def responses(parts: Iterable[tuple[float, int]], order: float | None) -> tuple[
     Deviation Methods for Approximate Probabilistic Inference") bound ln E[e^{λ·loss}] by λ(1 + λ)ε·tanh(ε/2). D_α rises
     with α, and so the supremum of D_α/α is D_1.
 
-    Args:
-        parts: ε, and how many parts have it.
-        order: α > 1, or None for the supremum.
+    ``parts`` are ε, and how many parts have it; the order is α > 1, or None for the supremum.
     """
     with precision():
         total = arb(0)

@@ -18,14 +18,7 @@ from flint import arb
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from auditdp.accountants.base import (
-    AccountantError,
-    Inverted,
-    Soundness,
-    check_delta,
-    check_epsilon,
-    check_positive,
-)
+from auditdp.accountants.base import AccountantError, Inverted, Soundness, check_delta, check_epsilon, check_positive
 from auditdp.accountants.composition.equal import Composition, OptimalComposition, responses
 from auditdp.accountants.description import CompositionPart, Description
 from auditdp.mechanism.laws import precision
@@ -73,7 +66,6 @@ class HeterogeneousComposition(Description, Inverted):
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
     adjacency: ClassVar[str] = "as for the parts"
-    sampling: ClassVar[str] = "none"
     source: ClassVar[str] = "Murtagh & Vadhan (2016), arXiv:1507.03113, Theorem 1.5"
 
     def __post_init__(self) -> None:
@@ -180,14 +172,9 @@ class HeterogeneousComposition(Description, Inverted):
             smaller = sizes.index(min(sizes))
             halves[smaller].append(group)
             sizes[smaller] *= group[1] + 1
-        return (
-            None
-            if max(sizes) > MOST_LOSSES
-            else (
-                _Half.of(halves[0], self._unit, self._bits),
-                _Half.of(halves[1], self._unit, self._bits),
-            )
-        )
+        if max(sizes) > MOST_LOSSES:
+            return None
+        return _Half.of(halves[0], self._unit, self._bits), _Half.of(halves[1], self._unit, self._bits)
 
     @cached_property
     def _grid(self) -> _Grid:

@@ -71,27 +71,24 @@ LOST = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """The tilted masses of sums, where nearly all of them lie; the mass of s is that of s here times e^``exponent(s)``.
-
-    Attributes:
-        first: The sum that has the first mass.
-        masses: Tilted mass of each sum from there on, >= 0.
-        each: By how much any of them may be off, but for what has wrapped around.
-        outside: How much tilted mass lies elsewhere at most, some of which may have wrapped around.
-        tilt: a, >= 0, for a step of one.
-        origin: Tc.
-        log_total: TL.
-        relative: By how much the tilt may have put masses off, relatively.
-    """
+    """The tilted masses of sums, where nearly all of them lie; the mass of s is that of s here times e^``exponent(s)``."""
 
     first: int
+    """The sum that has the first mass."""
     masses: NDArray[np.float64]
+    """Tilted mass of each sum from there on, >= 0."""
     each: float
+    """By how much any of them may be off, but for what has wrapped around."""
     outside: float
+    """How much tilted mass lies elsewhere at most, some of which may have wrapped around."""
     tilt: float
+    """a, >= 0, for a step of one."""
     origin: int
+    """Tc."""
     log_total: float
+    """TL."""
     relative: float
+    """By how much the tilt may have put masses off, relatively."""
 
     def exponent(self, sums: Array) -> NDArray[np.float64]:
         """Return E(s), cut off at 700: beyond that masses are taken to be smaller than they are, and errors infinite."""
@@ -99,21 +96,18 @@ class Sum:
 
 
 class Tilt(NamedTuple):
-    """How masses are tilted and transformed, and what may lie outside the window: only how near bounds are depends on it.
-
-    Attributes:
-        slope: a, >= 0, for a step of one.
-        log_outside: Logarithm of how much tilted mass may lie below the window, and above it.
-        orders: At which Chernoff's bound is looked at below and above the window; without them the best ones are sought.
-        length: About how many sums the window has.
-        extended: Whether the transform is in extended precision.
-    """
+    """How masses are tilted and transformed, and what may lie outside the window: only how near bounds are depends on it."""
 
     slope: float = 0.0
+    """a, >= 0, for a step of one."""
     log_outside: float = LOG_OUTSIDE
+    """Logarithm of how much tilted mass may lie below the window, and above it."""
     orders: tuple[float, float] | None = None
+    """At which Chernoff's bound is looked at below and above the window; without them the best ones are sought."""
     length: int = 0
+    """About how many sums the window has."""
     extended: bool = False
+    """Whether the transform is in extended precision."""
 
     def on(self, finer: float) -> Tilt:
         """Return the tilt for a grid whose steps are so many times as long."""
@@ -180,10 +174,7 @@ class Tilt(NamedTuple):
 def repeated(masses: Array, times: int, tilt: Tilt) -> Sum:
     """Return the masses of sums of ``times`` independent indices, each of which has the given masses.
 
-    Args:
-        masses: >= 0, of the indices 0, 1, ..; they need not add up to 1.
-        times: At least 1.
-        tilt: How to tilt them.
+    The masses are >= 0, of the indices 0, 1, .., and need not add up to 1.
 
     Raises:
         AccountantError: If there are more uses than floating point can take.

@@ -45,6 +45,10 @@ class FixedSize(Description):
     steps: int
     adjacency: ClassVar[str] = REPLACE
     sampling: ClassVar[str] = "fixed size without replacement"
+    words: ClassVar[str] = (
+        "DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.records:,} records with noise multiplier "
+        "{self.noise_multiplier:.6g}"
+    )
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -52,14 +56,6 @@ class FixedSize(Description):
         check_count(kind, records=self.records, batch=self.batch, steps=self.steps)
         if self.batch > self.records:
             raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return (
-            f"DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.records:,} records with noise multiplier "
-            f"{self.noise_multiplier:.6g}"
-        )
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which a record that is replaced moves the sum by 2C at most."""

@@ -68,23 +68,20 @@ NEAR = 0.02
 
 
 class OnGrid(NamedTuple):
-    """A privacy loss on a grid; the true one is bounded by the grid's minus ``shift`` per use.
-
-    Attributes:
-        masses: How likely P makes the losses ``lowest``·w, (``lowest`` + 1)·w, ...
-        lowest: Number of the first point.
-        interval: w, in nats.
-        unbounded: How likely the loss has no bound.
-        shift: In nats; negative where the grid's losses are too small.
-        lost: By how much less the mean loss is than it was, about, with the shift.
-    """
+    """A privacy loss on a grid; the true one is bounded by the grid's minus ``shift`` per use."""
 
     masses: NDArray[np.float64]
+    """How likely P makes the losses ``lowest``·w, (``lowest`` + 1)·w, ..."""
     lowest: int
+    """Number of the first point."""
     interval: float
+    """w, in nats."""
     unbounded: float
+    """How likely the loss has no bound."""
     shift: float
+    """In nats; negative where the grid's losses are too small."""
     lost: float = 0.0
+    """By how much less the mean loss is than it was, about, with the shift."""
 
     @property
     def right(self) -> float:
@@ -101,23 +98,20 @@ class OnGrid(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """A composed loss.
-
-    Attributes:
-        sums: Numbers of the points of the grid, and what is known of their masses.
-        lowest: Number of the point, in all uses, that the sum 0 is.
-        interval: w, in nats.
-        rest: How likely the loss has no bound.
-        shift: What to add to ε.
-        sign: 1 for an upper bound, −1 for a lower one, 0 for neither.
-    """
+    """A composed loss."""
 
     sums: Sum
+    """Numbers of the points of the grid, and what is known of their masses."""
     lowest: int
+    """Number of the point, in all uses, that the sum 0 is."""
     interval: float
+    """w, in nats."""
     rest: float
+    """How likely the loss has no bound."""
     shift: float
+    """What to add to ε."""
     sign: int
+    """1 for an upper bound, −1 for a lower one, 0 for neither."""
 
     def delta_at(self, epsilon: float) -> float:
         """Return a bound on the δ(ε) of the loss; a lower one may be that of a larger ε, where that is larger."""
@@ -317,12 +311,7 @@ class GridCurve(Repeated):
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """A curve where δ is of one size.
-
-    Attributes:
-        curve: Whose losses are composed.
-        least: The smallest δ of that size.
-    """
+    """A curve where δ is of one size."""
 
     curve: GridCurve
     least: float

@@ -20,14 +20,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from auditdp.accountants.base import (
-    Accountant,
-    AccountantError,
-    Soundness,
-    check_count,
-    check_delta,
-    check_positive,
-)
+from auditdp.accountants.base import Accountant, AccountantError, Soundness, check_count, check_delta, check_positive
 from auditdp.accountants.description import Description
 from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, OnGrid, from_above, from_below
 from auditdp.accountants.dp_sgd.sampled_gaussian import deviations
@@ -80,6 +73,10 @@ class NodeLevel(Description):
     steps: int
     adjacency: ClassVar[str] = ADD_OR_REMOVE_NODE
     sampling: ClassVar[str] = "fixed size without replacement"
+    words: ClassVar[str] = (
+        "DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.nodes:,} nodes, {self.reached:,} reached, with "
+        "noise {self.noise:.6g}C"
+    )
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
@@ -88,14 +85,6 @@ class NodeLevel(Description):
         for name in ("reached", "batch"):
             if getattr(self, name) > self.nodes:
                 raise AccountantError(f"{kind}: expected {name} <= nodes={self.nodes}, got {getattr(self, name)!r}")
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return (
-            f"DP-SGD in {self.steps:,} batches of {self.batch:,} among {self.nodes:,} nodes, {self.reached:,} reached, with "
-            f"noise {self.noise:.6g}C"
-        )
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling, in each of which all gradients that a node reaches turn around."""

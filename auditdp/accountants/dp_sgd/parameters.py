@@ -45,20 +45,16 @@ class Poisson(Description):
     steps: int
     adjacency: ClassVar[str] = ADD_OR_REMOVE
     sampling: ClassVar[str] = "Poisson"
+    words: ClassVar[str] = (
+        "DP-SGD in {self.steps:,} Poisson batches at rate {self.rate:.6g} with noise multiplier "
+        "{self.noise_multiplier:.6g}"
+    )
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_rate(kind, self.rate)
         check_count(kind, steps=self.steps)
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return (
-            f"DP-SGD in {self.steps:,} Poisson batches at rate {self.rate:.6g} with noise multiplier "
-            f"{self.noise_multiplier:.6g}"
-        )
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return the steps without sampling: a mixture over samples is no worse than the worst of them."""

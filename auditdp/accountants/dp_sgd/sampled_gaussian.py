@@ -70,10 +70,7 @@ def half_way(noise_multiplier: float, rate: float, negligible: float, interval: 
 def cells(noise_multiplier: float, rate: float, ends: Array) -> tuple[Enclosed, Enclosed]:
     """Return bounds on the probabilities, with the record and without it, of the cells of losses between ends.
 
-    Args:
-        noise_multiplier: σ.
-        rate: q.
-        ends: Losses, ascending, shape (n,): the first of n + 1 cells has the losses below them, the last those above.
+    The losses at their ends ascend, shape (n,): the first of n + 1 cells has the losses below them, the last those above.
     """
     edges = np.full(len(ends), -np.inf)
     possible = ends > math.log1p(-rate) if rate < 1 else np.full(len(ends), True)

@@ -40,19 +40,15 @@ class Shuffled(Description):
     epochs: int = 1
     adjacency: ClassVar[str] = ZERO_OUT
     sampling: ClassVar[str] = "shuffled"
+    words: ClassVar[str] = (
+        "DP-SGD in {self.epochs:,} shuffled epochs of {self.batches:,} batches with noise multiplier "
+        "{self.noise_multiplier:.6g}"
+    )
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
         check_positive(kind, noise_multiplier=self.noise_multiplier)
         check_count(kind, batches=self.batches, epochs=self.epochs)
-
-    @property
-    def text(self) -> str:
-        """The class in a few words."""
-        return (
-            f"DP-SGD in {self.epochs:,} shuffled epochs of {self.batches:,} batches with noise multiplier "
-            f"{self.noise_multiplier:.6g}"
-        )
 
     def wider(self) -> tuple[GaussianNoise]:
         """Return one release an epoch, since a record is in one batch of it."""

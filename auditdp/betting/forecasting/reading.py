@@ -101,13 +101,17 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
         return None
     hidden = averaged and any(seen.of(place)[0][0].kind != NOISY for place in seen.places)
     entries: list[NoisyNumber] = []
+    one, other = seen.rows
+    open_ = np.any((one != other) & ~(np.isnan(one) & np.isnan(other)), axis=0)
     for place in seen.places:
-        if seen.loses(place) and seen.of(place)[0][0].kind in (NOISY, ALONE):
-            found = _entries(seen, place, averaged=hidden)
-            if found is None:
+        lossy = seen.loses(place)
+        if (lossy or open_.any()) and seen.of(place)[0][0].kind in (NOISY, ALONE):
+            found = _entries(seen, place, open_=bool(open_.any()), averaged=hidden)
+            if found is None and lossy:
                 return None
-            entries += found
-    outcomes = _by_chance(seen, enough=averaged)
+            entries += found or []
+    open_[[entry.columns[0] for entry in entries if len(entry.columns) == 1]] = False
+    outcomes = _by_chance(seen, open_, enough=averaged)
     if outcomes is None or not (entries or outcomes):
         return None
     same = {k: seen.rows[0][0, k] for k in fixed if len({*seen.rows[0][:, k].tolist()}) == 1}
@@ -122,6 +126,10 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
         return np.asarray(odds)
 
     return ratio
+
+
+LinearFunction = tuple[NDArray[np.intp], Floats, float]
+"""Columns of the output with their weights, and an offset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +154,17 @@ class Laws:
     def same_as(self, other: Laws) -> bool:
         """Return whether two have the same laws, run by run."""
         return self.family is other.family and np.array_equal(self.numbers, other.numbers, equal_nan=True)
+
+    def read_by(self, function: LinearFunction, other: LinearFunction) -> Laws | None:
+        """Return the laws of what another function of the output gives; None where both are not of one same column."""
+        (columns, weights, offset), (others, by, start) = function, other
+        if np.array_equal(columns, others) and np.allclose([*weights, offset], [*by, start], CLOSE):
+            return self
+        if self.family.is_whole or len(columns) != 1 or columns[0] != others[0]:
+            return None
+        ratio = by[0] / weights[0]
+        moved = self.numbers * (ratio, ratio, 1.0) + (start - ratio * offset, 0.0, 0.0)
+        return Laws(self.family, moved)
 
     def one(self) -> Laws | None:
         """Return their law where it is the same in all runs."""
@@ -178,8 +197,11 @@ def log_odds_by(entries: Sequence[NoisyNumber], values: Sequence[Floats]) -> Flo
         return np.asarray(one - other)
 
 
-def _entries(seen: SeenRuns, place: int, *, averaged: bool) -> list[NoisyNumber] | None:
-    """Return the numbers of one release that have another law on the other input; None where one cannot be read."""
+def _entries(seen: SeenRuns, place: int, *, open_: bool, averaged: bool) -> list[NoisyNumber] | None:
+    """Return the numbers of one release that have another law on the other input; None where one cannot be read.
+
+    Where outputs differ, these may be numbers as well that the output shows otherwise on the other input.
+    """
     sides = seen.of(place)
     if any(release.groups is not None or release.earlier for release in sides[0]):
         return None
@@ -190,10 +212,14 @@ def _entries(seen: SeenRuns, place: int, *, averaged: bool) -> list[NoisyNumber]
         both = tuple(None if side is None else side[k] if averaged else side[k].one() for side in laws)
         if both[0] is None or both[1] is None:
             return None
-        if not both[0].same_as(both[1]):
-            if (found := function_of(values[:, k], seen.rows[0])) is None:
-                return None
-            entries.append(NoisyNumber(*found, (both[0], both[1])))
+        if (alike := both[0].same_as(both[1])) and not open_:
+            continue
+        one, other = (function_of(values[:, k], rows) for rows in seen.rows)
+        moved = None if one is None or other is None else both[1].read_by(other, one)
+        if moved is None and not alike:
+            return None
+        if one is not None and moved is not None and not both[0].same_as(moved):
+            entries.append(NoisyNumber(*one, (both[0], moved)))
     return entries
 
 
@@ -214,7 +240,7 @@ def _numbers(release: Release) -> Floats:
     return np.array([np.broadcast_to(np.asarray(part, float), release.shape).ravel() for part in parts])
 
 
-def function_of(values: Floats, rows: Floats) -> tuple[NDArray[np.intp], Floats, float] | None:
+def function_of(values: Floats, rows: Floats) -> LinearFunction | None:
     """Return how a value follows from an output: columns with their weights, and an offset; None where it does not."""
     alike = np.flatnonzero(np.all(rows == values[:, None], axis=0))
     if len(alike):
@@ -251,10 +277,9 @@ class _Outcome:
         return found
 
 
-def _by_chance(seen: SeenRuns, *, enough: bool) -> list[_Outcome] | None:
-    """Return what events and choices decide; None where they lose anything, or outputs differ, and it is not known how."""
+def _by_chance(seen: SeenRuns, open_: NDArray[np.bool_], *, enough: bool) -> list[_Outcome] | None:
+    """Return what events and choices decide; None where they lose, or open columns differ, and it is not known how."""
     one, other = seen.rows
-    open_ = np.any((one != other) & ~(np.isnan(one) & np.isnan(other)), axis=0)
     chances = [place for place in seen.places if seen.of(place)[0][0].kind not in (NOISY, ALONE)]
     lossy = any(seen.loses(place) for place in chances)
     if not open_.any() and not lossy:

@@ -320,10 +320,7 @@ def _rate(sampling_rate: float | None, records: int | None, batch: int | None) -
         if n > 0:
             rate = Fraction(m, n)
     if not 0 < rate <= 1:
-        problem = (
-            f"--sampling-rate {sampling_rate:g}"
-            if sampling_rate is not None
-            else f"--batch {batch} --records {records}"
-        )
+        of_counts = f"--batch {batch} --records {records}"
+        problem = of_counts if sampling_rate is None else f"--sampling-rate {sampling_rate:g}"
         raise ConfigurationError(f"{problem}: expected a rate in (0, 1]")
     return rate

@@ -29,24 +29,17 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class AccountAnswer:
-    """What all accountants answered.
-
-    Attributes:
-        asked: What was asked for.
-        given: The δ or ε at which.
-        rows: One for each accountant.
-        upper: The smallest value that is proved to suffice; None where there is none.
-        lower: The largest value of a proof that no less holds; None where there is none.
-        verdict: On the claim; None where nothing is claimed.
-        reason: Why, in a sentence.
-    """
+    """What all accountants answered."""
 
     asked: Literal["epsilon", "delta"]
     given: float
     rows: Sequence[AccountantReply]
     upper: AccountantReply | None
+    """The smallest value that is proved to suffice; None where there is none."""
     lower: AccountantReply | None
+    """The largest value of a proof that no less holds; None where there is none."""
     verdict: Verdict | None = None
+    """On the claim; None where nothing is claimed."""
     reason: str = ""
 
     @property

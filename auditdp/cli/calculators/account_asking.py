@@ -6,13 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from auditdp.cli.common import CRASHED, FOUND, OK, app, tell
+from auditdp.cli.common import CRASHED, FOUND, OK, AnswerFormat, app, tell
 from auditdp.errors import ConfigurationError
 from auditdp.report.targets import writable
 
@@ -26,43 +25,29 @@ account = typer.Typer(no_args_is_help=True, help="Compute ε, δ or the noise of
 app.add_typer(account, name="account")
 
 
-class AccountFormat(StrEnum):
-    """How the answer is printed."""
-
-    text = "text"
-    json = "json"
-
-
 @dataclass(frozen=True)
 class FreeParameter:
-    """The parameter that may be left out and solved for.
-
-    Attributes:
-        option: Its name on the command line, without dashes.
-        value: What was given; None to solve for it.
-        larger_is_safer: Whether privacy grows with it.
-    """
+    """The parameter that may be left out and solved for."""
 
     option: str
     value: float | None
+    """What was given; None to solve for it."""
     larger_is_safer: bool
+    """Whether privacy grows with it."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A mechanism that is described by its parameters.
-
-    Attributes:
-        parameters: What describes it besides ``free``, by option, as it was understood.
-        accountants: Every accountant that applies, for a value of ``free``; the tightest first.
-        free: The parameter that can be solved for; None where the family has none.
-        solvers: Accountants to solve with, where not all of ``accountants`` should be asked again and again.
-    """
+    """A mechanism that is described by its parameters."""
 
     parameters: Mapping[str, object]
+    """What describes it besides ``free``, by option, as it was understood."""
     accountants: Callable[[float], Sequence[Accountant]]
+    """Every accountant that applies, for a value of ``free``; the tightest first."""
     free: FreeParameter | None = None
+    """The parameter that can be solved for; None where the family has none."""
     solvers: Callable[[float], Sequence[Accountant]] | None = None
+    """Accountants to solve with, where not all of ``accountants`` should be asked again and again."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +61,7 @@ class AccountQuestion:
         float | None, typer.Option(help="Solve for the parameter that was left out, so that this ε holds at --delta.")
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Draw every δ(ε) to a file: .svg, .png or .html.")] = None
-    output: Annotated[AccountFormat, typer.Option("--format", help="How to print the answer.")] = AccountFormat.text
+    output: Annotated[AnswerFormat, typer.Option("--format", help="How to print the answer.")] = AnswerFormat.text
 
     def __post_init__(self) -> None:
         if (self.delta is None) == (self.epsilon is None):
@@ -132,7 +117,7 @@ def answer(name: str, model: Model, question: AccountQuestion) -> None:
     else:
         assert question.epsilon is not None  # as Question makes sure
         found = answers.at_epsilon(accountants, question.epsilon)
-    written = answers.as_json if question.output is AccountFormat.json else answers.as_text
+    written = answers.as_json if question.output is AnswerFormat.json else answers.as_text
     tell(written(name, parameters, found, solved))
     if question.plot is not None:
         from auditdp.cli.calculators.account_plot import draw

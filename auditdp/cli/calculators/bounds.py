@@ -9,14 +9,7 @@ from typing import Annotated
 
 import typer
 
-from auditdp.cli.common import FOUND, OK, app, taking, tell
-
-
-class BoundsFormat(StrEnum):
-    """How the bounds are printed."""
-
-    text = "text"
-    json = "json"
+from auditdp.cli.common import FOUND, OK, AnswerFormat, app, taking, tell
 
 
 class Parameter(StrEnum):
@@ -47,7 +40,7 @@ class BoundsOptions:
         None
     )
     seed: Annotated[int, typer.Option(help="Seed of random splits, fixed before.", min=0)] = 0
-    output: Annotated[BoundsFormat, typer.Option("--format", help="How to print the bounds.")] = BoundsFormat.text
+    output: Annotated[AnswerFormat, typer.Option("--format", help="How to print the bounds.")] = AnswerFormat.text
 
 
 @app.command(short_help="Bound ε from below by scores, guesses or outputs of any tool.")

@@ -44,7 +44,8 @@ def neighbours_of(annotation: str, columns: Mapping[str, str], classes: Classes)
     if name in ARRAYS:
         return 'Rows(st.floats(0, 1), "replace", least=3, most=3, into=np.ndarray)'
     if name == "DataFrame":
-        return f'Rows({_fixed(columns)}, "add/remove", into="pandas")' if columns else ""
+        into = "polars" if annotation.startswith(("pl.", "polars.")) else "pandas"
+        return f'Rows({_fixed(columns)}, "add/remove", into="{into}")' if columns else ""
     if name in {"dict", "Dict", "Mapping"} and len(inside) == 2:
         row = strategy(inside[1], columns, classes)
         if _name(inside[0]) == "int":

@@ -24,12 +24,7 @@ def changed_targets(
 
     What is left out is said, with the reason; where nothing is left, the command ends, and nothing was found.
 
-    Args:
-        targets: Folders, files or ids.
-        keyword: A ``-k`` expression.
-        revision: What the working tree is compared with.
-        collect: Imports audit files.
-        known: Ids of a baseline: of these, none may be gone where nothing is run.
+    Of the ``known`` ids of a baseline none may be gone where nothing is run.
 
     Raises:
         ConfigurationError: If git cannot tell what changed.

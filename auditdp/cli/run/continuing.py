@@ -26,19 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Continuation:
-    """An audit whose game goes on.
-
-    Attributes:
-        asked: The options of the run, with those of the run that is continued.
-        keep: Whether the log has the run that is continued.
-        won: Log wealth that is recorded.
-        recorded: What the record says of the run that is continued.
-    """
+    """An audit whose game goes on."""
 
     asked: RunOptions
+    """The options of the run, with those of the run that is continued."""
     keep: bool
+    """Whether the log has the run that is continued."""
     won: float
+    """Log wealth that is recorded."""
     recorded: dict[str, Any]
+    """What the record says of the run that is continued."""
 
     def of(self, plan: Plan) -> Plan:
         """Return the plan with what is recorded of its one task."""

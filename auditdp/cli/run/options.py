@@ -89,8 +89,7 @@ class RunOptions:
     sandbox: Sandboxed = ""
     network: Annotated[bool, typer.Option("--network", help="Leave the network open to audits.")] = False
     trace: Annotated[
-        bool | None,
-        typer.Option("--trace/--no-trace", help="Trace the code before its game.", show_default="trace"),
+        bool | None, typer.Option("--trace/--no-trace", help="Trace the code before its game.", show_default="trace")
     ] = None
     collection_timeout: Annotated[float, typer.Option(help="Seconds for the import of an audit file.")] = 60.0
     profile: Profile = ""

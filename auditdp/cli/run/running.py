@@ -6,11 +6,11 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
@@ -18,6 +18,7 @@ from auditdp.cli.common import (
     CRASHED,
     INTERRUPTED,
     NOTHING,
+    coloured,
     columns,
     print_report,
     read_run,
@@ -44,11 +45,10 @@ from auditdp.report.publishing import report_files
 from auditdp.report.standing import run_meaning
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.differences import differences_text
-from auditdp.report.terminal.screen import coloured
 from auditdp.runner.events import AuditFinished, Event, Listener, RunStarted
 from auditdp.runner.log import Log, RecordingError
 from auditdp.runner.machines.shards import Shard
-from auditdp.runner.plan import Against, Plan, Task, make_plan
+from auditdp.runner.plan import Against, Plan, PlanOptions, Task, make_plan
 from auditdp.runner.processes.workers import Workers
 from auditdp.runner.record import header, now, read_log, resumable
 from auditdp.runner.sources.git import checked_out
@@ -70,75 +70,34 @@ def carry_out(asked: RunOptions) -> None:
     taken = {}
     if last is not None and asked.resume and not asked.last_failed:
         asked = asked.resumed(last)
-        taken = {
-            name: last.arguments[name] for name in ("changed_since", "left_out", "among") if name in last.arguments
-        }
+        names = ("changed_since", "left_out", "among")
+        taken = {name: last.arguments[name] for name in names if name in last.arguments}
     reports, count, overrides, since = asked.reports, asked.count, asked.overrides, asked.base
     format_of(asked.output)
-    seed = asked.seed if asked.seed is not None else configuration.seed
-    if part is not None and seed is None:
-        raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
-    root_seed = seed if seed is not None else secrets.randbelow(2**32)
+    root_seed = _root_seed(asked, configuration.seed)
     targets = asked.targets(configuration, last)
     if asked.last_failed and not targets:
         say(f"nothing in {asked.log_path} had to be looked at")
         raise typer.Exit(NOTHING)
 
     held = sandbox(configuration, asked.sandbox, network=asked.network)
-
-    def on_print(path: Path, text: str) -> None:
-        say(f"{path} printed while it was imported:\n{text.rstrip()}")
-
+    limits: dict[str, Any] = {"limit": asked.import_limit, "memory": asked.memory, "sandbox": held}
     with interruptible(), ExitStack() as open_:
         cluster = open_.enter_context(_cluster(asked.cluster)) if asked.cluster else None
-        with Workers(
-            overrides=overrides,
-            limit=asked.import_limit,
-            memory=asked.memory,
-            sandbox=held,
-            count=count,
-            on_print=on_print,
-        ) as processes:
-            left_out: tuple[str, ...] = ()
-            against = None
+        with Workers(overrides=overrides, count=count, on_print=_say_printed, **limits) as processes:
+            against, changed = None, dict[str, Any]()
             if since:
-                among = targets
-                targets, left_out, commit = changed_targets(
-                    targets, asked.keyword, since, processes.collect, known or ()
-                )
-                if asked.compare:
-                    tree = open_.enter_context(checked_out(commit, Path.cwd()))
-                    against = Against(f"{since} ({commit})", commit, str(tree))
+                targets, against, changed = _changed(asked, since, targets, known or (), processes, open_)
             options = asked.plan(configuration, root_seed, against)
-            plan = make_plan(targets, options, collect=processes.collect, keyword=asked.keyword)
-            if going_on is not None:
-                plan = going_on.of(plan)
-            if not plan.tasks and not plan.failures:
-                where = ", ".join(targets) + (f" that match -k {asked.keyword!r}" if asked.keyword else "")
-                say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
-                raise typer.Exit(NOTHING)
-            if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
-                say(f"every game has as many calls as find {fault.description}, nine times in ten")
-            arguments = asked.recorded(plan, targets, configuration) | taken
-            if since:
-                arguments |= {"changed_since": since, "left_out": list(left_out), "among": list(among)}
+            plan = _plan(targets, options, asked.keyword, going_on, processes)
+            arguments = asked.recorded(plan, targets, configuration) | taken | changed
+            start = header(plan, arguments, root_seed, sources=processes.sources, sandbox=str(held))
             own = plan.tasks if part is None else part.own(plan.tasks)
-            run = _Run(
-                asked,
-                plan,
-                header(plan, arguments, root_seed, sources=processes.sources, sandbox=str(held)),
-                going_on,
-                own,
-                part,
-            )
+            run = _Run(asked, plan, start, going_on, own, part)
             run.begin()
-            if cluster is None:
-                executor: Executor = processes
-            else:
-                sources = sorted(processes.sources)
-                executor = cluster.executor(
-                    run.start, sources, limit=asked.import_limit, memory=asked.memory, sandbox=held
-                )
+            executor: Executor = processes
+            if cluster is not None:
+                executor = cluster.executor(run.start, sorted(processes.sources), **limits)
             run.go_on(executor, [ProgressPrinter(asked, run.durations)])
         found = against_baseline(run.record, known) if known is not None else None
         if known is None and asked.compare:
@@ -151,6 +110,45 @@ def carry_out(asked: RunOptions) -> None:
     seen = assurance(run.record) if asked.quiet else ""  # else the summary says it
     text = differences_text(found, known=number, against=which, found_it=seen, width=columns())
     raise typer.Exit(run.judged(found, text, alone=known is None))
+
+
+def _root_seed(asked: RunOptions, of_settings: int | None) -> int:
+    seed = asked.seed if asked.seed is not None else of_settings
+    if asked.shard and seed is None:
+        raise ConfigurationError("--shard needs --seed, the same one for all shards, so that they are one run")
+    return seed if seed is not None else secrets.randbelow(2**32)
+
+
+def _say_printed(path: Path, text: str) -> None:
+    say(f"{path} printed while it was imported:\n{text.rstrip()}")
+
+
+def _changed(
+    asked: RunOptions, since: str, among: Sequence[str], known: Collection[str], processes: Workers, open_: ExitStack
+) -> tuple[list[str], Against | None, dict[str, Any]]:
+    """Return what changed of the targets, the other revision where it is compared, and what the record keeps of both."""
+    targets, left_out, commit = changed_targets(among, asked.keyword, since, processes.collect, known)
+    kept = {"changed_since": since, "left_out": list(left_out), "among": list(among)}
+    if not asked.compare:
+        return targets, None, kept
+    tree = open_.enter_context(checked_out(commit, Path.cwd()))
+    return targets, Against(f"{since} ({commit})", commit, str(tree)), kept
+
+
+def _plan(
+    targets: Sequence[str], options: PlanOptions, keyword: str, going_on: Continuation | None, processes: Workers
+) -> Plan:
+    """Return the plan; where there is nothing to run, say so and end."""
+    plan = make_plan(targets, options, collect=processes.collect, keyword=keyword)
+    if going_on is not None:
+        plan = going_on.of(plan)
+    if not plan.tasks and not plan.failures:
+        where = ", ".join(targets) + (f" that match -k {keyword!r}" if keyword else "")
+        say(f"no audits found; expected audit_*.py files with @audit functions in {where}")
+        raise typer.Exit(NOTHING)
+    if (fault := Budget.read(plan.tasks[0].budget).find if plan.tasks else None) is not None:
+        say(f"every game has as many calls as find {fault.description}, nine times in ten")
+    return plan
 
 
 def _cluster(address: str) -> Cluster:
@@ -174,31 +172,24 @@ class Executor(Protocol):
 
 @dataclass
 class _Run:
-    """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log.
-
-    Attributes:
-        asked: The options.
-        plan: What is run.
-        start: The record without results, but for files that could not be collected.
-        going_on: The audit whose game goes on, if one does.
-        own: The tasks that are done here.
-        part: Which part of the run these are; None for all of it.
-        results: By id, as they are finished.
-        code: An exit code that overrides that of the results, where the run did not reach its end.
-        resumes_whole: Whether every line counts of the log that is resumed.
-    """
+    """A run with its log; verdicts and exit code come from what is in memory, whatever happens to the log."""
 
     asked: RunOptions
     plan: Plan
     start: RunRecord
+    """The record without results, but for files that could not be collected."""
     going_on: Continuation | None
     own: Sequence[Task]
+    """The tasks that are done here."""
     part: Shard | None = None
+    """Which part of the run these are; None for all of it."""
     results: dict[str, AuditResult] = field(default_factory=dict)
     status: str = "complete"
     code: int | None = None
+    """An exit code that overrides that of the results, where the run did not reach its end."""
     seconds: float = 0.0
     resumes_whole: bool = True
+    """Whether every line counts of the log that is resumed."""
 
     def begin(self) -> None:
         """Open the log, and take over what an interrupted run has finished."""
@@ -217,13 +208,11 @@ class _Run:
             if (changed := self.log.resume(before)) is not None:
                 say(f"the log as it was found is kept: {changed}")
         elif (kept := self.log.start(self.start, keep=self.going_on is not None and self.going_on.keep)) is not None:
-            what = (
-                "an unfinished run, which is kept: continue it with --resume --log"
-                if before
-                else "an unreadable run, kept as"
-            )
+            what = "an unreadable run, kept as"
             if self.going_on is not None:
                 what = "the run that is continued, which is kept as"
+            elif before is not None:
+                what = "an unfinished run, which is kept: continue it with --resume --log"
             say(f"the log had {what} {os.path.relpath(kept) if self.going_on else kept}")
         self.durations = {result.id: result.seconds for result in before.record.results} if before is not None else {}
         self.began = time.perf_counter()
@@ -285,12 +274,7 @@ class _Run:
         return replace(self.start, status=self.status, seconds=self.seconds, finished=now(), results=results)
 
     def publish(self, reports: Sequence[tuple[str, Path]], found: Sequence[Difference] | None) -> None:
-        """Write the reports, then standard output: the summary where the lines were shown already, else the record.
-
-        Args:
-            reports: Format and path of each.
-            found: What the run changes of a baseline; None where none judges it.
-        """
+        """Write the reports, then standard output: the summary where the lines were shown already, else the record."""
         record, problems = self.record, []
         for name, path in reports:
             try:
@@ -313,13 +297,7 @@ class _Run:
             raise ConfigurationError("; ".join(problems) + "; the run itself is in its log: auditdp report")
 
     def judged(self, found: Sequence[Difference], text: str, *, alone: bool) -> int:
-        """Return what the run ends with where a baseline or another revision judges it, after printing the differences.
-
-        Args:
-            found: The differences.
-            text: The same in words.
-            alone: Whether no baseline does, so that every finding counts.
-        """
+        """Return what the run ends with where a baseline or another revision judges it, after printing the differences."""
         if self.asked.output == "terminal":
             tell(f"\n{text}")
         else:

@@ -10,13 +10,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from auditdp.cli.common import columns
+from auditdp.cli.common import coloured, columns
 from auditdp.cli.ending import on_output
 from auditdp.cli.run.options import RunOptions
 from auditdp.record.results import AuditResult, Verdict
 from auditdp.report.terminal import run as terminal
 from auditdp.report.terminal.progress import Watch
-from auditdp.report.terminal.screen import coloured
 from auditdp.report.text import terminal as safe
 from auditdp.runner.events import AuditFinished, Event, RunStarted
 
@@ -25,12 +24,7 @@ LAST_LINES = 5
 
 
 class ProgressPrinter(ExitStack):
-    """Listens to a run, and prints its results.
-
-    Args:
-        options: Of the run: what goes to standard output, and how much of it.
-        before: Seconds that audits took in the last run, by id.
-    """
+    """Listens to a run, and prints its results."""
 
     def __init__(self, options: RunOptions, before: Mapping[str, float]) -> None:
         super().__init__()

@@ -39,7 +39,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from auditdp.numerics.binomial import Floats, lower_limit, upper_limit
+from auditdp.numerics.arrays import Floats
+from auditdp.numerics.binomial import lower_limit, upper_limit
 
 Counts = NDArray[np.int64]
 Loss = Callable[[Floats, Floats], Floats]

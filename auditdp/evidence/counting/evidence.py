@@ -43,7 +43,7 @@ from auditdp.mechanism.calls.independence import check_calls
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import Array, Mechanism, brief, identity_key
-from auditdp.numerics.binomial import Floats
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams, prefixed
 from auditdp.numerics.rounding import confidence, outwards
 from auditdp.record.details import CountingDetails, Subject, UpperBound, kind_of
@@ -69,30 +69,21 @@ FAR = 0.5
 
 @dataclass(frozen=True)
 class Losses:
-    """Upper bounds on the loss over all events of the pairs played.
-
-    Attributes:
-        bounds: (δ, ε) that hold together, by ascending δ; an ε is infinite where runs are too few.
-        shown: The one that is shown.
-        claimed: For a claim with δ > 0: δ at the claimed ε.
-    """
+    """Upper bounds on the loss over all events of the pairs played."""
 
     bounds: list[tuple[float, float]]
+    """(δ, ε) that hold together, by ascending δ; an ε is infinite where runs are too few."""
     shown: tuple[float, float]
     claimed: float | None
+    """For a claim with δ > 0: δ at the claimed ε."""
 
 
 @dataclass(frozen=True)
 class Followed:
-    """How well what is drawn follows the stated law.
-
-    Attributes:
-        distance: Upper bound on the distance, over all inputs.
-        kind: Which distance that is.
-        refuted: How the law is refuted, if it is.
-    """
+    """How well what is drawn follows the stated law."""
 
     distance: float
+    """Upper bound on the distance, over all inputs."""
     kind: str
     refuted: str | None
 
@@ -127,19 +118,9 @@ def counting_evidence(
 ) -> Evidence | None:
     """Bound what the pairs played lose from above, by counting outputs, and compare the outputs with the stated law.
 
-    Args:
-        mechanism: The mechanism to audit.
-        claim: What it promises; for a Gaussian claim only the law is looked at.
-        adjacency: Which inputs are neighbours.
-        alpha: Probability that any of what is stated is wrong.
-        calls: Calls of the mechanism, shared equally by the inputs.
-        streams: Randomness by (purpose, batch).
-        play: The pairs to play, if not ``adjacency.pairs()``.
-        law: The law of an input's output, where one is stated.
-
-    Returns:
-        The evidence; None where there are fewer than 256 calls for each input, or where outputs are many and no law can be
-        compared. To find that out takes 256 calls on each input.
+    Any of what is stated is wrong with probability at most ``alpha``. Calls are shared equally by the inputs; fewer than
+    256 for each give no evidence, nor do outputs that are many where no law can be compared, which takes 256 calls on each
+    input to find out. For a Gaussian claim only the ``law``, of an input's output, is looked at.
 
     Raises:
         AdjacencyError: If a pair is not adjacent.

@@ -26,7 +26,8 @@ from scipy.special import gammaln, logsumexp, ndtr
 
 from auditdp.evidence.counting.events import Counts, nodes
 from auditdp.mechanism.laws import GaussianLaw, StepLaw
-from auditdp.numerics.binomial import Floats, upper_limit
+from auditdp.numerics.arrays import Floats
+from auditdp.numerics.binomial import upper_limit
 
 SPACING = 0.1
 """Steps, in standard deviations of a count, in which the total variation is searched."""
@@ -87,9 +88,8 @@ def log_e_value(counts: Counts, law: Floats) -> float:
     Markov's inequality. Infinite where an output came that the law excludes. Where the law is known up to rounding, its
     largest probabilities make the divisor the largest, and the expectation at most 1.
 
-    Args:
-        counts: How often each output came on each input, shape (inputs, outputs): all outputs that came.
-        law: The largest probability that each of these outputs may have by the law of each input, same shape.
+    ``counts`` and ``law`` are of shape (inputs, outputs): how often each output came, all that came, and its largest
+    probability by the law.
     """
     return float(logsumexp([_log_e_value(x, q) for x, q in zip(counts, law, strict=True)]) - math.log(len(counts)))
 
@@ -117,9 +117,7 @@ def cdf_of(law: object) -> Callable[[Floats], Floats] | None:
 def kolmogorov(values: Floats, cdf: Callable[[Floats], Floats]) -> float:
     """Return the Kolmogorov distance between runs and a law with or without atoms; 1 where a run gave no number.
 
-    Args:
-        values: The outputs, shape (runs,).
-        cdf: The law's probability of at most y, elementwise.
+    ``cdf`` is the law's probability of at most y, elementwise.
     """
     if np.isnan(values).any():
         return 1.0

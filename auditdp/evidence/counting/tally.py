@@ -25,15 +25,8 @@ class Tally:
 
     Outputs are the same where their rows of numbers are equal, signs of zeros included; NaN equals NaN.
 
-    Args:
-        calls: Calls of the mechanism; where how outputs are represented is open, these inputs decide it.
-        inputs: The inputs.
-        streams: Randomness by (purpose, batch).
-        most: Different outputs that are counted at most.
-
-    Attributes:
-        runs: Runs on each input.
-        full: Whether there were more different outputs; counts are then incomplete.
+    Where how outputs are represented is open, these inputs decide it. At most so many different outputs are counted; where
+    there were more, it is ``full``, and counts are incomplete.
     """
 
     def __init__(self, calls: Calls, inputs: Sequence[Any], streams: Streams, *, most: int) -> None:

@@ -21,12 +21,12 @@ from auditdp.claims.estimates import Limits, Promise, Unbiased, VarianceAtMost, 
 from auditdp.errors import MechanismError
 from auditdp.evidence.believing import believed
 from auditdp.evidence.estimation import means
-from auditdp.evidence.estimation.means import Floats
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.independence import check_calls
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Mechanism, brief, name_of
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 from auditdp.numerics.rounding import confidence
 from auditdp.record.details import ClassOfInputs, EstimationDetails
@@ -69,15 +69,9 @@ def estimation_evidence(
     input, all of which must succeed). Both hold for any number of independent calls where ranges are declared, and are
     asymptotic where the statement says so; ``means`` has the proofs.
 
-    Args:
-        mechanism: Its outputs are single numbers, shape (size,). If it has a method ``output_range(data)``, that is the
-            range of its outputs, before that of the promise.
-        promise: What it promises.
-        inputs: Inputs by class; the calls are shared equally between the classes, and within a class between its
-        inputs.
-        alpha: Level of the tests.
-        calls: Calls in total.
-        streams: Randomness by (purpose, batch).
+    Outputs are single numbers, shape (size,). Their range is that of the mechanism's method ``output_range(data)``, if it
+    has one, before that of the promise. Calls are shared equally between the classes, and within a class between its
+    inputs.
 
     Raises:
         MechanismError: If outputs are not single finite numbers within the declared range, or the calls do not suffice for
@@ -288,8 +282,6 @@ def _explain(promise: Promise, c: ClassOfInputs) -> str:
         )
     bias, half = c.mean - c.truth, c.high - c.mean
     text = f"The truth is {c.truth:.6g}, the mean over {c.n:,} calls {c.mean:.6g}: bias {bias:+.4g} ± {half:.2g}"
-    return (
-        text
-        if math.isclose(c.largest_bias, bias, rel_tol=1e-9)
-        else f"{text}, {c.largest_bias:+.4g} at the worst input"
-    )
+    if math.isclose(c.largest_bias, bias, rel_tol=1e-9):
+        return text
+    return f"{text}, {c.largest_bias:+.4g} at the worst input"

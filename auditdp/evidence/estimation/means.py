@@ -35,8 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.claims.estimates import Limits
-
-Floats = NDArray[np.float64]
+from auditdp.numerics.arrays import Floats, Integers
 
 START = 10
 """Calls without a stake, from which the first stakes are sized; without limits, as many calls have to differ."""
@@ -136,7 +135,7 @@ def varies(values: Floats) -> bool:
     return bool(_changes(values)[-1] >= 2 * START)
 
 
-def _changes(values: Floats) -> NDArray[np.int64]:
+def _changes(values: Floats) -> Integers:
     """Return how often each number, and those before it, differ from the one before: an odd one out differs twice."""
     return np.cumsum(np.diff(values, prepend=values[:1]) != 0)
 

@@ -22,7 +22,7 @@ from auditdp.adjacency.search import key, maximise
 from auditdp.betting.game import checked_pairs
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
-from auditdp.evidence.exact.covers import AdditiveCoverage, Coverage, Enclosed, Enumerated, Searched, count
+from auditdp.evidence.exact.covers import Coverage, additive, count, enclosed, enumerated, searched
 from auditdp.evidence.exact.listed_loss import envelope_losses
 from auditdp.evidence.exact.noise import DeclaredNoise, declared_noise
 from auditdp.evidence.exact.pair_loss import ROUNDING_TOLERANCE, PairLoss
@@ -44,28 +44,23 @@ AGREEMENT = 1e-9
 
 @dataclass(frozen=True)
 class Compared:
-    """The pairs that were looked at, with the loss of each, and what is known of all others.
-
-    Attributes:
-        pairs: The pairs.
-        losses: Their losses.
-        coverage: What is known of all pairs of which scope, and why.
-        searchable: Whether other pairs may be looked for, among them the simplest that violates.
-        looked_at: How many pairs were enumerated; None where that is not how they are covered.
-        by_law: Whether the losses are those of laws; else they are those of the outputs of an envelope.
-    """
+    """The pairs that were looked at, with the loss of each, and what is known of all others."""
 
     pairs: list[Pair]
     losses: list[PairLoss]
     coverage: Coverage
+    """What is known of all pairs of which scope, and why."""
     searchable: bool = False
+    """Whether other pairs may be looked for, among them the simplest that violates."""
     looked_at: int | None = None
+    """How many pairs were enumerated; None where that is not how they are covered."""
     by_law: bool = True
+    """Whether the losses are those of laws; else they are those of the outputs of an envelope."""
 
     @property
     def complete(self) -> bool:
         """Whether the losses, or the bound, cover every pair of the scope."""
-        return not self.coverage.check()
+        return not self.coverage.unchecked
 
 
 def by_pairs(
@@ -86,7 +81,7 @@ def by_pairs(
     losses = [stated.loss_of(pair) for pair in pairs]
     seen = count(len(pairs))
     if given is not None:
-        return Compared(pairs, losses, Searched(adjacency, seen), looked_at=len(pairs))
+        return Compared(pairs, losses, searched(adjacency, seen), looked_at=len(pairs))
     noise = declared_noise(able, stated, pairs[0].data)
     departures = [] if noise is None else [d for pair in pairs if (d := noise.departure(pair))]
     found = _search(stated, adjacency, noise, departures, seed=seed, examples=examples)
@@ -98,12 +93,12 @@ def by_pairs(
         losses.append(stated.loss_of(pairs[-1]))
         seen = f"{seen} and {len(new):,} that a search came across"
     if noise is None:
-        searched = Searched(adjacency, seen, offers(adjacency).remedy)
-        return Compared(pairs, losses, searched, searchable=True, looked_at=looked_at)
+        coverage = searched(adjacency, seen, offers(adjacency).remedy)
+        return Compared(pairs, losses, coverage, searchable=True, looked_at=looked_at)
     if not departures and not new:
         departures = ["the adjacency generates no pairs beside those that it lists, which show nothing of other inputs"]
-    additive = AdditiveCoverage(adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), ""))
-    return Compared(pairs, losses, additive, searchable=True, looked_at=looked_at if departures else None)
+    coverage = additive(adjacency, noise, noise.bound(asked_by(claim)), seen, next(iter(departures), ""))
+    return Compared(pairs, losses, coverage, searchable=True, looked_at=looked_at if departures else None)
 
 
 def _search(
@@ -153,7 +148,7 @@ def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: i
     losses = [stated.loss_of(pair) for pair in pairs]
     looked_at = len(pairs)
     if not isinstance(adjacency, UpToOrder) or not adjacency.unlabelled:
-        return Compared(pairs, losses, Enumerated(adjacency, looked_at), looked_at=looked_at)
+        return Compared(pairs, losses, enumerated(adjacency, looked_at), looked_at=looked_at)
     rng = np.random.default_rng(seed)
     unlike: list[tuple[Pair, Pair]] = []
     tried = min(REORDERED, REORDERED_EACH * looked_at)
@@ -163,14 +158,14 @@ def _enumerated(stated: Stated, adjacency: Adjacency, pairs: list[Pair], seed: i
         if not _alike(stated, pair, other):
             unlike.append((pair, other))
     if not unlike:
-        return Compared(pairs, losses, Enumerated(adjacency, looked_at, tried), looked_at=looked_at)
+        return Compared(pairs, losses, enumerated(adjacency, looked_at, tried), looked_at=looked_at)
     found = max((other for _, other in unlike), key=lambda pair: size(stated.loss_of(pair)))
     pair, other = unlike[0]
     depends = (
         f"the law depends on the order of the nodes ({pair} loses {stated.loss_of(pair)}, {other} loses "
         f"{stated.loss_of(other)}, or gives its outputs other probabilities); leave unlabelled=True out"
     )
-    coverage = Enumerated(adjacency, looked_at, tried, depends)
+    coverage = enumerated(adjacency, looked_at, tried, depends)
     return Compared([*pairs, found], [*losses, stated.loss_of(found)], coverage, looked_at=looked_at)
 
 
@@ -205,7 +200,7 @@ def by_envelope(envelope: Envelope, stated: Stated | None, adjacency: Box, seed:
     bound = max(bounds, key=lambda loss: (loss.upper, loss.lower))
     compared = [] if stated is None or not stated.of_output else _of_box(stated, adjacency, pairs, seed)
     if stated is None or not compared:
-        return Compared(pairs, bounds, Enclosed(adjacency, bound), by_law=False)
+        return Compared(pairs, bounds, enclosed(adjacency, bound), by_law=False)
     losses = [stated.loss_of(pair) for pair in compared]
     worst = max(range(len(compared)), key=lambda k: size(losses[k]))
     beyond = ""
@@ -214,7 +209,7 @@ def by_envelope(envelope: Envelope, stated: Stated | None, adjacency: Box, seed:
             f"its law loses {losses[worst]} on {compared[worst]}, more than its envelope allows, {bound}: correct the "
             "envelope, such as its uses"
         )
-    return Compared(compared, losses, Enclosed(adjacency, bound, len(compared), beyond))
+    return Compared(compared, losses, enclosed(adjacency, bound, len(compared), beyond))
 
 
 def _of_box(stated: Stated, adjacency: Box, pairs: list[Pair], seed: int) -> list[Pair]:

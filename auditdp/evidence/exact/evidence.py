@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence | None:
 def has_exact_law(mechanism: Any, adjacency: Adjacency, *, refuting: bool = False) -> bool:
     """Return whether the mechanism states a law that this evidence can use for these neighbours.
 
-    Args:
-        mechanism: The mechanism.
-        adjacency: The neighbours.
-        refuting: Only a law that can refute a claim, which one before post-processing cannot.
+    Where that is for ``refuting`` a claim, one before post-processing cannot be used.
     """
     able = capabilities(mechanism)
     if isinstance(adjacency, Box) and able.envelope is not None:
@@ -85,14 +83,9 @@ def exact_evidence(
 ) -> Evidence:
     """Compare the stated laws of neighbours with the claim.
 
-    Args:
-        mechanism: A mechanism with ``distribution(data)``, ``before_processing(data)`` or, for a ``Box``, ``envelope()``.
-        claim: What it promises.
-        adjacency: The neighbours; where all pairs can be covered, the evidence can certify the claim for that scope.
-        play: Only these pairs are looked at; then the claim can be refuted but not certified.
-        seed: Seed of the search for pairs.
-        examples: Pairs that a search for the largest loss generates, at most.
-        refuting: Whether it is enough to refute the claim: then the first pair that certainly breaks it is all that counts.
+    Of pairs to ``play`` no others are looked at; then the claim can be refuted but not certified. Where it is enough to be
+    ``refuting`` it, the first pair that certainly breaks it is all that counts. A search generates at most so many
+    ``examples``.
 
     Raises:
         MechanismError: If the laws are malformed, or no law is stated.
@@ -151,8 +144,6 @@ class _LawComparison:
         within: Whether all that were looked at certainly keep it.
         bounded: Whether the bound on all others certainly keeps it.
         index: Of the pair that is shown: one that certainly breaks the claim, else the one that comes nearest.
-        worst: Its loss.
-        pair: The pair.
     """
 
     def __init__(
@@ -202,7 +193,7 @@ class _LawComparison:
 
     def undecided_because(self) -> str:
         """Say why the claim is neither broken nor certified."""
-        unchecked = self.compared.coverage.check()
+        unchecked = self.compared.coverage.unchecked
         if self.broken:
             return "that is the law before post-processing, and the output may lose less"
         if self.within and self.bounded:
@@ -297,7 +288,7 @@ def _assumptions(name: str, compared: Compared, *, attained: bool) -> list[str]:
     return [
         f"{name} {what}",
         f"scope: {compared.coverage.scope}",
-        *compared.coverage.assumptions(),
+        *compared.coverage.assumptions,
         *dict.fromkeys(each for loss in losses for each in loss.assumed),
     ]
 
@@ -338,23 +329,16 @@ def _curves(claim: Claim, stated: Stated | None, worst: PairLoss, pair: Pair) ->
 def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
     """Spell a violation out: of the outputs that certainly exceed the claim, the one that adds most to δ."""
     loss, p, q = stated.loss_of(pair), stated.law_of(pair.data), stated.law_of(pair.neighbour)
+    found = partial(Counterexample, pair=str(pair), python=pair.python)
     if isinstance(p, LaplaceLaw) and loss.lower == math.inf:
-        return Counterexample(
-            pair=str(pair), python=pair.python, explanation=f"An infinite loss, computed from {loss.source}"
-        )
+        return found(explanation=f"An infinite loss, computed from {loss.source}")
     if isinstance(p, LaplaceLaw):
-        return Counterexample(
-            pair=str(pair),
-            python=pair.python,
+        return found(
             output="any output beyond both locations in every coordinate that differs",
             explanation=f"The log ratio of the two densities reaches {loss}; the claim allows {claim.level:.6g}",
         )
     if isinstance(p, GaussianLaw):
-        return Counterexample(
-            pair=str(pair),
-            python=pair.python,
-            explanation=f"The two laws are Gaussian: exact {_value(loss, claim)}; the claim is {claim}",
-        )
+        return found(explanation=f"The two laws are Gaussian: exact {_value(loss, claim)}; the claim is {claim}")
     with precision():
         level = arb(claim.level).exp()
         laws = aligned(p, q)
@@ -364,9 +348,7 @@ def _counterexample(stated: Stated, pair: Pair, claim: Claim) -> Counterexample:
             exceeding, key=lambda row: max(float(row[0] - level * row[1]), float(row[1] - level * row[0]))
         )
         delta = float(hockey_stick(laws, arb(claim.level)).mid())
-    return Counterexample(
-        pair=str(pair),
-        python=pair.python,
+    return found(
         output=output if isinstance(output, str) else brief(output),
         explanation=(
             f"This output has probability {_show(pp)} on the first input and {_show(qq)} on the second, "

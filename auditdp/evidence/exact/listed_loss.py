@@ -29,15 +29,12 @@ Row = tuple[arb, arb, Any]
 
 @dataclass(frozen=True)
 class Aligned:
-    """Two laws side by side, row by row.
-
-    Attributes:
-        rows: (P(y), Q(y), y) for every output y that either law lists.
-        left_out: What each of the two laws leaves out.
-    """
+    """Two laws side by side, row by row."""
 
     rows: Sequence[Row]
+    """(P(y), Q(y), y) for every output y that either law lists."""
     left_out: tuple[LeftOut, LeftOut]
+    """What each of the two laws leaves out."""
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows."""

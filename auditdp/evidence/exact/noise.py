@@ -36,19 +36,14 @@ SEEDS = (0, 1)
 
 @dataclass(frozen=True)
 class DeclaredNoise:
-    """Noise of the scale that one input shows, around answers of a declared sensitivity.
-
-    Attributes:
-        able: The mechanism, which states the law, and perhaps the query.
-        stated: Its law.
-        first: The input that the others are compared with.
-        sensitivity: S.
-    """
+    """Noise of the scale that one input shows, around answers of a declared sensitivity."""
 
     able: Capabilities
     stated: Stated
     first: Any
+    """The input that the others are compared with."""
     sensitivity: float
+    """S."""
 
     @property
     def law(self) -> Any:

@@ -17,31 +17,30 @@ ROUNDING_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class PairLoss:
-    """The privacy loss of one pair of laws, enclosed.
-
-    Attributes:
-        low: Lower bound on the exact pure epsilon, max over outputs of |ln P/Q|; may be infinite.
-        high: Upper bound on it; infinite as soon as one probability may be zero where the other may not.
-        source: What the bounds are computed from, and why an end is open where the laws leave it so, in words that can
-            follow "computed from".
-        delta: Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known.
-        delta_beyond: The same at an epsilon that is larger by the rounding tolerance.
-        mu: Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian.
-        least_mu: The same less what the rounding of the locations explains, which refutes nothing.
-        needed: A lower and an upper bound on the smallest epsilon at which the claim's δ holds, the exact epsilon of an
-            (ε, δ) claim; None where δ(ε) is not known.
-        assumed: What the bounds rest on beside the laws as they are stated.
-    """
+    """The privacy loss of one pair of laws, enclosed."""
 
     low: arb
+    """Lower bound on the exact pure epsilon, max over outputs of |ln P/Q|; may be infinite."""
     high: arb
+    """Upper bound on it; infinite as soon as one probability may be zero where the other may not."""
     source: str
+    """What the bounds are computed from, and why an end is open where the laws leave it so, in words that can follow
+    "computed from".
+    """
     delta: arb | None = None
+    """Enclosure of δ at the claim's epsilon, the larger of the two orders; None where it is not known."""
     delta_beyond: arb | None = None
+    """That δ at an epsilon that is larger by the rounding tolerance."""
     mu: arb | None = None
+    """Enclosure of the exact μ of Gaussian DP, where the pair is Gaussian."""
     needed: tuple[float, float] | None = None
+    """A lower and an upper bound on the smallest epsilon at which the claim's δ holds, the exact epsilon of an (ε, δ)
+    claim; None where δ(ε) is not known.
+    """
     assumed: tuple[str, ...] = ()
+    """What the bounds rest on beside the laws as they are stated."""
     least_mu: arb | None = None
+    """That μ less what the rounding of the locations explains, which refutes nothing."""
 
     @property
     def lower(self) -> float:

@@ -21,18 +21,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Stated:
-    """The stated laws of a mechanism.
-
-    Attributes:
-        law_of: The law of an input.
-        loss_of: The loss of a pair.
-        of_output: Whether the law is that of the output itself. Where it is the law before post-processing, its loss is an
-            upper bound on that of the output, and no lower one.
-    """
+    """The stated laws of a mechanism."""
 
     law_of: Callable[[Any], Any]
     loss_of: Callable[[Pair], PairLoss]
     of_output: bool
+    """Whether the law is that of the output itself. Where it is the law before post-processing, its loss is an upper bound
+    on that of the output, and no lower one.
+    """
 
 
 def stated_by(able: Capabilities, claim: Claim) -> Stated | None:

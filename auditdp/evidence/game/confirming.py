@@ -50,8 +50,7 @@ def confirm_smaller(
 ) -> tuple[Game | None, int]:
     """Look for the smallest pair that refutes the claim as the best pair did, and confirm it on fresh randomness.
 
-    Returns:
-        The confirmation, or None where there is no smaller pair or it was not confirmed; and the calls of both.
+    Return None for the confirmation where there is no smaller pair or it was not confirmed; and the calls of both.
     """
     small, spent = smaller(game, adjacency, SHRINKING_ALPHA)
     if small is None:
@@ -87,15 +86,6 @@ def play_again(
     play: Sequence[Pair] | None = None,
 ) -> float:
     """Play the confirmation of a finding again on the outputs that were recorded, and return its log wealth.
-
-    Args:
-        mechanism: The mechanism, which is not run.
-        claim: What it promises.
-        adjacency: The neighbours.
-        confirmation: What the evidence's details have of the confirmation.
-        streams: The randomness of that audit, which gave the coins.
-        forecasters: The forecasters of that audit.
-        play: The pairs of that audit, if not ``adjacency.pairs()``.
 
     Raises:
         ConfigurationError: If the outputs were not kept, or their pair is not one that the audit lists.

@@ -48,12 +48,7 @@ def gathered(request: EvidenceRequest, alpha: float) -> Evidence:
 
 
 def play_game(
-    mechanism: Mechanism,
-    claim: Claim,
-    adjacency: Adjacency,
-    options: GameOptions,
-    *,
-    streams: Streams,
+    mechanism: Mechanism, claim: Claim, adjacency: Adjacency, options: GameOptions, *, streams: Streams
 ) -> Evidence:
     """Audit a claim by betting and return the evidence.
 
@@ -68,13 +63,6 @@ def play_game(
     confirmed when the last part has been played, on randomness that no confirmation of an earlier part had, with half of the
     α of the part before: of all confirmations together, however often the game goes on, a pair that keeps the claim passes
     one with probability at most 2α.
-
-    Args:
-        mechanism: The mechanism to audit.
-        claim: What it promises.
-        adjacency: Which inputs are neighbours; every pair that is played is checked against it.
-        options: Its error probability, its calls and its pairs.
-        streams: Randomness by (purpose, batch).
 
     Raises:
         AdjacencyError: If a pair is not adjacent, or there is none.
@@ -115,14 +103,7 @@ def play_game(
 
 @dataclass(frozen=True)
 class _Played:
-    """A game that has been played.
-
-    Attributes:
-        opened: The game, and what was spent before it.
-        alpha: Its error probability.
-        assumptions: What its evidence rests on.
-        details: What is recorded of it.
-    """
+    """A game that has been played."""
 
     opened: PreparedGame
     alpha: float

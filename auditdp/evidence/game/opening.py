@@ -169,13 +169,9 @@ def _traced(
     if isinstance(adjacency, AdjacencyElsewhere):
         return adjacency.traced(calls, listed, options.calls, seed, search=options.search)
     among = adjacency if options.search else None
-    if options.within:
-        bounded = int(PLAYED * options.calls)
-        more = int(BROKEN * PLAYED * (options.proposed or 0))
-        return looked_by_trace(
-            calls.mechanism, claim, listed, among, calls=bounded, seed=seed, enough=ENOUGH, more=more
-        )
-    return looked_by_trace(calls.mechanism, claim, listed, among, calls=options.calls, seed=seed)
+    share, enough = (PLAYED, ENOUGH) if options.within else (1.0, math.inf)
+    runs, more = int(share * options.calls), int(BROKEN * share * (options.proposed or 0))
+    return looked_by_trace(calls.mechanism, claim, listed, among, calls=runs, seed=seed, enough=enough, more=more)
 
 
 def _replayed(

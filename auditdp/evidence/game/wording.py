@@ -86,11 +86,8 @@ def looked_at(forecaster: str) -> str:
     if name.count(" - ") == 1:
         one, other = name.split(" - ")
         alike = not {one, other} & NO_PART and not other.startswith("part ")
-        return (
-            f"the difference between {_part(one)} and {_part(other)}"
-            if alike
-            else f"{_part(one)} beside {_part(other)}"
-        )
+        first, second = _part(one), _part(other)
+        return f"the difference between {first} and {second}" if alike else f"{first} beside {second}"
     if re.match(r"\[|(number \d+ in |[a-z ]+ of )?output\b|part \d", name):
         return _part(name)
     return f"what the forecaster {forecaster!r} looks at"
@@ -204,13 +201,7 @@ def shows_nothing(same: int | None) -> list[str]:
 
 
 def unsearched(game: Game, adjacency: Adjacency, *, searched: bool) -> list[str]:
-    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played.
-
-    Args:
-        game: A game that refuted nothing.
-        adjacency: Which inputs are neighbours.
-        searched: Whether it was to look for pairs beside those listed.
-    """
+    """Return what was not looked for among neighbours, and what it would take; nothing where all or many were played."""
     every, pairs = adjacency.exhaustive(), len(game.tables)
     if every is not None and len(every) <= pairs:
         return []

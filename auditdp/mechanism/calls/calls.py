@@ -34,29 +34,21 @@ class Run(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What calls show that is no part of their outputs.
-
-    Attributes:
-        stream: Of ``STREAMS``.
-        many: Lines, messages or files of a call, at most.
-        depends: Whether they are others on another input, with the same randomness; None where they differ anyway.
-    """
+    """What calls show that is no part of their outputs."""
 
     stream: str
+    """Of ``STREAMS``."""
     many: int
+    """Lines, messages or files of a call, at most."""
     depends: bool | None
+    """Whether they are others on another input, with the same randomness; None where they differ anyway."""
 
 
 class Calls:
     """Runs one mechanism.
 
-    Args:
-        mechanism: ``mechanism(data, size, *, rng)``, see ``auditdp.mechanism.protocol``.
-
     Attributes:
-        name: What reports call the mechanism.
         seeded: Whether it draws from the generator that it is given.
-        inputs: Lends the inputs.
         like: Rows of the calls that decided how outputs are represented; None before.
         labels: What each number of a row is; none before.
         raising: Whether exceptions are outputs; then every output has a call of its own.
@@ -242,11 +234,7 @@ class Calls:
 
 
 class SingleCalls(Calls):
-    """Makes every call by itself, so that outputs share nothing that the outputs of one call may share.
-
-    Args:
-        calls: The calls that are made one by one; how their outputs are represented stays the same.
-    """
+    """Makes every call by itself, so that outputs share nothing that the outputs of one call may share."""
 
     def __init__(self, calls: Calls) -> None:
         vars(self).update(vars(calls))

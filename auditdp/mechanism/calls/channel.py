@@ -49,13 +49,10 @@ class LostError(AuditError):
 
 
 class ForeignError(Exception):
-    """What code of an audit raised in its process, beside the errors of the harness; its class has the name of that.
-
-    Attributes:
-        place: The file and line, in words; empty where it is not known.
-    """
+    """What code of an audit raised in its process, beside the errors of the harness; its class has the name of that."""
 
     place: str = ""
+    """The file and line, in words; empty where it is not known."""
 
 
 Value = TypeVar("Value")
@@ -64,21 +61,15 @@ Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 
 @dataclass(frozen=True)
 class _Line:
-    """The first line of an answer.
-
-    Attributes:
-        ticket: Of the question.
-        value: What was asked for, beside arrays.
-        arrays: The type and shape of each array.
-        error: What was raised in its place: its name, what it says, and where.
-        cpu: Seconds that its process has computed.
-    """
+    """The first line of an answer."""
 
     ticket: str
     cpu: Annotated[float, Field(ge=0)]
     value: Any = None
     arrays: list[tuple[Name, list[Annotated[int, Field(ge=0)]]]] = field(default_factory=list)
+    """The type and shape of each array."""
     error: tuple[Name, str, str] | None = None
+    """What was raised in its place: its name, what it says, and where."""
 
 
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
@@ -86,9 +77,6 @@ _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 class Channel:
     """The end of who judges.
-
-    Args:
-        connection: To the process of a mechanism.
 
     Attributes:
         cpu: Seconds that the process has computed, as it says.
@@ -105,10 +93,7 @@ class Channel:
     def ask(self, what: str, *arguments: Any, most: int = MOST) -> tuple[Any, list[Array]]:
         """Return the answer to a question: plain data, and arrays of numbers.
 
-        Args:
-            what: The question.
-            arguments: What it is about.
-            most: Bytes of the arrays, at most.
+        Arrays have at most so many bytes.
 
         Raises:
             LostError: If there is none.
@@ -207,11 +192,8 @@ def answer(
 ) -> None:
     """Answer questions until there are no more.
 
-    Args:
-        connection: To who judges.
-        path: The file of the audit, whose lines errors name.
-        answers: Returns plain data and arrays of numbers, from what is asked.
-        explained: Returns what an error says, with what this process has to do with it.
+    ``answers`` returns plain data and arrays of numbers. Errors name lines of the audit's file, and ``explained`` adds what
+    this process has to do with them.
     """
     with suppress(EOFError, OSError):  # who judges has ended
         while True:

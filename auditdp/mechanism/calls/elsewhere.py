@@ -52,33 +52,21 @@ class Seed(NamedTuple):
 
 @dataclass(frozen=True)
 class After:
-    """What calls have left behind, beside their outputs.
-
-    Attributes:
-        state: Of the generator: its number in hexadecimal digits, and the half of one that is left over.
-        spawned: What was spawned from it.
-        raising: Whether exceptions are outputs.
-        raised: How often calls raised, by the type of the exception.
-        kept: Types of inputs that cannot be copied.
-    """
+    """What calls have left behind, beside their outputs."""
 
     state: (
         tuple[Annotated[str, Field(pattern="^[0-9a-f]{1,32}$")], bool, Annotated[int, Field(ge=0, lt=1 << 32)]] | None
     )
+    """Of the generator: its number in hexadecimal digits, and the half of one that is left over."""
     spawned: Count
     raising: bool
     raised: dict[Text, Count]
+    """How often calls raised, by the type of the exception."""
     kept: list[Text]
 
     @classmethod
     def of(cls, calls: Calls, rng: np.random.Generator | None, raised: Counter[str]) -> dict[str, Any]:
-        """Return it as plain data.
-
-        Args:
-            calls: That were made.
-            rng: With what, if that goes on.
-            raised: What they had raised before.
-        """
+        """Return it as plain data."""
         found: dict[str, Any] = {
             "raising": calls.raising,
             "raised": calls.raised - raised,
@@ -120,14 +108,7 @@ class FormHeld:
 
 @dataclass(frozen=True)
 class MechanismHeld:
-    """What whoever judges is told of a mechanism before its first call.
-
-    Attributes:
-        per_call: Whether it returns one output a call.
-        knows_odds: Whether it states how likely outputs are.
-        scores: Whether it has a ``score``.
-        tells_possible: Whether it has a ``possible``.
-    """
+    """What whoever judges is told of a mechanism before its first call."""
 
     per_call: bool
     knows_odds: bool
@@ -178,12 +159,8 @@ class HeldInput:
 class MechanismElsewhere:
     """A mechanism in another process.
 
-    Args:
-        channel: To that process.
-        number: Of the mechanism there: 0 for the one that is audited, then its controls.
-        name: What reports call it.
-        seeded: Whether it draws from the generator that it is given.
-        plays: The kinds of evidence that are gathered here; all others are gathered there.
+    Its number there is 0 for the one that is audited, then those of its controls. Evidence of the kinds that it ``plays``
+    is gathered here, all other there.
     """
 
     def __init__(self, channel: Channel, number: int, name: str, *, seeded: bool, plays: Collection[str]) -> None:
@@ -280,9 +257,7 @@ class LawElsewhere:
 class CallsElsewhere(Calls):
     """Asks another process for the outputs of a mechanism, as rows.
 
-    Args:
-        mechanism: The mechanism.
-        number: Of these calls there.
+    The number is that of these calls there.
     """
 
     def __init__(self, mechanism: MechanismElsewhere, number: int) -> None:

@@ -25,13 +25,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.calls.untouched import Untouched, untouched
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
 FALSE_ALARM = 1e-6
@@ -54,24 +54,20 @@ PATIENCE, SLOWER = 10.0, 20.0
 """Seconds that an untouched process has for calls, and how many times as long as they took here in addition."""
 SAME = 1e-9
 """Relative difference between two outputs of one run that rounding explains."""
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a look at the independence of calls has shown.
-
-    Attributes:
-        dependent: How calls depend on each other, and what to do about it; empty where nothing was seen.
-        outputs: How many were made, runs that were made again not counted.
-        constant: Whether every input had one output.
-        untouched: Whether calls were made in processes of their own, too.
-    """
+    """What a look at the independence of calls has shown."""
 
     dependent: str
+    """How calls depend on each other, and what to do about it; empty where nothing was seen."""
     outputs: int
+    """How many were made, runs that were made again not counted."""
     constant: bool
+    """Whether every input had one output."""
     untouched: bool
+    """Whether calls were made in processes of their own, too."""
 
 
 def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams) -> None:
@@ -98,12 +94,8 @@ def outputs_to_look(budget: int) -> int:
 def look(calls: Calls, inputs: Sequence[Any], streams: Streams, budget: int, *, finding: bool = True) -> Look:
     """Look whether calls on these one or two inputs are independent.
 
-    Args:
-        calls: The calls, whose outputs have a representation.
-        inputs: Those that a finding is about.
-        streams: Randomness by (purpose, number).
-        budget: Calls that the evidence has made.
-        finding: Whether more than that nothing was found depends on them; then statistics have more calls.
+    The inputs are those that a finding is about, and ``budget`` the calls that the evidence has made. Statistics have more
+    calls where more depends on them than that nothing was found.
     """
     most = min(budget // SHARE, MOST) if calls.seeded or not finding else min(budget // 2, MOST_UNSEEDED)
     outputs = max(most // 2 * 2, FEWEST)
@@ -187,8 +179,7 @@ def alike(sides: Sequence[Floats]) -> float:
     has the product over all processes and inputs, and the average of such products over two f: of equal outputs, and of
     near ranks. An e-value is 10^6 or more with probability 10^-6 at most (Markov).
 
-    Args:
-        sides: Ranks of the outputs on every input, each shape (processes, 2, numbers).
+    ``sides`` are the ranks of the outputs on every input, each shape (processes, 2, numbers).
     """
     logs = np.zeros(2)
     for side in sides:
@@ -251,8 +242,7 @@ def independence(rows: Sequence[Array]) -> str:
 
     Null hypothesis: all outputs on one input are independent and alike.
 
-    Args:
-        rows: The outputs on every input, each shape (calls, 2, ...), calls one after the other.
+    ``rows`` are the outputs on every input, each shape (calls, 2, ...), calls one after the other.
     """
     for side in rows:
         if len(side) >= FEWEST_ALIKE and (side == side[0]).all() and (side[0, 0] != side[0, 1]).any():
@@ -306,8 +296,7 @@ def _unlike(neighbours: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> str:
     Distances are those of the ranks of each of the first numbers of an output, their sum over all numbers, and whether two
     outputs differ.
 
-    Args:
-        neighbours: Ranks of outputs that are near each other, by what they are: for each input the first and the second.
+    ``neighbours`` are these ranks, by what they are: for each input the first and the second.
     """
     width = next(iter(neighbours.values()))[0][0].shape[-1]
     tests = len(neighbours) * (min(width, COORDINATES) + 2)

@@ -35,10 +35,6 @@ class Inputs:
     def lent(self, name: str, *inputs: Any) -> Iterator[tuple[Any, ...]]:
         """Give out the copies of some inputs.
 
-        Args:
-            name: What the code is called that uses them.
-            inputs: The originals.
-
         Raises:
             MechanismError: If a copy was changed; the next call gets a fresh one.
         """
@@ -77,10 +73,7 @@ def difference(before: Any, after: Any, *, opaque: str | None = None) -> str | N
     attributes that ``before`` has, so that what an object remembers of its own value, such as a lazily made index, is no
     difference.
 
-    Args:
-        before: A value.
-        after: Another one.
-        opaque: What to return for two different objects whose content cannot be seen.
+    ``opaque`` is returned for two different objects whose content cannot be seen.
     """
     return _Comparison(opaque).of(before, after, "")
 

@@ -46,13 +46,10 @@ class _Name(str):
 
 
 class Raised(_Name):
-    """That a call raised, as an output: a caller sees the type of an exception.
-
-    Attributes:
-        error: What it raised, or the type of it.
-    """
+    """That a call raised, as an output: a caller sees the type of an exception."""
 
     error: Any
+    """What it raised, or the type of it."""
 
     @classmethod
     def of(cls, error: Any) -> Raised:

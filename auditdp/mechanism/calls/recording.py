@@ -19,9 +19,9 @@ from auditdp.mechanism.calls.calls import Calls
 from auditdp.mechanism.calls.representation import Array, Representation
 
 MOST_BYTES = 1 << 26
+"""Outputs of more bytes than this are not kept."""
 HEADER = 1 << 16
 """Bytes of what says of which shape and type an array is, at most."""
-"""Outputs of more bytes than this are not kept."""
 
 
 class Recorder(Calls):
@@ -52,10 +52,6 @@ class Recorder(Calls):
 
 class Playback(Calls):
     """Returns recorded outputs instead of making calls.
-
-    Args:
-        calls: Calls of the mechanism, whose forecasters may ask it for its law.
-        recorded: What ``Recorder.recorded`` returned.
 
     Raises:
         ConfigurationError: If no outputs were kept.

@@ -58,25 +58,20 @@ VALUE = 35
 
 @dataclass(frozen=True)
 class Representation:
-    """How the outputs of one mechanism become rows.
-
-    Attributes:
-        shape: The shape of a row.
-        dtype: Its type.
-        flat: Whether rows hold the leaves of outputs, between their number and the name of what does not fit.
-        typed: Whether the first leaf is the kind of an output.
-        kind: The kind of all first outputs; empty where there were several, or where rows are no doubles.
-        longest: Leaves of the longest first output.
-        ordered: Keys whose places follow the leaves: those of the longest first output, where their order varies.
-    """
+    """How the outputs of one mechanism become rows."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     flat: bool
+    """Whether rows hold the leaves of outputs, between their number and the name of what does not fit."""
     typed: bool = False
+    """Whether the first leaf is the kind of an output."""
     kind: str = ""
+    """The kind of all first outputs; empty where there were several, or where rows are no doubles."""
     longest: int = 0
+    """Leaves of the longest first output."""
     ordered: int = 0
+    """Keys whose places follow the leaves: those of the longest first output, where their order varies."""
     _seen: dict[Any, Array] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @classmethod
@@ -231,10 +226,8 @@ def _short(name: int, rest: bytes) -> tuple[int, bytes | None]:
 def _name_of(output: Any, numbers: list[float], width: int = -1) -> int:
     """Return a name of 51 bits: for the value of an output, and for what else there is of it.
 
-    Args:
-        output: The output.
-        numbers: Its leaves.
-        width: How many leaves make a row; then the name holds the first of them, and else a digest of all.
+    ``numbers`` are its leaves. Where ``width`` of them make a row, the name holds the first of them, and else a digest of
+    all.
     """
     key = as_values(np.array(numbers, dtype=np.float64)).tobytes()
     value = _first_bits(key) if (whole := len(numbers) == width) else int(digest(key)) & (1 << VALUE) - 1
@@ -254,23 +247,18 @@ def _named(rows: Array) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What is to be known of the outputs of one call.
-
-    Attributes:
-        together: Whether they are an array of many outputs.
-        dtype: The type of that array; object where outputs come one by one.
-        shapes: The shape of each output, None for one that is not numbers alone.
-        longest: Leaves of the longest.
-        kinds: Their kinds.
-        orders: The keys of each in order, by the way to them.
-    """
+    """What is to be known of the outputs of one call."""
 
     together: bool
+    """Whether they are an array of many outputs."""
     dtype: np.dtype[Any]
+    """The type of that array; object where outputs come one by one."""
     shapes: set[tuple[int, ...] | None]
+    """The shape of each output, None for one that is not numbers alone."""
     longest: int
     kinds: set[str]
     orders: list[list[str]]
+    """The keys of each in order, by the way to them."""
 
     @classmethod
     def of(cls, outputs: Outputs) -> _Seen:
@@ -354,12 +342,7 @@ def stacked(outputs: Sequence[Outputs]) -> Outputs:
 
 
 class SeenAs:
-    """A mechanism for forecasters: what it offers is asked for with rows (see ``auditdp.mechanism.capabilities``).
-
-    Attributes:
-        mechanism: The mechanism.
-        form: How its outputs are represented.
-    """
+    """A mechanism for forecasters: what it offers is asked for with rows (see ``auditdp.mechanism.capabilities``)."""
 
     def __init__(self, mechanism: Any, form: Representation) -> None:
         self.mechanism, self.form = mechanism, form

@@ -27,17 +27,13 @@ LONGEST_FILE = 1 << 20
 
 @dataclass
 class Showing:
-    """What a block of code has shown.
-
-    Attributes:
-        printed: What it printed.
-        logged: What it logged, and what it warned of, one text each.
-        written: The files that it opened to write to, below the folder that it ran in.
-    """
+    """What a block of code has shown."""
 
     printed: _Printed
     logged: list[str] = field(default_factory=list)
+    """What it logged, and what it warned of, one text each."""
     written: dict[Path, None] = field(default_factory=dict)
+    """The files that it opened to write to, below the folder that it ran in."""
 
     def __bool__(self) -> bool:
         return bool(self.printed.text or self.logged or self.written)
@@ -85,9 +81,7 @@ def _hears(event: str, arguments: tuple[Any, ...]) -> None:
 def showing(streams: Sequence[str] = STREAMS, *, quiet: bool = False) -> Iterator[Showing]:
     """See what the block shows.
 
-    Args:
-        streams: Of these streams.
-        quiet: Whether nobody else is to see it.
+    Where it is ``quiet`` nobody else is to see it.
     """
     if _hears not in _installed:
         sys.addaudithook(_hears)

@@ -6,19 +6,19 @@ import gc
 import os
 import pickle
 import random
-import signal
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from multiprocessing.connection import Connection, Pipe
+from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 import numpy as np
 
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, MechanismElsewhere, sent
+from auditdp.mechanism.calls.forked import ForkedProcess
 from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.ending import die_with_parent
 from auditdp.mechanism.protocol import Mechanism
@@ -27,47 +27,29 @@ GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 class Untouched:
-    """A process that is forked before the first call of a mechanism, waits, and forks again for calls that are asked of it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """A process that is forked before the first call of a mechanism, and forks again for calls that are asked of it."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
-        self._process = 0
-        self._pipe: Connection | None = None
+        self._forked: ForkedProcess | None = None
 
     def start(self) -> None:
         """Fork, unless that was done; where a platform cannot, or has no room, no calls will be made."""
-        if self._process or not hasattr(os, "fork"):
-            return
-        ours, theirs = Pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of threads, which a fork lacks: calls that wait for one are given up
-            with suppress(OSError):
-                self._process = os.fork()
-                self._pipe = ours
-        if self._pipe is None:
-            ours.close()
-        elif self._process == 0:
-            ours.close()
-            _serve(self.mechanism, theirs)
-        theirs.close()
+        self._forked = self._forked or ForkedProcess(partial(_serve, self.mechanism))
 
     def rows(self, calls: Calls, parts: Sequence[Sequence[Run]], seconds: float) -> list[Array] | None:
         """Return the rows of some calls, each part made in a process of its own; None where that was not possible.
 
-        Args:
-            calls: How outputs are represented, and which exceptions are known: any other is taken to come from the process.
-            parts: The calls of every process. Generators of a mechanism that draws from elsewhere start afresh in each.
-            seconds: After which it is given up.
+        Each part is the calls of a process of its own, in which generators that a mechanism draws from elsewhere start
+        afresh. An exception that is not known to ``calls`` is taken to come from the process, which is given up after so
+        many seconds.
         """
-        if self._pipe is None:
+        pipe = None if self._forked is None else self._forked.pipe
+        if pipe is None:
             return None
         try:
-            self._pipe.send_bytes(pickle.dumps((calls.decided, parts)))
-            found = [self._answer(calls, sum(run.size for run in part), seconds) for part in parts]
+            pipe.send_bytes(pickle.dumps((calls.decided, parts)))
+            found = [_answer(pipe, calls, sum(run.size for run in part), seconds) for part in parts]
         except Exception:  # an input that cannot be sent, whatever it raises, or a process that has ended
             found = [None]
         if any(rows is None for rows in found):
@@ -75,30 +57,14 @@ class Untouched:
             return None
         return [rows for rows in found if rows is not None]
 
-    def _answer(self, calls: Calls, size: int, seconds: float) -> Array | None:
-        assert self._pipe is not None  # it was asked
-        if not self._pipe.poll(seconds) or not (content := self._pipe.recv_bytes()):
-            return None
-        assert calls.like is not None  # outputs have a representation
-        return np.frombuffer(content[1:], calls.like.dtype).reshape(size, *calls.like.shape[1:])
-
     def close(self) -> None:
         """End the process."""
-        if self._pipe is None:
-            return
-        self._pipe.close()
-        self._pipe = None
-        with suppress(OSError):
-            os.kill(self._process, signal.SIGKILL)
-            os.waitpid(self._process, 0)
+        if self._forked is not None:
+            self._forked.close()
 
 
 class UntouchedElsewhere(Untouched):
-    """The untouched process of a mechanism in another process, which forks it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """The untouched process of a mechanism in another process, which forks it."""
 
     mechanism: MechanismElsewhere
 
@@ -115,30 +81,28 @@ class UntouchedElsewhere(Untouched):
         return calls.checked(found, sizes) if found else None
 
 
+def _answer(pipe: Connection, calls: Calls, size: int, seconds: float) -> Array | None:
+    if not pipe.poll(seconds) or not (content := pipe.recv_bytes()):
+        return None
+    assert calls.like is not None  # outputs have a representation
+    return np.frombuffer(content[1:], calls.like.dtype).reshape(size, *calls.like.shape[1:])
+
+
 def _serve(mechanism: Mechanism, pipe: Connection) -> NoReturn:
-    """Make the calls that are asked for, each part in a fork of this process, until whoever asks has ended."""
-    with suppress(BaseException):
-        die_with_parent()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(nothing, stream)
-        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # until the end
-        generators: list[Any] | None = None
-        while True:
-            decided, parts = pickle.loads(pipe.recv_bytes())
-            made = Calls(mechanism)
-            made.decided = decided
-            if generators is None:
-                gc.unfreeze()  # what is frozen, which the process of an audit file does after its import, is in no list
-                generators = [] if made.seeded else [e for e in gc.get_objects() if issubclass(type(e), GENERATORS)]
-            for part in parts:
-                if (child := os.fork()) == 0:
-                    _make(made, part, generators, pipe)
-                if os.waitpid(child, 0)[1]:
-                    pipe.send_bytes(b"")
-    os._exit(0)
+    """Make the calls that are asked for, each part in a fork of this process."""
+    generators: list[Any] | None = None
+    while True:
+        decided, parts = pickle.loads(pipe.recv_bytes())
+        made = Calls(mechanism)
+        made.decided = decided
+        if generators is None:
+            gc.unfreeze()  # what is frozen, which the process of an audit file does after its import, is in no list
+            generators = [] if made.seeded else [e for e in gc.get_objects() if issubclass(type(e), GENERATORS)]
+        for part in parts:
+            if (child := os.fork()) == 0:
+                _make(made, part, generators, pipe)
+            if os.waitpid(child, 0)[1]:
+                pipe.send_bytes(b"")
 
 
 def _make(calls: Calls, part: Sequence[Run], generators: Sequence[Any], pipe: Connection) -> NoReturn:

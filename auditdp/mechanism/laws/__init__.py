@@ -2,7 +2,7 @@
 
 ``FiniteLaw`` (finitely many outputs), ``StepLaw`` (a number with a piecewise constant density, and atoms), ``LaplaceLaw``
 and ``GaussianLaw`` (independent noise on a vector), and ``Envelope`` (the least and the most that any input of a whole
-domain gives an output). ``top_k`` has the finite laws of the k largest of scores with Gumbel noise.
+domain gives an output).
 """
 
 from auditdp.mechanism.calls.leaves import row_keys

@@ -42,9 +42,7 @@ def precision(bits: int = PRECISION_BITS) -> Iterator[None]:
 def ball(value: Any, unit: float = 1.0) -> arb:
     """Return a ball that contains ``value``: tight for int and Fraction, and what a float is off by for a float.
 
-    Args:
-        value: A number; an arb ball is returned as it is.
-        unit: What an absolute error is relative to: 1 for a probability.
+    An arb ball is returned as it is. An absolute error is relative to ``unit``: 1 for a probability.
     """
     if isinstance(value, arb):
         return value
@@ -88,8 +86,7 @@ def double_above(compute: Callable[[Callable[[float], Fraction]], Fraction]) -> 
     digits, one double alone stands for it; rounding up the rational would refuse that double for the place where it
     was cut off.
 
-    Args:
-        compute: The number, from a function that reads each double as a rational.
+    ``compute`` is that number, from a function that reads each double as a rational.
     """
     written = compute(as_written)
     nearest = float(written)
@@ -107,17 +104,14 @@ def middle(value: Any) -> float:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The probability that a list of probabilities leaves out.
-
-    Attributes:
-        most: The largest probability that may be left out, 1 less the smallest sum; an exact number, 0 for Fractions.
-        floats: Whether a probability is a float. Then outputs may be missing from the list: code drops what underflows.
-        lacks: Whether some certainly are: the floats sum to less than 1 by more than their rounding.
-    """
+    """The probability that a list of probabilities leaves out."""
 
     most: arb
+    """The largest probability that may be left out, 1 less the smallest sum; an exact number, 0 for Fractions."""
     floats: bool = False
+    """Whether a probability is a float. Then outputs may be missing from the list: code drops what underflows."""
     lacks: bool = False
+    """Whether some certainly are: the floats sum to less than 1 by more than their rounding."""
 
 
 def left_out(probabilities: Sequence[Any]) -> LeftOut | None:

@@ -106,17 +106,11 @@ class FiniteLaw:
         return {key: i for i, key in enumerate(_keys(self.outcomes, self.values, split))}
 
     def places(
-        self,
-        outputs: Array | Sequence[Any],
-        form: Representation | None = None,
-        split: frozenset[bytes] = frozenset(),
+        self, outputs: Array | Sequence[Any], form: Representation | None = None, split: frozenset[bytes] = frozenset()
     ) -> NDArray[np.intp]:
         """Return the position of each output among the outcomes, -1 where it is not listed; shape (size,).
 
-        Args:
-            outputs: Outputs, or their rows where ``form`` is given.
-            form: How outputs are represented as rows.
-            split: Further values of which an outcome stands for its own kind alone.
+        They are rows where a ``form`` is given. Of values to ``split`` an outcome stands for its own kind alone.
         """
         split = split | self.split
         index = self.by_key(split) if split else self.index

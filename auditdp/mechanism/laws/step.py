@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.laws.balls import LeftOut, ball, is_float, left_out, middle, precision
 from auditdp.mechanism.protocol import Array
-
-Floats = NDArray[np.float64]
+from auditdp.numerics.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

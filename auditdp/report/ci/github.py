@@ -26,12 +26,7 @@ MOST = 10
 
 
 def commands(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the commands, worst first; empty where everything is as declared.
-
-    Args:
-        record: The run.
-        differences: What it changes of a baseline; None where none judges it.
-    """
+    """Return the commands, worst first; empty where everything is as declared."""
     lines = []
     audits = worst_first(judged(record, differences))
     for command in dict.fromkeys(COMMANDS.values()):

@@ -31,14 +31,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """An audit and how it stands.
-
-    Attributes:
-        audit: Its id.
-        level: How it stands.
-        reasons: Why, one sentence each.
-        result: Its result; None where it has none.
-    """
+    """An audit and how it stands."""
 
     audit: str
     level: Level
@@ -47,12 +40,7 @@ class Judged:
 
 
 def judged(record: RunRecord, differences: Sequence[Difference] | None = None) -> list[Judged]:
-    """Return every audit of a record in its order, and after them those that are gone.
-
-    Args:
-        record: The run.
-        differences: What it changes of a baseline; None where none judges it.
-    """
+    """Return every audit of a record in its order, and after them those that are gone."""
     of: dict[str, list[Difference]] = {}
     for difference in differences or ():
         of.setdefault(difference.audit, []).append(difference)

@@ -30,12 +30,7 @@ OUTCOMES = {
 
 
 def junit(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the document.
-
-    Args:
-        record: The run.
-        differences: What it changes of a baseline; None where none judges it.
-    """
+    """Return the document."""
     audits = judged(record, differences)
     counts = {name: sum(OUTCOMES.get(item.level) == name for item in audits) for name in set(OUTCOMES.values())}
     totals = {

@@ -30,13 +30,7 @@ COLUMNS = ("audit", "claim", "verdict", "found", "power")
 
 
 def pull_request(record: RunRecord, differences: Sequence[Difference] | None = None, *, most: int = MOST) -> str:
-    """Return the comment, in GitHub's Markdown.
-
-    Args:
-        record: The run.
-        differences: What it changes of a baseline; None where none judges it.
-        most: Characters that it may have.
-    """
+    """Return the comment, in GitHub's Markdown."""
     audits = judged(record, differences)
     parts = [MARK, f"### {_title(audits, record, differences is not None)}", ""]
     end = ["", _footer(record)]

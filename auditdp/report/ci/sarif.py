@@ -48,12 +48,7 @@ LEVELS = {Level.CRASHED: "error", Level.UNDECIDED: "warning"}
 
 
 def sarif(record: RunRecord, differences: Sequence[Difference] | None = None) -> str:
-    """Return the log file.
-
-    Args:
-        record: The run.
-        differences: What it changes of a baseline; None where none judges it.
-    """
+    """Return the log file."""
     audits = judged(record, differences)
     ids = list(RULES)
     notified = [_notification(item) for item in audits if item.level in LEVELS]

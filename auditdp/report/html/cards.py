@@ -62,19 +62,12 @@ class AuditView:
     """One audit, ready to be written.
 
     Attributes:
-        result: The audit.
         address: Where its page is, relative to the index: a file, or a place on the same page.
-        standing: How it stands.
-        label: Its verdict in words.
         reasons: Why it is a finding.
-        title: What is claimed, in a sentence.
-        means: What the claim means.
         guess: What a violation means to somebody who sees an output.
         inputs: Both inputs of the counterexample, where they can be drawn.
-        output: The telling output.
         instead: What holds instead.
         read: What a trace read off the code.
-        interval: The bounds on one axis.
         refuting: Evidence that refutes although the verdict is another.
     """
 
@@ -113,13 +106,7 @@ def file_name(audit_id: str) -> str:
 
 
 def audit_view(result: AuditResult, repairs: Mapping[str, Sequence[AuditResult]], *, address: str) -> AuditView:
-    """Return what stands on the card of an audit.
-
-    Args:
-        result: The audit.
-        repairs: By id, the audits of claims that repair it.
-        address: Where its page is.
-    """
+    """Return what stands on the card of an audit."""
     found = result.counterexample
     return AuditView(
         result=result,

@@ -25,12 +25,10 @@ class Interval:
 
     Attributes:
         start: Where the bar begins, 0 to ``WIDTH``.
-        end: Where it ends.
         mark: Where the bound of the verdict stands.
         open: Whether nothing bounds the right end.
         detectable: Where a clean game would have refuted nine times in ten; None where it does not say.
         role: The name of its colour.
-        text: The bounds, as a reader sees them.
     """
 
     start: float

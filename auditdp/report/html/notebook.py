@@ -65,12 +65,7 @@ def bar(done: int, of: int) -> str:
 
 
 def plot_interval(result: AuditResult, axes: Axes | None = None) -> Axes:
-    """Draw the bounds of a result in multiples of its claim, with the claim as a line.
-
-    Args:
-        result: The result.
-        axes: Where to draw; Matplotlib's own new axes unless given.
-    """
+    """Draw the bounds of a result in multiples of its claim, with the claim as a line."""
     if axes is None:
         from matplotlib import pyplot
 

@@ -26,8 +26,6 @@ class ClaimSummary:
     """What became of the claims of one kind.
 
     Attributes:
-        claimed: The kind.
-        counts: Audits in each of ``COLUMNS``.
         missed: Which losses may be there all the same.
     """
 

@@ -19,12 +19,7 @@ def differences_text(
 ) -> str:
     """Return every difference, and then how many there are of each kind.
 
-    Args:
-        differences: What ``baseline.differences`` found.
-        known: How many audits were known before.
-        against: What the run was compared with, such as the name of a file.
-        found_it: What a run that is not worse would have found, in words.
-        width: Columns.
+    ``known`` is how many audits were known before, and ``found_it`` says what a run that is not worse would have found.
     """
     lines = []
     seen: Counter[Kind] = Counter()

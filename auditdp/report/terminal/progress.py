@@ -33,12 +33,8 @@ def left(
     An audit takes as long as it took before, times how much longer the finished ones took than before; one that was never
     run takes as long as the mean of those that are known.
 
-    Args:
-        waiting: Ids of the audits that are not finished.
-        finished: Seconds of those that are.
-        before: Seconds of audits in an earlier run.
-        workers: How many run at a time.
-        running: Seconds that the running ones have run already.
+    ``waiting`` are the ids of audits that are not finished, and ``running`` the seconds that the running ones have run
+    already.
     """
     both = [name for name in finished if before.get(name, 0.0) > 0]
     slower = sum(finished[name] for name in both) / sum(before[name] for name in both) if both else 1.0
@@ -55,12 +51,6 @@ class Watch:
     """A line at the bottom of a terminal that says how far a run is; nothing elsewhere.
 
     Audits are started in the order of their ids, so the first unfinished ones are those that run.
-
-    Args:
-        ids: The audits that are to be run, in order.
-        console: Where to write; lines printed on it stand above.
-        workers: How many run at a time.
-        before: Seconds of audits in an earlier run, by id.
     """
 
     def __init__(

@@ -21,7 +21,6 @@ from auditdp.report.reading import at_most, columns, looked_at, read_off, rows, 
 from auditdp.report.standing import (
     ENDED,
     Standing,
-    alpha_by_purpose,
     audited_claims,
     beside,
     by_standing,
@@ -48,7 +47,6 @@ from auditdp.report.wording import MEANINGS
 
 INDENT = 4
 LABEL = 13
-PURPOSES_SHOWN = 6
 MOST = 10_000
 """Characters of a text that are shown."""
 CELL = 40
@@ -84,11 +82,8 @@ def report(record: RunRecord, *, colour: bool = False, width: int = WIDTH) -> st
 def line(result: AuditResult, *, colour: bool = False, width: int = WIDTH, verbose: bool = False) -> str:
     """Return one audit: its verdict and numbers on a line, and indented under it what a person has to know.
 
-    Args:
-        result: The audit.
-        colour: Whether to write ANSI colours.
-        width: Columns; only what is meant to be copied, an id or a command, runs over.
-        verbose: Whether to show at which lines a trace saw noise enter.
+    Only what is meant to be copied, an id or a command, runs over ``width`` columns; where ``verbose``, the lines at which
+    a trace saw noise enter are shown.
     """
     text = _headline(result, width)
     for label, value, style in [*_notes(result), *(_traced(result) if verbose else [])]:
@@ -269,14 +264,13 @@ def _verdict_counts(record: RunRecord) -> str:
 
 
 def _alpha(record: RunRecord) -> str:
-    """The total and its shares, largest purpose first."""
-    split = sorted(alpha_by_purpose(record.alpha_ledger).items(), key=lambda item: (-item[1][1], item[0]))
-    if not split:
+    shares: dict[str, list[float]] = {}
+    for entry in record.alpha_ledger:
+        shares.setdefault(entry.purpose, []).append(entry.alpha)
+    if not shares:
         return "0: nothing in this run can be wrong by chance"
-    total = number(sum(alpha for _, (_, alpha) in split))
-    parts = [f"{purpose} {number(alpha)} ({count(n, 'share')})" for purpose, (n, alpha) in split[:PURPOSES_SHOWN]]
-    if len(split) > PURPOSES_SHOWN:
-        parts.append(f"{len(split) - PURPOSES_SHOWN} other purposes")
+    total = number(sum(entry.alpha for entry in record.alpha_ledger))
+    parts = [f"{purpose} {number(sum(each))} ({count(len(each), 'share')})" for purpose, each in shares.items()]
     return f"{total} is the most that the probability of a wrong finding can be: {', '.join(parts)}"
 
 

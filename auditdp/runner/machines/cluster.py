@@ -34,9 +34,7 @@ PATIENCE = 5.0
 class Cluster:
     """A connection to a dask scheduler, which ends with this context.
 
-    Args:
-        address: Of the scheduler, such as ``tcp://node7:8786``, or the path of the file that it writes.
-        say: Called with what a person has to be told meanwhile.
+    The address is such as ``tcp://node7:8786``, or the path of the file that the scheduler writes.
     """
 
     def __init__(self, address: str, *, say: Callable[[str], None]) -> None:
@@ -70,15 +68,7 @@ class Cluster:
     def executor(
         self, record: RunRecord, sources: Sequence[Path], *, limit: float, memory: int | None, sandbox: Sandbox
     ) -> Remote:
-        """Return what runs the audits of a run.
-
-        Args:
-            record: The run's, without results.
-            sources: Files that its audits are made of.
-            limit: Seconds that the import of an audit file may take.
-            memory: Bytes that an audit may take; None for no limit.
-            sandbox: What holds an audit.
-        """
+        """Return what runs the audits of a run."""
         if not self.count:
             self._say(f"the scheduler {self._address} has no workers yet; audits start with the first one")
         return Remote(self._client, self._address, record, tuple(sources), limit, memory, sandbox, max(1, self.count))
@@ -86,18 +76,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Remote:
-    """Runs the audits of one run on a cluster; as ``Workers.run`` does it here.
-
-    Attributes:
-        client: Connected.
-        address: Of the scheduler.
-        record: Of the run, without results.
-        sources: Files that its audits are made of.
-        limit: Seconds that the import of an audit file may take.
-        memory: Bytes that an audit may take; None for no limit.
-        sandbox: What holds an audit.
-        count: How many audits run at a time.
-    """
+    """Runs the audits of one run on a cluster, as ``Workers.run`` does it here; see ``Cluster.executor``."""
 
     client: Client
     address: str

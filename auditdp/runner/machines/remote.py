@@ -33,25 +33,18 @@ class WorkerError(StoppedError):
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is asked to do, and what it needs to do it as the machine that asks would.
-
-    Attributes:
-        task: The audit.
-        sources: Files that the audits of the run are made of, absolute.
-        digest: Of these files and of auditdp's own.
-        versions: Of Python, auditdp and its libraries.
-        limit: Seconds that the import of the audit file may take.
-        memory: Bytes that the audit may take; None for no limit.
-        sandbox: What holds it on the machine that asks.
-    """
+    """What a worker is asked to do, and what it needs to do it as the machine that asks would."""
 
     task: Task
     sources: tuple[str, ...]
+    """Files that the audits of the run are made of, absolute."""
     digest: str
+    """Of these files and of auditdp's own."""
     versions: dict[str, str]
     limit: float
     memory: int | None
     sandbox: Sandbox = UNCONFINED
+    """What holds it on the machine that asks."""
 
 
 ORDER: TypeAdapter[Order] = TypeAdapter(Order)
@@ -60,12 +53,7 @@ ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 def carry_out(order: bytes, root: str) -> bytes:
     """Run an audit from a thread of a dask worker; the process ends early where nobody waits for its result any more.
 
-    Args:
-        order: An ``Order`` as JSON.
-        root: The folder of the project.
-
-    Returns:
-        The ``AuditResult`` as JSON.
+    The order is an ``Order`` as JSON, and what is returned an ``AuditResult``; ``root`` is the folder of the project.
 
     Raises:
         WorkerError: If the worker lacks the project, or has other code than the machine that asks.

@@ -19,14 +19,10 @@ from auditdp.runner.record import Reading, differing, scan_log
 
 @dataclass(frozen=True)
 class Shard:
-    """One of some parts of a run.
-
-    Attributes:
-        number: Which, from 1.
-        of: How many there are.
-    """
+    """One of some parts of a run."""
 
     number: int
+    """Which, from 1."""
     of: int
 
     @classmethod

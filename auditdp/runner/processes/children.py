@@ -47,22 +47,16 @@ TALKING = ("run", "serve")
 
 @dataclass(frozen=True)
 class Work:
-    """What a child is asked to do.
-
-    Attributes:
-        number: Which answer belongs to it.
-        kind: A name in ``jobs.JOBS``.
-        task: The audit.
-        arguments: Further arguments of that kind.
-        memory: Bytes that it may take beside what its process has; None for no limit.
-        sandbox: What it may touch.
-    """
+    """What a child is asked to do."""
 
     number: int
+    """Which answer belongs to it."""
     kind: str
+    """A name in ``jobs.JOBS``."""
     task: Any
     arguments: tuple[Any, ...] = ()
     memory: int | None = None
+    """Bytes that it may take beside what its process has; None for no limit."""
     sandbox: Sandbox = UNCONFINED
 
 
@@ -79,21 +73,17 @@ MESSAGE: TypeAdapter[ChildMessage] = TypeAdapter(ChildMessage)
 
 @dataclass(frozen=True)
 class WorkAnswer:
-    """What became of a piece of work: its value, or why there is none.
-
-    Attributes:
-        number: Of the work.
-        value: What the work returned, as plain data; None where it has failed.
-        failed: Why it returned nothing: its process died or was ended.
-        printed: What was printed meanwhile, by native code and subprocesses too.
-        libraries: Modules of auditdp's own dependencies that it imported and its parent had not.
-    """
+    """What became of a piece of work: its value, or why there is none."""
 
     number: int
     value: Any = None
+    """What the work returned, as plain data; None where it has failed."""
     failed: str = ""
+    """Why it returned nothing: its process died or was ended."""
     printed: str = ""
+    """What was printed meanwhile, by native code and subprocesses too."""
     libraries: list[str] = field(default_factory=list)
+    """Modules of auditdp's own dependencies that it imported and its parent had not."""
 
 
 ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)
@@ -101,21 +91,14 @@ ANSWER: TypeAdapter[WorkAnswer] = TypeAdapter(WorkAnswer)
 
 @dataclass
 class Child:
-    """A process that does one piece of work.
-
-    Attributes:
-        work: The work.
-        process: Its process.
-        receiver: Where its answer comes from.
-        output: The file that it prints to.
-        limit: Seconds after which it is ended, unless that is left to the work.
-    """
+    """A process that does one piece of work."""
 
     work: Work
     process: BaseProcess
     receiver: Connection
     output: Path
     limit: float | None
+    """Seconds after which it is ended, unless that is left to the work."""
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()

@@ -33,13 +33,7 @@ def find(task: Task) -> Declared:
 
 
 def collected_from(path: Path, root: Path, overrides: Mapping[str, str]) -> Collected:
-    """Import an audit file and return what it declares as plain data, or why it does not import.
-
-    Args:
-        path: The file.
-        root: The working folder, to which ids are relative.
-        overrides: Parameters that were given, as text.
-    """
+    """Import an audit file and return what it declares as plain data, or why it does not import."""
     try:
         declared = declared_by(path.resolve(), root.resolve())
     except CollectionError as error:

@@ -47,10 +47,6 @@ def judge(task: Task, connection: Connection) -> AuditResult:
     """Run one audit and return its result; whatever goes wrong is an ERROR with its reason, never an exception.
 
     The outcome depends on the task alone, since randomness is keyed by it.
-
-    Args:
-        task: The audit.
-        connection: To the process that answers about its mechanism (``serve_task``).
     """
     started, cpu = time.perf_counter(), time.process_time()
     declared: DeclaredElsewhere | None = None

@@ -35,12 +35,7 @@ FORK = multiprocessing.get_context("fork")
 def host(connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float) -> None:
     """Collect a file, send what it declares, and do the work that is received until there is no more.
 
-    Args:
-        connection: To the run.
-        path: The audit file.
-        overrides: Parameters that were given, as text, to be read.
-        folder: Where outputs go.
-        limit: Seconds for the import, after which the run has given up and this process ends.
+    After ``limit`` seconds of an import the run has given up, and this process ends.
     """
     process, output = os.getpid(), folder / f"{os.getpid()}.host"
     threads = _threads()
@@ -59,12 +54,7 @@ def host(connection: Connection, path: Path, overrides: dict[str, str], folder: 
 
 
 def judges(connection: Connection, folder: Path) -> None:
-    """Fork a child for every audit that is to be judged, in a process that imports no file of a user.
-
-    Args:
-        connection: To the run.
-        folder: Where outputs go.
-    """
+    """Fork a child for every audit that is to be judged, in a process that imports no file of a user."""
     divert(folder / f"{os.getpid()}.judges")
     _serve(connection, folder)
 

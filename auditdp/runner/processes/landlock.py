@@ -42,10 +42,7 @@ def restrict(known: int, writable: Iterable[Path], *, network: bool) -> None:
 
     Where the ABI has it, signals and abstract sockets reach only what is restricted with it.
 
-    Args:
-        known: The ABI.
-        writable: Folders and files; those that do not exist are left out.
-        network: Whether TCP stays open.
+    Folders and files that do not exist are left out. TCP stays open with ``network``.
 
     Raises:
         OSError: If the kernel refuses.

@@ -48,9 +48,7 @@ def available() -> bool:
 def enter(folder: Path, *, network: bool) -> None:
     """Return in a new process, in namespaces of its own; the process that called this waits for it, and ends as it ended.
 
-    Args:
-        folder: What stays writable of the file system.
-        network: Whether the network stays that of the machine.
+    Of the file system ``folder`` stays writable, and with ``network`` the network stays that of the machine.
 
     Raises:
         OSError: If the kernel refuses.

@@ -28,16 +28,12 @@ REFUSALS = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno
 
 @dataclass(frozen=True)
 class Sandbox:
-    """What holds processes of audits.
-
-    Attributes:
-        landlock: ABI of the kernel's Landlock; 0 where none is used.
-        namespaces: Whether each file has namespaces of its own.
-        network: Whether audits may use the network.
-    """
+    """What holds processes of audits."""
 
     landlock: int = 0
+    """ABI of the kernel's Landlock; 0 where none is used."""
     namespaces: bool = False
+    """Whether each file has namespaces of its own."""
     network: bool = False
 
     def __str__(self) -> str:
@@ -118,9 +114,7 @@ UNCONFINED = Sandbox()
 def sandbox_of(mode: str, *, network: bool) -> Sandbox:
     """Return what the kernel offers of a sandbox.
 
-    Args:
-        mode: 'auto', 'required' or 'off'.
-        network: Whether audits may use the network.
+    The mode is 'auto', 'required' or 'off'; with ``network`` audits may use the network.
 
     Raises:
         ConfigurationError: If it is required, and not all of it can be had.

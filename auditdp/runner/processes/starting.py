@@ -28,17 +28,16 @@ LONGEST_FOLDER = 40
 """Bytes of a folder's name in which sockets can have names: the kernel takes 107, a run adds 35, multiprocessing 32."""
 
 
-def start_early(targets: Sequence[str]) -> None:
+def start_early(targets: Sequence[str], needed: Sequence[str] = AUDITING) -> None:
     """Start the process while the command goes on: it imports what audits need, and the command what shows results.
 
-    Args:
-        targets: Folders, files or ids.
+    ``needed`` is imported beside what files need: nothing where no audit is run.
     """
     paths = [Path(target.partition("::")[0]) for target in targets]
     files = (file for path in paths for file in (path.rglob("audit_*.py") if path.is_dir() else [path]))
     many = len(list(islice(files, MANY))) == MANY
     with suppress(OSError):  # it is started again where it is needed, which says what is wrong
-        start_forkserver((*AUDITING, *NEEDED) if many else AUDITING)
+        start_forkserver((*needed, *NEEDED) if many and needed else needed)
 
 
 def start_forkserver(needed: Sequence[str]) -> None:

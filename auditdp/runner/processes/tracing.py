@@ -32,12 +32,7 @@ OF_OUTPUTS = ("round", "seed")
 def traced(built: Audit, key: str, root: Path, *, pairs: int, seed: int) -> TracedAudit:
     """Return what a trace reads off an audit's mechanism, on one run for each pair.
 
-    Args:
-        built: The audit.
-        key: Its id, by which its randomness is keyed.
-        root: The folder to which files are relative.
-        pairs: Pairs to look at beyond those that are listed, at most.
-        seed: Of the pairs that are generated, and of the runs.
+    Beside the pairs that are listed at most so many ``pairs`` are generated. Randomness is keyed by the audit's id.
 
     Raises:
         ConfigurationError: If the audit has no mechanism or no pairs.

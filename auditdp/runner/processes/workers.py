@@ -24,13 +24,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import send_handle
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter
 
 from auditdp.doors import json_of
 from auditdp.errors import StoppedError
-from auditdp.record.results import AuditResult, Verdict, result_of
 from auditdp.runner.plan import COLLECTED, Collected, Task
 from auditdp.runner.processes.children import (
     ANSWER,
@@ -47,7 +46,9 @@ from auditdp.runner.processes.children import (
 from auditdp.runner.processes.entry import open_host, open_judges, work_alone
 from auditdp.runner.processes.sandbox import UNCONFINED, Sandbox
 from auditdp.runner.processes.starting import AUDITING, MANY, NEEDED, no_script, start_forkserver, temporary_folder
-from auditdp.runner.traced import TracedAudit
+
+if TYPE_CHECKING:
+    from auditdp.record.results import AuditResult
 
 CONTEXT = multiprocessing.get_context("forkserver")
 COLLECTION_SECONDS = 60.0
@@ -57,16 +58,17 @@ KEPT = 64
 
 
 FOREIGN = "its process named audits that are not its own; an import must not change what is collected"
-_Value = TypeVar("_Value")
-_Some = Annotated[_Value, Field(min_length=1)]
-ANSWERS: dict[str, TypeAdapter[Any]] = {
-    "again": TypeAdapter(list[str]),
-    "show": TypeAdapter(_Some[dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]]),
-    "trace": TypeAdapter(
-        _Some[dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]]
-    ),
-}
-"""What the value of each kind of work is, beside results."""
+
+
+def answer_of(kind: str) -> TypeAdapter[Any]:
+    """Return what the value of a kind of work is, beside results."""
+    from auditdp.runner.traced import TracedAudit  # slow to load, and of no use to who only collects
+
+    shown = dict[Literal["refused", "crashed"], str] | dict[Literal["rows"], list[tuple[str, str]]]
+    traced = dict[Literal["refused", "crashed", "skipped"], str] | dict[Literal["trace"], TracedAudit]
+    some = Field(min_length=1)
+    kinds: dict[str, Any] = {"again": list[str], "show": Annotated[shown, some], "trace": Annotated[traced, some]}
+    return TypeAdapter(kinds[kind])
 
 
 class CrashError(StoppedError):
@@ -102,19 +104,15 @@ class _Host:
 
 @dataclass
 class _TwoProcesses:
-    """An audit with its two processes.
-
-    Attributes:
-        work: To judge it.
-        pipe: The end of the pipe between them that who judges has.
-        alone: Whether nothing runs beside it.
-        answers: What became of each, by kind of work; None where the process that it was forked from is no more.
-    """
+    """An audit with its two processes."""
 
     work: Work
     pipe: Connection
+    """The end of the pipe between them that who judges has."""
     alone: bool
+    """Whether nothing runs beside it."""
     answers: dict[str, WorkAnswer | None] = field(default_factory=dict)
+    """What became of each, by kind of work; None where the process that it was forked from is no more."""
 
     def ended(self, part: Work, answer: WorkAnswer | None) -> bool:
         """Take what became of one process, which ends the other's conversation; return whether both have ended."""
@@ -134,7 +132,7 @@ class _TwoProcesses:
             died = served.failed if served is not None and served.failed else "the process that judged it died"
             return WorkAnswer(self.work.number, failed=died) if self.alone else None
         if served is None:
-            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != Verdict.ERROR
+            found = isinstance(judged.value, str) and json_of(judged.value)["verdict"] != "ERROR"
             return judged if found else None
         return replace(judged, failed=judged.failed or served.failed, printed=served.printed + judged.printed)
 
@@ -142,17 +140,9 @@ class _TwoProcesses:
 class Workers:
     """Collects audit files and runs audits, in processes that end with this context.
 
-    Attributes:
-        count: Processes that work at a time.
-
-    Args:
-        overrides: Parameters that were given, as text.
-        limit: Seconds that the import of a file may take.
-        memory: Bytes that an audit may take; None for no limit.
-        sandbox: What processes of audits may touch.
-        count: Processes that work at a time.
-        on_print: Called with a file and what it printed while it was imported.
-        needed: Modules that are imported once, before any file.
+    ``overrides`` are parameters that were given, as text; ``limit`` is in seconds of an import, ``memory`` in bytes of an
+    audit. So many processes work at a time as ``count`` says. ``on_print`` is called with a file and what it printed while
+    it was imported, and modules that are ``needed`` are imported once, before any file.
     """
 
     def __init__(
@@ -235,7 +225,7 @@ class Workers:
         if answer.value is None:
             raise CrashError(f"{task.id}: {answer.failed}")
         try:
-            return ANSWERS[kind].validate_python(answer.value)
+            return answer_of(kind).validate_python(answer.value)
         except ValueError:
             raise CrashError(f"{task.id}: {NO_ANSWER}") from None
 
@@ -399,6 +389,8 @@ def _hand(host: _Host, work: Work, pipe: Connection | None) -> None:
 
 def result_for(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the result of a task, if it is one, and that of this task and of no other audit; else its ERROR."""
+    from auditdp.record.results import Verdict, result_of  # as in ``answer_of``
+
     if answer.value is None:
         return failed(task, answer)
     try:
@@ -421,6 +413,8 @@ def _of_its_own(collected: Collected, path: Path) -> bool:
 
 def failed(task: Task, answer: WorkAnswer) -> AuditResult:
     """Return the ERROR of an audit whose process did not answer."""
+    from auditdp.record.results import AuditResult, Verdict
+
     return AuditResult(
         id=task.id,
         verdict=Verdict.ERROR,
@@ -442,11 +436,6 @@ def _end_forkserver() -> None:
 
 def _spawned(needed: Sequence[str], target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Return a process that was started, also where an audit has just killed what all are forked from.
-
-    Args:
-        needed: Modules that whatever it is forked from has imported.
-        target: What it calls.
-        arguments: With which arguments.
 
     Raises:
         CrashError: If none can be started.

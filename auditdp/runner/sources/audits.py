@@ -16,15 +16,12 @@ HARNESS = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Traced:
-    """What an audit is made of.
-
-    Attributes:
-        files: The files, its own first.
-        opaque: Why there may be others; empty where there are none.
-    """
+    """What an audit is made of."""
 
     files: frozenset[Path]
+    """The files, its own first."""
     opaque: str = ""
+    """Why there may be others; empty where there are none."""
 
     def digest(self, root: Path) -> str:
         """Return a digest of names and content, by which two states of the code are told apart."""
@@ -39,11 +36,6 @@ def trace(imports: Imports, file: Path, factory: str) -> Traced:
     """Return what an audit is made of, within the folder of ``imports``.
 
     Only those imports of the audit file count that the factory reaches, by names that are bound at the top of the file.
-
-    Args:
-        imports: The import graph.
-        file: The audit file.
-        factory: Name of the function that declares the audit.
     """
     tree = imports.tree(file)
     if tree is None:

@@ -18,17 +18,14 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Changed:
-    """What changed.
-
-    Attributes:
-        base: The commit that the working tree is compared with: where the revision and HEAD parted.
-        files: Files that differ, are new, or are gone; absolute.
-        top: The folder of the repository; None where what was there before cannot be asked for.
-    """
+    """What changed."""
 
     base: str
+    """The commit that the working tree is compared with: where the revision and HEAD parted."""
     files: frozenset[Path]
+    """Files that differ, are new, or are gone; absolute."""
     top: Path | None = None
+    """The folder of the repository; None where what was there before cannot be asked for."""
 
     def names(self, file: Path) -> set[str]:
         """Return the names at the top of a Python file that differ, as ``changed_names`` has them."""

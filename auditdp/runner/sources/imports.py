@@ -36,9 +36,8 @@ class Imported:
 class Imports:
     """The import graph of the files below a folder.
 
-    Args:
-        root: The folder; what lies outside it, or in a hidden folder of it, is somebody else's.
-        removed: Files that were there and are no more: an import that they would have answered leads to them still.
+    What lies outside it, or in a hidden folder of it, is somebody else's. An import that files which are ``removed`` would
+    have answered leads to them still.
     """
 
     root: Path
@@ -93,12 +92,7 @@ class Imports:
                     self.opaque.setdefault(file, node.lineno)
 
     def resolved(self, imported: Iterable[Imported], *, beside: Path) -> frozenset[Path]:
-        """Return the files, below the root, that imports lead to.
-
-        Args:
-            imported: What is imported.
-            beside: The folder of the file that imports, from which scripts import what lies beside them.
-        """
+        """Return the files, below the root, that imports lead to, for scripts those ``beside`` them as well."""
         found: set[Path] = set()
         for item in imported:
             folders = [item.folder] if item.folder is not None else [*self._folders, beside]
@@ -110,13 +104,7 @@ class Imports:
         return frozenset(found)
 
     def module(self, name: str, folder: Path | None, *, beside: Path) -> list[Path]:
-        """Return the files of a module itself, without those of the packages that it lies in.
-
-        Args:
-            name: Its name, dotted.
-            folder: The folder that the name starts from, if that is known.
-            beside: The folder of the file that imports it.
-        """
+        """Return the files of a module itself, without those of the packages that it lies in."""
         parts = [part for part in name.split(".") if part]
         folders = [folder] if folder is not None else [*self._folders, beside]
         return sorted({file for place in folders for file in self._modules(place, parts, len(parts))})

@@ -28,23 +28,13 @@ Reached = dict[Path, set[str]]
 
 @dataclass
 class Reach:
-    """Follows names from file to file.
-
-    Args:
-        imports: Finds the files of imports, and reads them.
-    """
+    """Follows names from file to file."""
 
     imports: Imports
     _parts: dict[Path, dict[str, list[ast.stmt]]] = field(default_factory=dict)
 
     def of(self, file: Path, name: str, files: Iterable[Path]) -> Reached:
-        """Return what a name of a file reaches.
-
-        Args:
-            file: The file.
-            name: The name.
-            files: All files that are imported for it, in each of which what runs at an import counts.
-        """
+        """Return what a name of a file reaches."""
         return self.all([(file, name), *((other, ALWAYS) for other in (file, *files))])
 
     def all(self, starts: Iterable[tuple[Path, str]]) -> Reached:

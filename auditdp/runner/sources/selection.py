@@ -28,17 +28,13 @@ FOR_ALL = (
 
 @dataclass(frozen=True)
 class Selection:
-    """What is run and what is left out.
-
-    Attributes:
-        concerned: Why each audit that is run is run, by id.
-        left_out: Ids of audits whose sources did not change.
-        untraced: Changed files, relative to the folder, that no import leads to because they are not Python.
-    """
+    """What is run and what is left out."""
 
     concerned: Mapping[str, str]
+    """Why each audit that is run is run, by id."""
     left_out: tuple[str, ...]
     untraced: tuple[str, ...]
+    """Changed files, relative to the folder, that no import leads to because they are not Python."""
 
 
 def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) -> Selection:
@@ -46,11 +42,6 @@ def concerned(audits: Iterable[tuple[str, Path]], changed: Changed, root: Path) 
 
     An audit is concerned where code that its factory reaches, in its file or in one that it imports below the folder,
     changed; where that cannot be told; and where auditdp itself, or what says which libraries are installed, changed.
-
-    Args:
-        audits: Id and file of each.
-        changed: The files.
-        root: The folder in which imports are followed.
     """
     imports = Imports(root, changed.removed)
     reach, names = Reach(imports), cache(changed.names)

@@ -17,9 +17,10 @@ composition that the claim rested on does not hold any more.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,14 +38,16 @@ from auditdp.claims.statements import PureDP
 from auditdp.errors import AuditError
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.protocol import brief, identity_key, name_of
+from auditdp.numerics.randomness import stream
 from auditdp.numerics.rounding import SAME, same_number
 from auditdp.record.results import SYMBOLS, Verdict
 from auditdp.record.versions import LawChange, VersionsResult
 from auditdp.runner.plan import Task
 from auditdp.runner.processes.tracing import breaking, generated_pairs, is_shown
 from auditdp.runner.versions.process import OtherVersion, VersionError, output_of, traces_of
-from auditdp.tracing import PairTrace, VersionChange, VersionsTrace, sentences
-from auditdp.tracing.draws import Release
+from auditdp.tracing import Finding, PairTrace, VersionChange, VersionsTrace, sentences
+from auditdp.tracing.draws import NOISY, Release
+from auditdp.tracing.outputs import occurs, where_differ
 
 LISTED, CORNERS, GENERATED = 20, 40, 30
 """Pairs that are traced, at most."""
@@ -65,15 +68,11 @@ HERE, THERE = "here", "main"
 
 @dataclass(frozen=True)
 class ComparedAudit:
-    """What a comparison found.
-
-    Attributes:
-        result: What is recorded.
-        pairs: Pairs beside those that the audit lists, on which the releases lose most.
-    """
+    """What a comparison found."""
 
     result: VersionsResult
     pairs: Sequence[Pair] = ()
+    """Pairs beside those that the audit lists, on which the releases lose most."""
 
     def audit(self, built: Audit) -> Audit:
         """Return the audit with these pairs beside its own."""
@@ -105,14 +104,7 @@ class MorePairs:
 
 
 def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) -> ComparedAudit:
-    """Compare the mechanism of an audit with that of the other revision.
-
-    Args:
-        built: The audit of the working tree.
-        task: Its task.
-        other: The other version.
-        settings: Of the audit: its level is that of the bets as well, its calls are more than theirs.
-    """
+    """Compare the mechanism of an audit with that of the other revision."""
     assert task.against is not None  # else there is no other version
     revision = task.against.revision
     if built.is_formula or not isinstance(built.claim, Claim):
@@ -139,7 +131,9 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
         read = bets(read, built, seen, other, settings)
     except AuditError as error:
         read = replace(read, reason=f"bets ended with: {error}")
-    read = replace(read, worse=_worse(seen, claim, changed=read.change is LawChange.CHANGED))
+    law = read.change is LawChange.CHANGED
+    again = partial(_gives, built.mechanism, calls=MORE * settings.calls, rng=stream(task.root_seed, task.id, "again"))
+    read = replace(read, worse=_worse(seen, claim, again, changed=law))
     return ComparedAudit(read, _proposed(seen, built) if read.differs else ())
 
 
@@ -211,24 +205,40 @@ def _loss(seen: Sequence[_BothTraces], claim: Claim) -> str:
     return f"{SYMBOLS[claim.parameter]} of its releases, on the pairs looked at, is {now} and was {then}"
 
 
-def _worse(seen: Sequence[_BothTraces], claim: Claim, *, changed: bool) -> str:
+def _worse(seen: Sequence[_BothTraces], claim: Claim, again: Callable[[_BothTraces], bool], *, changed: bool) -> str:
     """Return why the claim is not kept any more by the trace, on the pair that loses most; empty where nothing says so."""
-    worse = [each for each in seen if _is_worse(each, changed=changed)]
-    if not worse:
-        return ""
-    most = max(worse, key=lambda each: each.new.share)
-    finding = next(breaking(most.new))
-    return f"by the trace the claim, {claim}, is not kept on {most.pair}, where it was: {finding.sentence}"
+    for each in sorted(seen, key=lambda each: -each.new.share):
+        if (finding := _is_worse(each, again, changed=changed)) is not None:
+            return f"by the trace the claim, {claim}, is not kept on {each.pair}, where it was: {finding.sentence}"
+    return ""
 
 
-def _is_worse(each: _BothTraces, *, changed: bool) -> bool:
-    """Return whether the claim was kept on a pair by the old version's trace, and is not by the new one's."""
+def _is_worse(each: _BothTraces, again: Callable[[_BothTraces], bool], *, changed: bool) -> Finding | None:
+    """Return a finding by which the claim was kept on a pair by the old version's trace, and is not by the new one's."""
     if not each.old.is_bound or not each.old.satisfies or any(breaking(each.old)):
+        return None
+    found = [one for one in breaking(each.new) if is_shown(each.new, one) or _same_noise(each, changed)]
+    if found and each.new.differ is not None:
+        if _differs_by_rounding(each.new):
+            found = [one for one in found if one.kind != "round"]
+        elif again(each):  # what is released later may be of another question
+            return None
+    return next(iter(found), None)
+
+
+def _gives(mechanism: Any, each: _BothTraces, calls: int, rng: np.random.Generator) -> bool:
+    """Return whether the neighbour has the output of the input as well, by other noise: then chance may hide what differs.
+
+    An output that shows a noisy value is had once.
+    """
+    first = each.new.first
+    if any(occurs(one.result, first.output) for one in first.releases if one.kind == NOISY):
         return False
-    findings = list(breaking(each.new))
-    if each.new.differ is not None and _differs_by_rounding(each.new):
-        findings = [finding for finding in findings if finding.kind != "round"]
-    return any(is_shown(each.new, finding) or _same_noise(each, changed) for finding in findings)
+    for _ in range(calls):
+        with suppress(Exception):  # an output as well, but not that one
+            if where_differ(first.output, output_of(mechanism, each.pair.neighbour, rng)) is None:
+                return True
+    return False
 
 
 def _differs_by_rounding(trace: PairTrace) -> bool:

@@ -12,11 +12,10 @@ import os
 import pickle
 import random
 import sys
-import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.connection import Connection, Pipe
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -27,7 +26,7 @@ from auditdp.auditing.collection import collect
 from auditdp.auditing.declaration import Audit, Declared
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
-from auditdp.mechanism.ending import die_with_parent
+from auditdp.mechanism.calls.forked import ForkedProcess
 from auditdp.mechanism.protocol import as_mechanism, brief, is_seeded
 from auditdp.numerics.randomness import stream
 from auditdp.runner.plan import Task
@@ -40,37 +39,17 @@ class VersionError(AuditError):
 
 
 class OtherVersion:
-    """The audit of a task at another revision, which is asked through a pipe; ends with this context.
-
-    Args:
-        task: The task, which says where the other tree is.
-    """
+    """The audit of a task at another revision, which is asked through a pipe; ends with this context."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._process = 0
 
     def __enter__(self) -> Self:
-        if hasattr(os, "fork"):
-            self._pipe, theirs = Pipe()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of threads, which only watch this process
-                self._process = os.fork()
-            if self._process == 0:
-                self._pipe.close()
-                _serve(self._task, theirs)
-            theirs.close()
+        self._forked = ForkedProcess(partial(_serve, self._task))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process:
-            self._pipe.close()
-            with suppress(OSError):
-                os.kill(self._process, 9)
-            with suppress(OSError):
-                os.waitpid(self._process, 0)
+        self._forked.close()
 
     def traces(self, pairs: Sequence[Pair], claim: Claim) -> list[PairTrace]:
         """Return the traces of pairs, on the same randomness as ``traces_of`` here.
@@ -93,11 +72,11 @@ class OtherVersion:
         return found
 
     def _asked(self, kind: str, *arguments: Any) -> Any:
-        if not self._process:
+        if (pipe := self._forked.pipe) is None:
             raise VersionError("this system cannot fork, which the comparison needs")
         try:
-            self._pipe.send_bytes(pickle.dumps((kind, arguments)))
-            found, failed = pickle.loads(self._pipe.recv_bytes())
+            pipe.send_bytes(pickle.dumps((kind, arguments)))
+            found, failed = pickle.loads(pipe.recv_bytes())
         except (EOFError, OSError):
             raise VersionError("its process died") from None
         except (pickle.PickleError, AttributeError, TypeError, ImportError) as error:
@@ -122,23 +101,15 @@ def output_of(mechanism: Any, data: Any, rng: np.random.Generator) -> Any:
 
 
 def _serve(task: Task, pipe: Connection) -> NoReturn:
-    """Answer until the pipe is closed, and end without whatever the other process would do at its end."""
-    die_with_parent()
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)
-    os.dup2(quiet, 2)
     built: Audit | None = None
-    try:
-        while True:
-            kind, arguments = pickle.loads(pipe.recv_bytes())
-            try:
-                built = built or _built(task)
-                answer = pickle.dumps((_answer(task, built, kind, *arguments), ""))
-            except BaseException as error:
-                answer = pickle.dumps((None, f"{type(error).__name__}: {brief(str(error), 300)}"))
-            pipe.send_bytes(answer)
-    finally:
-        os._exit(0)
+    while True:
+        kind, arguments = pickle.loads(pipe.recv_bytes())
+        try:
+            built = built or _built(task)
+            answer = pickle.dumps((_answer(task, built, kind, *arguments), ""))
+        except BaseException as error:
+            answer = pickle.dumps((None, f"{type(error).__name__}: {brief(str(error), 300)}"))
+        pipe.send_bytes(answer)
 
 
 def _answer(task: Task, built: Audit, kind: str, *arguments: Any) -> Any:

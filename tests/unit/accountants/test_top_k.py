@@ -20,7 +20,7 @@ from auditdp.accountants.top_k import (
     bounded_range,
 )
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.top_k import plackett_luce, unordered_top_k
+from mechanisms.top_k_law import plackett_luce, unordered_top_k
 
 UPPER = (TopKPure, TopKAdvanced, TopKDurfeeRogers, TopKBoundedRange, TopKZCDP, TopKOptimalComposition)
 

@@ -51,10 +51,11 @@ def test_nothing_is_written_of_what_is_shown_whole_or_cannot_be(pair):
     assert Pair(*pair).python == ""
 
 
-def test_a_table_of_pandas_is_written_by_columns():
-    pandas = pytest.importorskip("pandas")
-    data = pandas.DataFrame({"age": range(40, 60), "city": "Ulm"})
-    text, made = as_python(data, data.iloc[1:]), {"pd": pandas}
+@pytest.mark.parametrize(("library", "name"), [("pandas", "pd"), ("polars", "pl")])
+def test_a_table_is_written_by_columns(library, name):
+    library = pytest.importorskip(library)
+    data = library.DataFrame({"age": list(range(40, 60)), "city": ["Ulm"] * 20})
+    text, made = as_python(data, data.tail(19)), {name: library}
     exec(text, made)
     assert made["data"].equals(data)
     assert "without data[0], which is {'age': 40, 'city': 'Ulm'}" in text

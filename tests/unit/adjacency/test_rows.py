@@ -186,7 +186,10 @@ def test_rows_that_look_alike_are_told_apart():
         ((NUMBER, "replace", 0, 0), "room for a change"),
         ((NUMBER, "add/remove", 2, 2), "room for a change"),
         ((NUMBER, "replace", -1), "least <= most"),
-        ((NUMBER, "replace", 0, 3, set), "one of list, tuple, str, dict, ndarray, table, pandas, got <class 'set'>"),
+        (
+            (NUMBER, "replace", 0, 3, set),
+            "one of list, tuple, str, dict, ndarray, table, pandas, polars, got <class 'set'>",
+        ),
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments, shown):
@@ -212,9 +215,10 @@ def test_tables_have_the_types_of_their_columns_and_lose_no_text():
     assert (len(data), len(neighbour)) == (1, 0)
 
 
-def test_tables_of_pandas():
-    pytest.importorskip("pandas")
-    rows = Rows(PERSON, "add/remove", into="pandas")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_of_libraries(library):
+    pytest.importorskip(library)
+    rows = Rows(PERSON, "add/remove", into=library)
     assert len(rows.corner_cases()) > 10
     for pair in [*rows.pairs(), *rows.corner_cases()[:5]]:
         rows.check(pair)

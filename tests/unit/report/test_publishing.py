@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 
 from auditdp.record.results import RunRecord, Verdict
 from auditdp.report.publishing import report_files
-from auditdp.report.terminal.screen import coloured
 
 
 def written(record, path, **options):
@@ -67,29 +65,3 @@ def test_a_record_that_cannot_be_read_is_no_last_report(clean_record, tmp_path, 
 def test_the_record_beside_the_pages_is_whole(clean_record, tmp_path):
     written(clean_record, tmp_path / "out.html")
     assert RunRecord.from_json((tmp_path / "out_audits" / "record.json").read_bytes()) == clean_record
-
-
-class Terminal(io.StringIO):
-    """A stream that is a terminal."""
-
-    def isatty(self):
-        return True
-
-
-@pytest.mark.parametrize(
-    ("variables", "expected"),
-    [
-        ({"TERM": "xterm-256color"}, True),
-        ({}, True),
-        ({"TERM": "dumb"}, False),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
-        ({"TERM": "xterm", "NO_COLOR": ""}, True),
-    ],
-)
-def test_colours_are_for_terminals_that_show_them_where_nobody_asked_for_none(monkeypatch, variables, expected):
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.delenv("TERM", raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert coloured(Terminal()) is expected
-    assert not coloured(io.StringIO())

@@ -256,5 +256,11 @@ def test_another_question_is_not_resumed(name, value):
         resumable(run_of("a"), replace(run_of("a"), **{name: value}))
 
 
+def test_of_a_long_difference_the_beginning_is_said():
+    long, longest = "a" * 121, "b" * 120
+    with pytest.raises(ConfigurationError, match=rf"differs \({'a' * 119}… then, {longest} now\)"):
+        resumable(replace(run_of("a"), revision=long), replace(run_of("a"), revision=longest))
+
+
 def test_the_same_question_is_resumed_whatever_was_answered():
     resumable(replace(run_of("a"), results=[result_named("a")], status="interrupted", seconds=3.0), run_of("a"))

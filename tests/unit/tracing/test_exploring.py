@@ -163,24 +163,9 @@ def test_the_order_of_the_data_in_the_output_is_no_other_coupling():
     assert any(finding.kind == "round" for finding in of(listed, rows, rows[1:], PureDP(1.0)).findings)
 
 
-def test_the_output_has_the_likelihood_ratio_of_its_law():
-    def answered(bit, rng):
-        return (randomised(bit, rng), bit + rng.laplace(scale=2.0))
-
-    pair = of(answered, 0, 1, PureDP(2.0), 3)
-    said, noisy = pair.first.output
-    expected = (math.log(3) if said == 0 else -math.log(3)) + (abs(noisy - 1) - abs(noisy)) / 2
-    assert pair.output_log_ratio == pytest.approx(expected)
-    assert pair.is_visible
-
-
 @pytest.mark.parametrize(
     ("show", "visible"), [(lambda x: {"x": [x]}, True), (round, False), (lambda x: f"{x:.1f}", False)]
 )
 def test_whether_the_noisy_value_is_in_the_output(show, visible):
     pair = of(lambda v, rng: show(v + rng.laplace()), 0.0, 1.0, PureDP(1.0))
     assert pair.is_visible is visible
-
-
-def test_an_output_that_goes_round_the_noise_has_no_likelihood_ratio():
-    assert math.isnan(of(lambda v, rng: (v, v + rng.laplace()), 0.0, 1.0, PureDP(1.0)).output_log_ratio)

@@ -44,6 +44,17 @@ def test_it_is_the_likelihood_ratio_of_the_noise(function, column, factor):
     assert forecaster.log_odds(rows) == pytest.approx(expected, abs=1e-9)
 
 
+def test_noise_is_read_that_is_scaled_by_the_data_afterwards():
+    def in_their_own_range(values, rng):
+        low, high = min(values), max(values)
+        return low + (high - low) * ((np.mean(values) - low) / (high - low) + rng.laplace(scale=1 / 2))
+
+    forecaster, calls = bound(in_their_own_range, Pair([2.0, 4.0, 6.0], [2.0, 4.0]))
+    rows = calls([2.0, 4.0], 50, np.random.default_rng(3))
+    expected = np.abs(rows - 3) - np.log(2) - np.abs(rows - 4) / 2
+    assert forecaster.log_odds(rows) == pytest.approx(expected.ravel(), abs=1e-9)
+
+
 def test_the_probabilities_of_what_chance_decides_are_known():
     forecaster, calls = bound(lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0))
     rows = calls(1, 50, np.random.default_rng(3))

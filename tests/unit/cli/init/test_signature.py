@@ -124,6 +124,7 @@ def f(x: {}, rng):
         ("dict[int, list[int]]", dict),
         ("np.ndarray", None),
         ("pd.DataFrame", "pandas"),
+        ("pl.DataFrame", "polars"),
     ],
 )
 def test_what_is_written_is_neighbours_that_generate_inputs(read, annotation, inputs):
@@ -134,6 +135,8 @@ def test_what_is_written_is_neighbours_that_generate_inputs(read, annotation, in
     adjacency = eval(signature.pairs, made)
     assert isinstance(adjacency, Rows)
     assert adjacency.into == inputs or (inputs is None and adjacency.change == "replace")
+    if isinstance(inputs, str):
+        pytest.importorskip(inputs)
     for pair in adjacency.pairs():
         adjacency.check(pair)
 

@@ -378,7 +378,7 @@ def test_an_untouched_process_makes_the_same_calls_and_ends():
         process.start()
         honest.look([0.0, 1.0], rng())
         seen = process.rows(honest, [runs, runs[1:]], 30.0)
-        number = process._process
+        number = process._forked.process
     assert [rows.tolist() for rows in seen] == [honest.runs(runs).tolist(), honest.runs(runs[1:]).tolist()]
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)

@@ -174,6 +174,18 @@ class Table:
         return dict(self._columns)
 
 
+@pytest.mark.parametrize(
+    "more", [{"dtypes": ["int8"]}, {"dtypes": ["int64", "int64"]}, {"iloc": None, "index": ["x", "y"]}], ids=str
+)
+def test_tables_differ_by_the_types_of_columns_and_by_labels_of_rows(more):
+    one, other = Table(a=[1, 2]), Table(a=[1, 2])
+    vars(one).update({"dtypes": ["int64"]})
+    vars(other).update({"dtypes": ["int64"]} | more)
+    assert kind(one) != kind(other)
+    assert ("with labels" in kind(other)) is ("index" in more)
+    assert "with labels" not in kind(one)
+
+
 def test_a_table_is_read_by_columns():
     assert list(leaves(Table(a=[1, 2], b=[3, None])))[1:3] == [1.0, 2.0]
     assert list(paths(Table(a=[1, 2])))[1:] == ["output['a'][1][0]", "output['a'][1][1]"]

@@ -68,6 +68,12 @@ def test_an_outcome_of_probability_zero_is_impossible():
     assert FiniteLaw(BITS, [Fraction(1), Fraction(0)]).log_prob(BITS).tolist() == [0.0, -math.inf]
 
 
+def test_of_a_value_that_is_listed_twice_an_outcome_stands_for_its_own_kind():
+    law = FiniteLaw([0, 1, 1.0], [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)])
+    assert law.places([1.0, 1, 0, 0.0, 2]).tolist() == [2, 1, 0, 0, -1]
+    assert law.places([0, 0.0], split=frozenset(law.values)).tolist() == [0, -1]
+
+
 @pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.uint8, np.float32, np.float64], ids=lambda k: k.__name__)
 def test_numbers_agree_whatever_their_type(kind):
     law = FiniteLaw(BITS, [Fraction(1, 4), Fraction(3, 4)])

@@ -6,7 +6,9 @@ import itertools
 
 import pytest
 
+from auditdp.adjacency import Pair
 from auditdp.auditing.settings import Settings
+from auditdp.claims.statements import PureDP
 from auditdp.numerics.randomness import stream
 from auditdp.record.versions import LawChange
 from auditdp.runner.plan import Against, Task
@@ -133,3 +135,45 @@ def test_outputs_that_differ_in_last_bits_differ_by_rounding():
         )
         assert trace.differ
         assert comparing._differs_by_rounding(trace) is (one == 0.6 and other < 0.7)
+
+
+EACH = "    return [count + rng.laplace(scale=6.0) for count in counts]\n"
+VECTOR = """    level = 3 + rng.laplace(scale=2.0)
+    for k, count in enumerate(counts):
+        if count + rng.laplace(scale=4.0) >= level:
+            return k
+    return None
+"""
+UNTIL = """    noisy = [-1.0] * 6
+    while min(noisy) < 0:
+        noisy = [count + rng.laplace(scale=6.0) for count in counts]
+    return noisy
+"""
+
+
+def test_noise_of_the_same_function_is_worse_where_it_loses_more():
+    for body, worse in ((VECTOR, False), (UNTIL, True)):
+        pair, traces = Pair([3] * 6, [4] * 6), []
+        for text in (EACH, body):
+            made = {}
+            exec(f"def f(counts, rng):\n{text}", made)
+            rng = stream(1, "rewritten")
+            traces.append(compare(Trace(made["f"]), pair.data, pair.neighbour, rng, claim=PureDP(1.0)))
+        seen = comparing._BothTraces(pair, *traces)
+        assert (comparing._is_worse(seen, lambda _: False, changed=True) is not None) is worse
+
+
+def test_an_output_that_the_neighbour_gives_as_well_accuses_nobody():
+    def hidden(counts, rng):
+        return counts[0] + rng.laplace(scale=6.0) > counts[1]
+
+    def shown(counts, rng):
+        return hidden(counts, rng), counts[1]
+
+    pair = Pair([3, 3], [4, 9])
+    for mechanism, gives in ((hidden, True), (shown, False)):
+        with Trace(mechanism) as trace:
+            traced = (compare(trace, pair.data, pair.neighbour, stream(1, "given", k)) for k in range(20))
+            differing = next(each for each in traced if each.differ is not None)
+        seen = comparing._BothTraces(pair, differing, differing)
+        assert comparing._gives(mechanism, seen, 200, stream(1, "again")) is gives

@@ -13,7 +13,7 @@ from auditdp.accountants.top_k import TopKPure
 from auditdp.errors import MechanismError
 from auditdp.evidence.exact.listed_loss import finite_loss
 from auditdp.mechanism.laws import precision
-from auditdp.mechanism.laws.top_k import plackett_luce, set_epsilon, unordered_top_k
+from mechanisms.top_k_law import plackett_luce, set_epsilon, unordered_top_k
 
 SCORES = np.array([0.3, -1.2, 0.0, 2.0, 0.7])
 

@@ -1,0 +1,12 @@
+"""Arrays of numbers, as annotations name them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+Labels = NDArray[np.int8]
+"""1 for in, or the first input; 0 for out, or the second."""
