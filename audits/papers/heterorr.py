@@ -64,7 +64,14 @@ STATEMENTS = (
         adjacency=RAW,
         audits=(FEATURES + "feature_rr_record",),
         output="the released bins, numbered from 1",
-        scope="all pairs of records of answers 0, 1/2, 1; smallest number of features",
+        scope=(
+            "all pairs of records of answers 0, 1/2, 1; smallest number of features; γ = 1/2, importance by a linear model "
+            "about 1/2"
+        ),
+        inputs=(
+            "[1/2, 1], or [0, 0], in 4 bins at ε_f = 4, where Equation 5 is 0/0 for the latter and all features count the "
+            "same; [1/2, 0], or [1, 1], whose scores are defined, lose 4.29"
+        ),
         setting=(
             "by the closed form of the largest loss 1.04ε_f at ε_f = 1 with 10 features, and 1.30ε_f at 10 "
             "with 100, in 10 bins"
@@ -166,7 +173,7 @@ STATEMENTS = (
     ),
     Statement(
         key="heterorr-dendrogram",
-        title="dendrogram, all as printed, ε_e1",
+        title="dendrogram as printed, ε_e1",
         kind=Kind.PUBLISHED,
         claim="The dendrogram of Algorithm 2 satisfies edge-level ε_e1-DP, by the exponential mechanism.",
         place="Section IV after Lemma 4; Equations 12 to 15, Algorithm 2",
@@ -178,17 +185,18 @@ STATEMENTS = (
         ),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",
         scope=(
+            "chain, exponent and Δ as printed, but all nodes in V_pri, whatever the data (otherwise: heterorr-vpri): "
             "all pairs of 3 nodes with public edges 0-1 and 0-2, after one step from a random dendrogram and at the "
             "stationary law; of 4 nodes without public edges at the latter"
         ),
-        inputs="3 nodes with public edges 01 and 02, and a private edge 12, or none; at the dendrogram ((1, 2), 0)",
+        inputs="3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0)",
         setting=(
             "Section V has ε_e from .1 to 1: at ε_e1 = .1 the loss is 3.22ε_e1 with ten public moves for a "
             "private one, and without public edges 1.37ε_e1 on 5 nodes"
         ),
         instead=(
-            "one acceptance with min(1, exp(Δlog L_pub + ε_e1·Δlog L_pri/(2Δ))), Δ of Equation 19 and public private "
-            "nodes: the exponential mechanism over the public law, ε_e1 at the stationary law."
+            "one acceptance with min(1, exp(Δlog L_pub + ε_e1·Δlog L_pri/(2Δ))), Δ of Equation 19, and V_pri declared in "
+            "public: the exponential mechanism over the public law, ε_e1 at the stationary law."
         ),
         cost="the weight of log L falls by a factor of 2.14 at 2,000 private nodes",
         reconsider="a proof for the product of two kernels, or another reading of 'each public step' and of Δ",
@@ -202,7 +210,7 @@ STATEMENTS = (
         adjacency=PRIVATE_EDGE,
         audits=(TREE + "edge_rr_dendrogram",),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",
-        scope=STATIONARY + ", Equation 19, no public edges; all pairs of 4 nodes",
+        scope=STATIONARY + ", Equation 19, no public edges, all nodes in V_pri; all pairs of 4 nodes",
         setting="alone it shows 1.007ε_e1 at ε_e1 = .1 on 5 nodes, and 1.51ε_e1 at 5 on 6 nodes; 2ε_e1 is the bound",
         instead="2Δ in the denominator (McSherry & Talwar 2007).",
         cost="half the weight",
@@ -219,8 +227,9 @@ STATEMENTS = (
         adjacency=PRIVATE_EDGE,
         audits=(TREE + "edge_rr_alternating",),
         output="for each pair of leaves (01, 02, .., 12, ..) how many leaves their lowest common ancestor has below it",
-        scope=STATIONARY + ", with the 2 and Equation 19; all pairs of 3 nodes with public edges 0-1 and 0-2",
-        inputs="3 nodes with public edges 01 and 02, and a private edge 12, or none; at the dendrogram ((1, 2), 0)",
+        scope=STATIONARY
+        + ", with the 2 and Equation 19, all nodes in V_pri; all pairs of 3 nodes with public edges 0-1 and 0-2",
+        inputs="3 nodes, all in V_pri, with public edges 01 and 02, and a private edge 12 or none; dendrogram ((1, 2), 0)",
         setting="1.04ε_e1 with one public move for each private one, 1.78ε_e1 with ten or more, at ε_e1 = .1",
         instead="one joint acceptance for both likelihoods.",
         cost="none",
@@ -333,12 +342,15 @@ STATEMENTS = (
         key="heterorr-bounds",
         title="tighter error bounds",
         kind=Kind.PUBLISHED,
-        claim="Randomization probabilities are better and error bounds tighter than those of existing approaches.",
-        place="Abstract; Section I",
+        claim=(
+            "Randomization probabilities of features and of edges are better, and error bounds tighter, than those of "
+            "existing approaches."
+        ),
+        place="Abstract; the probabilities also in Sections I and II",
         unaudited=(
             "no bound on an error is stated. For one value of 1/2 or of 1 in 10 bins at ε_i = .1, FeatureRR's mean "
-            "squared error is .08 or .28, and Duchi's on [0, 1] is 100; but FeatureRR is biased by up to .44 where "
-            "Duchi's is not, so that means over 516 neighbours or more have the smaller error with Duchi's "
+            "squared error is .08 or .28, and Duchi's on [0, 1] is 100; but FeatureRR is biased, by −.44 at 1 and .54 at 0, "
+            "and Duchi's is not, so that means over 514 neighbours or more with value 1 have the smaller error with Duchi's "
             "(" + TESTS + "test_errors_of_feature_rr_and_of_an_unbiased_mechanism)"
         ),
     ),

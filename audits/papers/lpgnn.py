@@ -50,8 +50,9 @@ STATEMENTS = (
         place="Slide 'Multi-bit rectifier'",
         settled=Settled(
             Verdict.CERTIFIED,
-            "E[x*] ≠ x except at one value of x",
-            "E[x*] is linear in x with a slope below 1 for [α, β] = [0, 1], and crosses x once at most.",
+            "E[x*] < x for every x in [0, 1]",
+            "For [α, β] = [0, 1], E[x*] = s(x − 1/2) with s = 2(m/d)·tanh(ε/(2m)) < 2, which is −s/2 at 0 and s/2 at 1. On "
+            "another range it may meet x: in the middle of [−1, 1], and everywhere if the range is [−a, a], a = s/2.",
             TESTS + "test_the_encoder_alone_is_biased",
         ),
     ),
@@ -60,7 +61,7 @@ STATEMENTS = (
         title="variance of the rectifier",
         kind=Kind.DERIVED,
         claim="The estimate's variance is at most (d/m)((β−α)/2·(e^(ε/m)+1)/(e^(ε/m)−1))².",
-        place="from the law of the encoder",
+        place="from the law of the encoder; the slides have no variance",
         audits=(FEATURES + "multi_bit_variance",),
         scope="all d, m, ε and x in [α, β]; played at three values",
         proof=(
@@ -176,13 +177,15 @@ STATEMENTS = (
         title="features outside [α, β]",
         kind=Kind.DERIVED,
         claim="The encoder with its probabilities cut to [0, 1] provides ε-LDP for features outside [α, β] too.",
-        place="the formula of the 1-bit mechanism, without a clip of x",
+        place=(
+            "the formula on the slides 'Multi-bit mechanism for multidimensional perturbation', which do not clip x"
+        ),
         adjacency="Any two records of one user, whatever numbers they hold.",
         settled=Settled(
             Verdict.VIOLATED,
             "ε = 1 → ∞ at x = β + (β−α)/(e−1)",
             "There the printed probability is 1, so that the bit is never 0, which it is with positive probability "
-            "within [α, β]. The paper defines the encoder for [α, β] only.",
+            "within [α, β]. The slides do not say where x may lie.",
             TESTS + "test_a_feature_beyond_the_range",
         ),
         instead="clip features to public [α, β] first.",
@@ -255,7 +258,10 @@ STATEMENTS = (
             "KProp extends neighbourhoods to K hops and denoises features and labels; Drop needs no clean "
             "validation data."
         ),
-        place="Slides 'KProp denoising layer' and 'Drop algorithm'",
+        place=(
+            "Slides 'KProp denoising layer', 'Denoising labels with KProp' (how is K found without clean validation data?), "
+            "'Label denoising with propagation' and 'Drop algorithm', which answer it"
+        ),
         unaudited=(
             "post-processing of what was sent, with no privacy claim of its own; the experiments repeat its accuracy"
         ),

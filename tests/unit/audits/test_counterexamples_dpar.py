@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from mechanisms.pagerank.dp_appr_gm import DPApprGM, NoisyRows
+from mechanisms.pagerank.rows import PublicRows
+
 TRAINING = {
     "Cora-ML": (2995, 2e-3),
     "MS": (18_333, 8e-4),
@@ -63,12 +66,18 @@ def test_clipped_entries_lie_within_c2():
 
 
 def test_the_k_largest_are_a_function_of_the_noisy_row():
-    """Two rows with the same noisy values give the same entries, whatever K: here for every K."""
-    rng = np.random.default_rng(0)
-    noisy = rng.normal(size=6)
-    for k in range(1, 7):
-        first, second = (np.sort(np.argpartition(-values, k - 1)[:k]) for values in (noisy, noisy.copy()))
-        assert (first == second).all()
+    """With the same numbers drawn, the release for K is read off the one that keeps all entries: σ does not depend on K."""
+    noisy = NoisyRows(0.5, 0.1, PublicRows(4))
+    for edges in ([(0, 1), (0, 2)], [(1, 2)]):
+        graph = np.zeros((4, 4), np.int8)
+        for i, j in edges:
+            graph[i, j] = graph[j, i] = 1
+        whole = DPApprGM(noisy, 4)(graph, 20, rng=np.random.default_rng(0))[:, 4:]
+        for k in (1, 2, 3):
+            released = DPApprGM(noisy, k)(graph, 20, rng=np.random.default_rng(0))
+            largest = np.sort(np.argsort(-whole, axis=1)[:, :k], axis=1)
+            assert (released[:, :k] == largest).all()
+            assert (released[:, k:] == np.take_along_axis(whole, largest, axis=1)).all()
 
 
 def test_who_is_in_a_batch_does_not_depend_on_the_weights():
@@ -152,10 +161,17 @@ def test_rows_of_the_plain_walk_are_further_apart_than_c1():
     assert sigma == pytest.approx(0.67)
 
 
-@pytest.mark.parametrize(("nodes", "rows"), [(216, 70), (10, 2)])
-def test_a_sampled_row_names_a_node(nodes, rows):
-    """A node is among M of N sampled ones with M/N, where it cannot be if it is not there: more than 2Mδ for δ < 1/(2N)."""
-    assert rows / nodes > 2 * rows * (1 / (4 * nodes))
+def test_rows_and_entries_name_a_node():
+    """70 rows of sampled nodes, 2 entries of each drawn from all nodes, as for ε → 0, against 2Mδ, on 9 % of 80 %."""
+    by_row, by_either = [], []
+    for nodes, delta in TRAINING.values():
+        there = round(0.072 * nodes)
+        by_row.append(70 / there > 2 * 70 * delta)
+        named = 1 - (1 - 70 / there) * (1 - 2 / there) ** 70
+        by_either.append((round(named, 2), round(2 * 70 * delta, 2)))
+        assert named > 2 * 70 * delta
+    assert by_row == [True, False, False, False, True]
+    assert by_either == [(0.65, 0.28), (0.15, 0.11), (0.15, 0.11), (0.02, 0.01), (0.08, 0.01)]
 
 
 def test_the_worst_of_composed_rows():

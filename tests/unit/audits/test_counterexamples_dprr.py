@@ -80,16 +80,39 @@ def test_the_allocation_exceeds_epsilon_where_the_card_says():
     }
 
 
-@pytest.mark.parametrize(("degree", "mean"), [(0, 4.96), (2, 6.05), (5, 7.99), (50, 49.96)])
-def test_the_mean_of_the_noisy_degree(degree, mean):
-    """By a sum over a fine grid of the Laplace law, at n = 3,782 and ε = 1."""
-    bits, (epsilon1, epsilon2) = 3781, allocation(1.0, 3782)
-    p = math.exp(epsilon2) / (1 + math.exp(epsilon2))
-    t = degree + stats.laplace.ppf((np.arange(200_000) + 0.5) / 200_000) / epsilon1
-    q = np.clip(np.maximum(t, 0) / (np.maximum(t, 0) * (2 * p - 1) + bits * (1 - p)), 0, 1)
-    found = (degree * p + (bits - degree) * (1 - p)) * q.mean()
+def mean_degree(degree, users, epsilon1, epsilon2, points):
+    """E[d̃] by a sum over the quantiles of the Laplace law."""
+    p, bits = math.exp(epsilon2) / (1 + math.exp(epsilon2)), users - 1
+    t = np.maximum(degree + stats.laplace.ppf((np.arange(points) + 0.5) / points) / epsilon1, 0)
+    q = np.minimum(t / (t * (2 * p - 1) + bits * (1 - p)), 1)
+    return (degree * p + (bits - degree) * (1 - p)) * q.mean()
+
+
+REDDIT = [(0, 4.96), (2, 6.05), (5, 7.99), (40, 40.02), (80, 79.93)]
+
+
+@pytest.mark.parametrize(
+    ("degree", "users", "n_max", "mean"),
+    [*((degree, 3782, 3782, mean) for degree, mean in REDDIT), (70, 957, 957, 69.755), (50, 130, 957, 48.53)],
+)
+def test_the_mean_of_the_noisy_degree(degree, users, n_max, mean):
+    """At ε = 1."""
+    epsilon1, epsilon2 = allocation(1.0, n_max)
+    found = mean_degree(degree, users, epsilon1, epsilon2, 200_000)
     assert found == pytest.approx(mean, abs=0.02)
-    assert abs(found - degree - math.exp(-epsilon1 * degree) / (2 * epsilon1)) < 0.1
+    assert (abs(found - degree - math.exp(-epsilon1 * degree) / (2 * epsilon1)) < 0.1) == (users == 3782)
+
+
+def test_from_five_scales_to_two_fifths_of_the_users_the_mean_is_near_the_degree():
+    """Graphs of n_max users; worst at 200 users, ε = 2 and degree 25, the least of its range."""
+    apart = []
+    for users in (30, 100, 200, 957, 3782):
+        for epsilon in (0.2, 0.5, 1.0, 2.0):
+            budgets = allocation(epsilon, users)
+            for degree in np.linspace(5 / budgets[0], 2 * users / 5, 3) if 5 / budgets[0] <= 2 * users / 5 else ():
+                apart.append(abs(mean_degree(degree, users, *budgets, 5_000) - degree))
+    assert len(apart) > 40
+    assert 0.45 < max(apart) < 0.5
 
 
 def test_the_variance_bound_holds_over_the_figures():

@@ -49,6 +49,18 @@ def test_shares_from_the_record_lose_more_than_their_budget():
     assert max(losses) == pytest.approx(4.39076743838)
 
 
+def test_shares_that_equations_5_and_6_define_lose_more_too():
+    """[1/2, 0] against [1, 1]: no 0/0. Importance |z − 1/2| is (0, 1) or (1/2, 1/2); the first answer alone is sensitive."""
+    laws = []
+    for record in ((0.5, 0.0), (1.0, 1.0)):
+        importance = np.abs(np.array(record) - 0.5)
+        scores = importance / importance.sum() / 2 + (1 - np.array([1.0, 0.0])) / 2
+        laws.append([table(4.0 * s, 4)[max(1, math.ceil(4 * z)) - 1] for s, z in zip(scores, record, strict=True)])
+    loss = sum(np.log(p / q).max() for p, q in zip(*laws, strict=True))
+    other = sum(np.log(q / p).max() for p, q in zip(*laws, strict=True))
+    assert max(loss, other) == pytest.approx(4.2925673021)
+
+
 def test_population_scaling_before_feature_rr():
     """Two users with value 1/2 and 0 or 1: scaled to (1, 0) or (0, 1), so that both reports change bins."""
     law = table(1.0, 5)
@@ -61,11 +73,11 @@ def test_errors_of_feature_rr_and_of_an_unbiased_mechanism():
     middle, high = (float(law[t] @ (values - value) ** 2) for t, value in ((4, 0.5), (9, 1.0)))
     assert (round(middle, 2), round(high, 2)) == (0.08, 0.28)
     bias = float(law[9] @ values) - 1.0
-    assert bias == pytest.approx(-0.44, abs=0.01)
-    duchi = (0.5 / math.tanh(0.05)) ** 2
+    assert (round(bias, 2), round(float(law[0] @ values), 2)) == (-0.44, 0.54)
+    duchi = (0.5 / math.tanh(0.05)) ** 2 - 0.5**2  # of 1, half a range from the middle
     assert duchi == pytest.approx(100, rel=0.01)
     neighbours = next(n for n in range(1, 5000) if duchi / n < bias**2 + (high - bias**2) / n)
-    assert neighbours == 516
+    assert neighbours == 514
 
 
 # Dendrograms of three nodes: which pair is joined last does not matter, only which two leaves are siblings.

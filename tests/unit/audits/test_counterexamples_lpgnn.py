@@ -45,11 +45,13 @@ def test_dropped_features_and_estimates_show_the_data():
 
 
 def test_the_encoder_alone_is_biased():
-    """E[x*] = (m/d)(2P(1) − 1), which is x for one x of [0, 1] at most."""
-    for epsilon, share in ((0.5, 1.0), (2.0, 0.5)):
-        x = np.linspace(0, 1, 101)
+    """E[x*] = (m/d)(2P(1) − 1): below x on [0, 1], with slopes below, at and above 1; x itself on one range [−a, a]."""
+    x = np.linspace(0, 1, 101)
+    for epsilon, share in ((0.5, 1.0), (math.log(3), 1.0), (2.0, 1.0), (10.0, 1.0), (2.0, 0.5)):
         mean = share * (2 * np.array([bit(v, epsilon) for v in x]) - 1)
-        assert np.abs(mean - x).max() > 0.2
+        assert (mean < x).all()
+    a = math.tanh(1.0)
+    assert [2 * bit(v, 2.0, -a, a) - 1 for v in (-a, 0.1, a)] == pytest.approx([-a, 0.1, a])
 
 
 def variance(epsilon, m):
