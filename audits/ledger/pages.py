@@ -102,10 +102,10 @@ def _whole(text: str, card: str) -> str:
 
 
 def verdict_of(entry: Entry) -> str:
-    """Return the verdict, and of how many audits where they differ."""
-    same = sum(Outcome(line.verdict.value) is entry.verdict for line in entry.checks)
-    several = entry.verdict in FALSE and len(entry.checks) > 1 and same < len(entry.checks)
-    return f"{entry.outcome.value} ({same} of {len(entry.checks)})" if several else entry.outcome.value
+    """Return the verdict, and how many audits refute where others do not."""
+    refuting = sum(Outcome(line.verdict.value) in FALSE for line in entry.checks)
+    mixed = entry.verdict in FALSE and refuting < len(entry.checks)
+    return f"{entry.outcome.value} ({refuting} of {len(entry.checks)})" if mixed else entry.outcome.value
 
 
 def headline(entry: Entry) -> str:
