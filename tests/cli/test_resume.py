@@ -108,6 +108,7 @@ def finished(shared_project):
     return Finished(shared_project)
 
 
+@pytest.mark.full
 def test_a_killed_run_leaves_a_readable_log_and_resumes_to_the_same_record(interruptible):
     expected = interruptible.uninterrupted()
     process = interruptible.start_and_wait_for_the_second()
