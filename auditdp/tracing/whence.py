@@ -23,6 +23,8 @@ from auditdp.tracing.trace import Trace
 
 MOST, DEEPEST = 2_048, 3
 """Numbers of a variable that are looked at, and how deep they may lie."""
+MOST_LOOKED = 1_000_000
+"""Numbers that are looked at in all, in half a second: a loop over many records may hold all of them at every line."""
 Looks = Callable[[CodeLine, Any], None]
 """What is told of each line that ran: the line, and the variables, or what is returned."""
 
@@ -53,15 +55,22 @@ def _parting(trace: Trace, pair: PairTrace) -> CodeLine:
 
 
 def _holding(trace: Trace, pair: PairTrace) -> CodeLine:
-    """Return the first line after which a variable holds a number by which the outputs differ."""
+    """Return the first line after which a variable holds a number by which the outputs differ.
+
+    Lists and the like are looked at once: what is put into one later is seen where it is returned.
+    """
     both = zip(leaves(pair.first.output), leaves(pair.second.output), strict=True)
     told = {one for one, other in both if one != other} - set(_numbers(pair.first.data))
     told = {x for x in told if x != round(x)} or told  # whole numbers are everywhere
     found: list[CodeLine] = []
+    left, seen = iter(range(MOST_LOOKED)), dict[int, Any]()
 
     def look(line: CodeLine, held: Any) -> None:
+        new = {k: each for k, each in held.items() if id(each) not in seen} if isinstance(held, dict) else held
+        if isinstance(held, dict):
+            seen.update((id(each), each) for each in held.values() if isinstance(each, list | tuple | Mapping))
         with suppress(Exception):  # of objects that are not made in full
-            if not found and not told.isdisjoint(_numbers(held)):
+            if not found and any(x in told for _, x in zip(left, _numbers(new), strict=False)):
                 found.append(line)
 
     _line_by_line(trace, pair.first, look)
