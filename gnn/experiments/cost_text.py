@@ -17,7 +17,7 @@ from gnn.experiments.summary import FEWEST, Row, Summary, constant
 
 NAMES = {
     "agrees": "agree",
-    "within the range": "within the range of single runs where something is done otherwise",
+    "within the range": "within the range of single runs done otherwise",
     "too few seeds": "of too few seeds",
 }
 """How outcomes are called in text."""
@@ -54,12 +54,7 @@ def _agreement(found: Sequence[Line]) -> str:
     outcomes = Counter(line.outcome for line in found if line.outcome)
     if not outcomes:
         return "No number is printed for data that is here"
-    names = {
-        "agrees": "agree",
-        "too few seeds": "of too few seeds",
-        "within the range": "within the range of single runs",
-    }
-    counted = ", ".join(f"{outcomes[word]} {names.get(word, word)}" for word in OUTCOMES if outcomes[word])
+    counted = ", ".join(f"{outcomes[word]} {NAMES.get(word, word)}" for word in OUTCOMES if outcomes[word])
     return f"Of {count(outcomes.total(), 'printed number')} {counted}"
 
 
