@@ -84,7 +84,6 @@ class AlikeGraph:
 
     def exhaustive(self) -> None:
         """Return None: there are too many."""
-        return
 
     def _pair(self, rows: Floats, arcs: Arcs, name: str = "") -> Pair:
         """Return the pair of a graph and the same without the node, without its edges, or with another in its place."""
@@ -97,8 +96,9 @@ class AlikeGraph:
             other[v] = self._nodes.opposite(rows[v])
         return Pair(made(rows, arcs), made(other, without if self._what == EDGES else arcs), name)
 
+    @cached_property
     def _shapes(self) -> list[tuple[str, Arcs]]:
-        """Return edges of as many nodes, with what they are called."""
+        """Edges of as many nodes, with what they are called."""
         v, arcs = self._place, self._like.arcs
         others = np.delete(np.arange(len(self._like.records.rows)), v)
         near, far = np.array_split(others, 2)
@@ -106,15 +106,13 @@ class AlikeGraph:
         pairs = np.stack([np.append(np.full(len(near), v), near), np.append(near, far)])
         star = np.stack([np.full(len(others), v), others])
         beside = arcs[:, (arcs != v).all(axis=0)]
-        found = []
-        for way in (1,) if _is_mirrored(arcs) else (1, -1):
-            two, one = (self._both(each[::way]) for each in (pairs, star))
+        found, mirrored = [], _is_mirrored(arcs)
+        for way in (1,) if mirrored else (1, -1):
+            turned = (each[::way] for each in (pairs, star))
+            two, one = (np.concatenate([each, each[::-1]], axis=1) if mirrored else each for each in turned)
             found += [("a hub whose neighbours have one other", two), ("a hub of all others", one)]
             found.append(("a hub of all others, and edges as given", np.concatenate([beside, one], axis=1)))
         return [*found, ("edges as given", arcs), ("edges as given, and none", beside)]
-
-    def _both(self, arcs: Arcs) -> Arcs:
-        return np.concatenate([arcs, arcs[::-1]], axis=1) if _is_mirrored(self._like.arcs) else arcs
 
     @cached_property
     def _roles(self) -> list[tuple[Floats, Floats, Floats]]:
@@ -141,11 +139,11 @@ class AlikeGraph:
     def corner_cases(self) -> list[Pair]:
         """Return other edges with records by where nodes are: few show some of each; then other edges alone."""
         tried = sorted(
-            product(enumerate(self._shapes()), enumerate(self._roles)), key=lambda each: each[0][0] + each[1][0]
+            product(enumerate(self._shapes), enumerate(self._roles)), key=lambda each: each[0][0] + each[1][0]
         )
         made = [self._played(arcs, roles, f"like the given: {name}") for (_, (name, arcs)), (_, roles) in tried]
         rows = self._like.records.rows
-        return different([*made, *(self._pair(rows, arcs, f"like the given: {name}") for name, arcs in self._shapes())])
+        return different([*made, *(self._pair(rows, arcs, f"like the given: {name}") for name, arcs in self._shapes)])
 
     def strategy(self) -> st.SearchStrategy[Pair]:
         """Return pairs with the edges and records of corner cases in all combinations, and of candidates at random."""
@@ -153,7 +151,7 @@ class AlikeGraph:
 
         @st.composite
         def pairs(draw: st.DrawFn) -> Pair:
-            _, arcs = draw(st.sampled_from(self._shapes()))
+            _, arcs = draw(st.sampled_from(self._shapes))
             made = self._played(arcs, draw(st.tuples(records, records, records)))
             return made if different([made]) else reject()
 
