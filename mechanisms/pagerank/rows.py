@@ -120,8 +120,9 @@ class PublicRows:
         """Return the rows of these ids, dense, shape (seeds, nodes)."""
         _degrees(data, self.nodes)
         if isinstance(data, np.ndarray):
-            return _kept(self, tuple(map(int, seeds)), data.tobytes(), data.dtype.str).copy()
-        return np.asarray(ista(data, seeds, alpha=self.alpha, rho=self.rho, tolerance=self.tolerance).toarray())
+            return _kept(self, tuple(map(int, seeds)), np.asarray(data, np.float64).tobytes()).copy()
+        rows = ista(data, seeds, alpha=self.alpha, rho=self.rho, tolerance=self.tolerance)
+        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def draw(self, data: Any, size: int, rng: Rng) -> tuple[Array, Array]:
         """Return the seeds and their rows: nothing is drawn."""
@@ -133,8 +134,8 @@ class PublicRows:
 
 
 @lru_cache(maxsize=KEPT)
-def _kept(of: PublicRows, seeds: tuple[int, ...], matrix: bytes, dtype: str) -> Array:
-    graph = np.frombuffer(matrix, dtype).reshape(of.nodes, of.nodes)
+def _kept(of: PublicRows, seeds: tuple[int, ...], matrix: bytes) -> Array:
+    graph = np.frombuffer(matrix, np.float64).reshape(of.nodes, of.nodes)
     rows: Array = ista(graph, seeds, alpha=of.alpha, rho=of.rho, tolerance=of.tolerance)
     return rows
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, sparse, stats
 
 from auditdp import Nodes
 from auditdp.errors import MechanismError
@@ -143,6 +143,16 @@ def test_the_largest_entry_has_its_density():
         for i in (0, 1)
     )
     assert total == pytest.approx(1, abs=1e-8)
+
+
+def test_rows_do_not_depend_on_how_a_graph_is_written():
+    graph = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 0]])
+    rows = PublicRows(3).of(graph, (0, 2))
+    rows[0, 0] = 7.0  # what is returned is the caller's
+    forms = (graph, graph.tolist(), graph.astype(object), sparse.csr_array(graph))
+    found = [PublicRows(3).of(form, (0, 2)) for form in forms]
+    assert all(each == pytest.approx(found[0]) for each in found)
+    assert found[0][0, 0] < 1
 
 
 def test_the_k_largest_are_kept():
