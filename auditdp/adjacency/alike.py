@@ -31,6 +31,8 @@ MOST_FOLLOWED = 64
 """Columns of a record whose last one is told by the others."""
 GRID = 64
 """Parts of a range in which numbers are generated: none is so small that it shows how sums are rounded."""
+ROWS = 2
+"""How many other rests are tried before another record."""
 FEW_VALUES = 10
 """Whole numbers of which a column has no more are taken for labels."""
 UP_TO = 1e-9
@@ -161,12 +163,17 @@ class Alike:
         return [np.ones(columns, bool), np.zeros(columns, bool), last, ~last, turns, *drawn][:MOST_CORNERS]
 
     def _rests(self, row: Floats) -> list[Floats]:
-        """Return what others may be beside a record: as given, all the quietest, the same, the opposite, or by turns."""
+        """Return what others may be beside a record: as given, quiet, the same, against it by turns or all, or the opposite.
+
+        A record whose last number, such as its label, is turned round has the opposite gradient where a model begins at 0.
+        """
         shown, place = max(self._sides, key=lambda side: len(side.rows)).rows, self._change[1]
         rest = np.delete(shown, place, axis=0)
-        against = self.opposite(row)
-        turns = np.where((np.arange(len(rest)) % 2 == 0)[:, None], row, against)
-        return [rest, *(np.tile(other, (len(rest), 1)) for other in (self.quiet, row, against)), turns]
+        against = self._within(np.append(row[:-1], -row[-1]))
+        against = self.opposite(row) if against is None or self._labels[-1] else against
+        turns = np.where((np.arange(len(rest)) % 2 == 0)[:, None], against, row)  # with the record as many of each
+        others = (np.tile(other, (len(rest), 1)) for other in (self.quiet, row, against))
+        return [rest, *others, turns, np.tile(self.opposite(row), (len(rest), 1))]
 
     @property
     def quiet(self) -> Floats:
@@ -196,7 +203,7 @@ class Alike:
         """Return records to change among the others as given and among other ones: few show some of each."""
         place = self._change[1]
         both = [
-            (k + turn, row, rest) for k, row in enumerate(self.candidates) for turn, rest in enumerate(self._rests(row))
+            (ROWS * k + turn, row, rest) for k, row in enumerate(self.candidates) for turn, rest in enumerate(self._rests(row))
         ]
         ordered = sorted(both, key=lambda each: each[0])
         return different(self._pair(row, rest, min(place, len(rest)), "like the given") for _, row, rest in ordered)

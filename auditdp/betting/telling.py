@@ -7,16 +7,17 @@ deviations of the outputs along it, is what a normal law would be told apart by;
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.normal import FINEST, MOST_CORRELATED
+from auditdp.betting.forecasting.normal import FINEST, MOST_CORRELATED, SUREST
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.leaves import leaves
-from auditdp.tracing import Trace
+from auditdp.tracing import PairTrace, Trace
 
 RUNS = 6
 """Runs on each input, unless there are to be others."""
@@ -54,6 +55,38 @@ def by_outputs(trace: Trace, pairs: Sequence[Pair], *, seed: int, runs: int = RU
     """Return pairs, those whose outputs are farthest apart first."""
     told = [telling(trace, pair, seed=seed, runs=runs) for pair in pairs]
     return [pairs[k] for k in np.argsort(-np.array(told), kind="stable").tolist()]
+
+
+def apart_in(runs: Sequence[Sequence[PairTrace]]) -> list[float]:
+    """Return how far apart the outputs of pairs are where all noise is the same, in standard deviations of outputs.
+
+    That is what got round the noise. Deviations are those of each pair's outputs, and while it has few, of those of all.
+    """
+    sides = [[_row(run.output) for both in each for run in (both.first, both.second)] for each in runs]
+    if not sides:
+        return []
+    size = Counter(len(row) for side in sides for row in side).most_common(1)[0][0]
+    alike = np.array([row for side in sides for row in side if len(row) == size])
+    middle = np.median(alike, axis=0)
+    usual = np.median(np.abs(alike - middle), axis=0) + FINEST * np.abs(middle) + np.finfo(float).tiny
+
+    def apart(side: Sequence[Floats]) -> float:
+        if any(len(row) != size for row in side):
+            return SUREST
+        each = np.array(side).reshape(-1, 2, size)
+        own = each.var(axis=0).sum(axis=0) * len(each)
+        scale = np.sqrt((own + usual**2) / (2 * len(each) - 1))
+        change = np.sqrt(np.square(each[:, 0] - each[:, 1]).mean(axis=0)) / scale
+        return float(np.nan_to_num(min(np.linalg.norm(change), SUREST), nan=SUREST))
+
+    return [apart(each) for each in sides]
+
+
+def _row(output: Any) -> Floats:
+    try:
+        return np.array([float(x) for x in leaves(output)])
+    except Exception:  # of outputs that are no numbers
+        return np.zeros(0)
 
 
 def _outputs(trace: Trace, data: Any, seed: int, runs: int) -> Floats:

@@ -28,7 +28,7 @@ from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
 from auditdp.betting.forecasting.replayed import ReplayedRatio, ways_of
 from auditdp.betting.pairs import attempted, generated
-from auditdp.betting.telling import RUNS, by_outputs
+from auditdp.betting.telling import RUNS, apart_in, by_outputs
 from auditdp.betting.watching import is_stopped
 from auditdp.claims.base import Claim
 from auditdp.errors import AuditError
@@ -61,16 +61,18 @@ LAST = 1 / 3
 """Of the runs, so many are for these, at most."""
 CORNERS = 1 / 2
 """Of the pairs that are not listed, so many are corner cases, at most."""
-FEWEST_CORNERS = 12
+FEWEST_CORNERS = 8
 """Of the corner cases, so many are looked at, whatever others have shown."""
 MORE_TOLD = 2
 """How many times as many runs a comparison of outputs has where a search has more."""
-AFTERWARDS = 32
-"""Runs that are left where runs are bounded and a pair has shown enough."""
+AFTERWARDS, FEW_AGAIN, FEW_TIMES = 32, 6, 2
+"""Runs that are left where runs are bounded and a pair has shown enough, the pairs that are looked at again, and how often."""
 DRAWN = 1 / 2
 """Of the others, so many are drawn independently; the rest are made of the best."""
 MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
+READ = 3
+"""Of the pairs that show enough, laws of so many are read off until one promises a short game."""
 MOST_BROKEN = 2
 """Pairs that are proposed for a reason that the trace understood."""
 SAMPLED, DRAWN_AMONG = 40, 8
@@ -170,19 +172,20 @@ class RunsOfPair(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool) -> RunsOfPair:
+    def of(cls, pair: Pair, traces: Sequence[PairTrace], *, few: bool, apart: float = 0.0) -> RunsOfPair:
         """Return it for some traces of a pair; with ``few``, of losses that have no bound, by what tells them apart."""
         looked = [TracedPair(pair, trace) for trace in traces]
         kinds, shares = zip(*(each.rank for each in looked), strict=True)
         if few:
             shares = tuple(
-                each.loss * each.trace.coherence + (each.trace.scales_apart if each.loss == LARGEST else 0.0)
+                LARGEST + each.trace.scales_apart + apart if each.loss == LARGEST else each.loss * each.trace.coherence
                 for each in looked
             )
         least = min(shares)
         steady = least > 1 and max(shares) - least <= CLOSE * least
         known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
-        return cls(len(traces), min(kinds) == ROUND, _told(traces), kind, known, steady, least)
+        told = 0.0 if few else _told(traces)  # of few runs some share a number by chance
+        return cls(len(traces), min(kinds) == ROUND, told, kind, known, steady, least)
 
 
 def _told(traces: Sequence[PairTrace]) -> float:
@@ -265,7 +268,10 @@ class TraceLook:
             best = told
             if told is not self.candidates[0]:
                 self.proposed = [(told, PROMISED)]
-        return made if made.reads(best, form) else None
+        read = made.reads_one_of([pair for pair, _ in self.proposed] if few and self.proposed else [best], form)
+        if few and self.proposed:
+            self.proposed = [(best if read is None else read, PROMISED)]
+        return None if read is None else made
 
 
 class TraceSearch:
@@ -314,7 +320,11 @@ class TraceSearch:
                     self.most = min(self.most, self.trace.runs + AFTERWARDS)
                 self._finish(listed)
                 self.look.candidates = [each.pair for each in self._seen.values()][:DRAWN_AMONG]
-                if math.isfinite(self.enough) and not certain:
+                if self._shows_enough():
+                    known = {key(pair) for pair in listed}
+                    broken = [each.pair for each in self.look.looked if each.is_broken and key(each.pair) not in known]
+                    self.look.proposed = [(pair, PROMISED) for pair in broken[:READ]]
+                elif math.isfinite(self.enough) and not certain:
                     self._ordered_by_outputs(listed)
         return self.look
 
@@ -400,10 +410,12 @@ class TraceSearch:
         """Look at a pair with other outcomes of chance, beside the run in which it shows most."""
         numbers = range(1 + min(AGAIN, self.most // LEAST_AGAIN))
         runs = self._runs.get(key(pair)) or [self._compared(pair, 0, number) for number in numbers]
-        self._is_certain |= len(runs) > 1 and _told(runs) == 1
+        certain = len(runs) > 1 and _told(runs) == 1
         recorded = max(runs, key=lambda trace: TracedPair(pair, trace).rank).first
-        outcomes = min(max(outcomes, 1), MOST_RUNS)
+        few = certain and math.isfinite(self.enough)
+        outcomes = 1 if few else min(max(outcomes, 1), MOST_RUNS)
         trace = replayed(self.trace, recorded, pair.neighbour, claim=self.claim, outcomes=outcomes)
+        self._is_certain |= certain or bool(trace.fixed)
         if (found := self._keep(key(pair), pair, trace)) is not None:
             self.look.looked.append(found)
 
@@ -425,7 +437,8 @@ class TraceSearch:
         others = sorted((each for name, each in self._seen.items() if name not in known), key=self._order, reverse=True)
         found = self._again(others)
         largest = sorted(found, key=lambda each: self._usual[key(each.pair)][-3:], reverse=True)
-        for number, each in enumerate(dict.fromkeys([*_by_reason(found)[: FULL - 1], *largest[:1]])):
+        chosen = found[:READ] if self._shows_enough() else [*_by_reason(found)[: FULL - 1], *largest[:1]]
+        for number, each in enumerate(dict.fromkeys(chosen)):
             if number and not self._left():
                 break
             outcomes = self._left() // FIRST
@@ -442,14 +455,27 @@ class TraceSearch:
         What a pair loses may depend on what is drawn, as with rows in random order: the luckiest of many runs shows little.
         """
         few = math.isfinite(self.enough)
-        found = list(dict.fromkeys([*_by_reason(pairs), *pairs]))[: max(self._left() // (2 * AGAIN), 1)]
-        self._runs = runs = {key(each.pair): [each.trace] for each in found}
-        for k in range(AGAIN):
+        self._runs = runs = {key(each.pair): [each.trace] for each in pairs}
+
+        def ranked(some: Sequence[TracedPair]) -> list[TracedPair]:
+            names = [key(each.pair) for each in some]
+            apart = apart_in([runs[name] for name in names]) if few else [0.0] * len(names)
+            self._usual |= {
+                name: RunsOfPair.of(each.pair, runs[name], few=few, apart=far)
+                for name, each, far in zip(names, some, apart, strict=True)
+            }
+            return sorted(some, key=lambda each: self._usual[key(each.pair)], reverse=True)
+
+        best = ranked(pairs) if few else pairs
+        most = self._left() // (2 * AGAIN)
+        if self._shows_enough():
+            most = FEW_AGAIN if best[0].rank[0] == ROUND else 2
+        found = list(dict.fromkeys([*_by_reason(best), *best]))[: max(most, 1)]
+        for k in range(FEW_TIMES if few else AGAIN):
             for each in found[: max(len(found) >> k, 1)]:
                 trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
                 runs[key(each.pair)] += [] if trace is None else [trace]
-            self._usual = {key(each.pair): RunsOfPair.of(each.pair, runs[key(each.pair)], few=few) for each in found}
-            found = sorted(found, key=lambda each: self._usual[key(each.pair)], reverse=True)
+            found = ranked(found)
         return found
 
     def _telling(self, each: TracedPair) -> tuple[Any, ...]:

@@ -123,6 +123,12 @@ class PairTrace(Printed):
         return self.composed.satisfies(self.claim)
 
     @property
+    def is_single(self) -> bool:
+        """Whether noise is added to values of single precision."""
+        locations = (np.asarray(pair.first.location) for pair in self.noisy)
+        return any(location.dtype.kind == "f" and location.dtype.itemsize < 8 for location in locations)
+
+    @property
     def share(self) -> float:
         """A number that grows with the loss, 1 at the claim; infinite where something got round the noise: for a search."""
         if self.claim is None:

@@ -36,10 +36,10 @@ FINEST = 1e-6
 how numbers were rounded."""
 LARGEST, SUREST = 1e30, 1e6
 """Numbers are clipped to it; standard deviations that scores are taken to be apart, at most."""
-FEWEST_PAIRED = 12
-"""Runs on each input with the same draws that show two laws, at least."""
 STEADY = 0.5
 """A larger deviation of the change between runs with the same draws, relative to the scores', shows that draws differ."""
+WRONG = 0.25
+"""Of as many runs on each input, so many are on the wrong side of a threshold, at most."""
 CELLS = 128
 """Log-odds that a law of them is given by."""
 Labels = NDArray[np.int8]
@@ -81,11 +81,6 @@ class NormalRatio:
         return _scored(outputs, *self._line)
 
 
-def paired_runs(numbers: int) -> int:
-    """Return how many runs on each input with the same draws show two laws of outputs of so many numbers."""
-    return max(FEWEST_PAIRED, OF_EACH * numbers)
-
-
 def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], Law] | None:
     """Return the log-odds of rows by two normal laws, and how often they are which; None where the change is none of theirs.
 
@@ -95,23 +90,52 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
     """
     if one.shape != other.shape:
         return None
-    kept = np.flatnonzero(np.isfinite([one, other]).all(axis=(0, 1)))  # others are no numbers of these outputs
+    both = np.concatenate([one, other])
+    kept = np.flatnonzero(np.isfinite(both).all(axis=0) & (both != both[0]).any(axis=0))  # others tell nothing
     one, other = one[:, kept], other[:, kept]
-    if not 0 < len(kept) <= min(MOST_CORRELATED, len(one)):
+    if not 0 < len(kept) <= MOST_CORRELATED:
         return None
-    rows, labels = np.concatenate([one, other]), np.repeat([1, 0], len(one)).astype(np.int8)
+    rows, labels = both[:, kept], np.repeat([1, 0], len(one)).astype(np.int8)
     direction = _direction(rows, labels)
     apart, middle, deviation = _apart(rows @ direction, labels)
     changes = (one - other) @ direction
     if not apart > 0 or changes.std() > STEADY * max(deviation, STEADY * abs(changes.mean())):
         return None
     # The covariance is that of the same runs: along the direction they vary too little, and others too much.
-    square = min(apart * max(1 - one.shape[1] / (len(rows) - 2), FINEST), SUREST) ** 2
+    fitted = len(kept) if len(kept) <= len(rows) / OF_EACH else 1
+    square = min(apart * max(1 - fitted / (len(rows) - 2), FINEST), SUREST) ** 2
     normal = (np.arange(CELLS) + 0.5) / CELLS
     odds = square / 2 + math.sqrt(square) * ndtri(normal)
     law = Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))
     slope = square / (apart * max(deviation, np.finfo(float).tiny))
     return lambda outputs: _scored(outputs.reshape(len(outputs), -1)[:, kept], direction, middle, slope), law
+
+
+def by_threshold(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], Law] | None:
+    """Return the log-odds of rows by the one number, and on which side of a threshold it is, that tell most runs apart.
+
+    How often the next run is on the right side follows Laplace's rule of succession; None where more are on the wrong one.
+
+    Args:
+        one: Outputs on the data, shape (runs, numbers).
+        other: Outputs on the neighbour.
+    """
+    if one.shape != other.shape or not one.size:
+        return None
+    both, runs = np.concatenate([one, other]), len(one)
+    order = np.argsort(both, axis=0)
+    values = np.take_along_axis(both, order, axis=0)
+    ones = np.cumsum(order < runs, axis=0)
+    below = 2 * ones + runs - np.arange(1, 2 * runs + 1)[:, None]  # runs that are told, if those of the data are below
+    told = np.where(values[1:] > values[:-1], np.maximum(below, 2 * runs - below)[:-1], 0)
+    row, place = np.unravel_index(int(np.argmax(told)), told.shape)
+    wrong = 2 * runs - int(told[row, place])
+    if wrong > WRONG * runs:
+        return None
+    odds = math.log((2 * runs - wrong + 1) / (wrong + 1)) * (1 if below[row, place] > runs else -1)
+    middle = (values[row, place] + values[row + 1, place]) / 2
+    law = Law(np.array([odds, -odds]), np.ones(2))
+    return lambda outputs: odds * np.sign(middle - outputs.reshape(len(outputs), -1)[:, place].astype(float)), law
 
 
 def _scored(outputs: Array, direction: Floats, middle: float, slope: float) -> Floats:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.normal import FEWEST_PAIRED, by_change, paired_runs
+from auditdp.betting.forecasting.normal import by_change, by_threshold
 from auditdp.betting.forecasting.reading import SPARE, Ratio, SeenRuns, by_shift, ratio_of
 from auditdp.betting.forecasting.reused import by_reuse
 from auditdp.betting.forecasting.sampled import ratio_by_parts
@@ -43,25 +43,28 @@ from auditdp.tracing.exploring import MOST_RUNS
 Read = tuple[Ratio, Law | None]
 """The log-odds of rows, and how often they are which, where that is known beforehand."""
 Way = Callable[["ReplayedRatio", Pair, Representation], Read | None]
-RUNS, MORE_RUNS = 3, 32
-"""Runs that are traced on each input of a pair; and where so few do not show how its outputs come about."""
+RUNS, FEW_SEEN, MORE_RUNS = 3, 2, 32
+"""Runs that are traced on each input of a pair, of many and of few; and where so few do not show how its outputs come about."""
 FEW_FOLLOWED = 8
 """The same, where runs are few: at least, and half as many as an output has numbers, with some to spare."""
 SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
 LEAST_RUNS = 300
 """Runs that a trace may have, from which on laws are read off in ways that take as many."""
-WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (96, 400), 10
-"""Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws better, where a game by them
-takes as many, and the part of all runs that they are, at most."""
+WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (8, 16, 32, 96, 400), 10
+"""Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws, ever better, where a game by
+them takes as many, and the part of all runs that they are, at most."""
+SHORT = 40
+"""Trainings of a short game."""
 PROMISE = 0.1
 """Of the runs at most, if those that are traced whatever they show are fewer, more are for a law that promises a finding."""
 FEW_PARTED, PARTED = 16, 48
 """Runs on each input where records are drawn: to choose a pair by, and to bet by."""
 SHIFT_RUNS = (128, 1_024)
 """Runs on each input that show noise which is not followed: one by one, and where many make one call."""
-VALUE_RUNS, OFTEN, MOST_VALUES = (8, 64), 4, 4_096
-"""Runs on each input that show which values come again, few first; how often one has to; numbers of an output, at most."""
+VALUE_RUNS, FEW_VALUE_RUNS, OFTEN, MOST_VALUES = 64, 4, 4, 4_096
+"""Runs on each input that show which values come again, of many and of few; how often one has to; numbers of an output, at
+most."""
 
 
 class ReplayedRatio:
@@ -90,6 +93,7 @@ class ReplayedRatio:
         self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
         self.abstained = 0
         self.ways: Sequence[Way] = ways or WAYS
+        self._made: dict[tuple[int, int, int, int], tuple[Pair, PairTrace]] = {}
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
@@ -105,6 +109,21 @@ class ReplayedRatio:
                 self.ways, self._known = tuple(dict.fromkeys((self.ways[0], way))), (pair, found)
                 return True
         return False
+
+    def reads_one_of(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
+        """Return the first of some pairs by whose laws a game is short, or else the one by which most is won, if any is read."""
+        ways, found = self.ways, list[tuple[float, Pair, Sequence[Way], tuple[Pair, Read] | None]]()
+        for pair in pairs:
+            self.ways, self._known = ways, None
+            if self.reads(pair, form):
+                won = math.inf if self.promised is None else gain(self.claim, self.promised)[0]
+                found.append((won, pair, self.ways, self._known))
+                if won * SHORT > WON:
+                    break
+        if not found:
+            return None
+        _, best, self.ways, self._known = max(found, key=lambda each: each[0])
+        return best
 
     def fit(self, outputs: Array, labels: NDArray[np.int8]) -> Self:
         """Do nothing: the laws are read off the code."""
@@ -132,9 +151,9 @@ class ReplayedRatio:
 
     def _by_releases(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds by what can be read from the output, with so many runs."""
-        if self.few and self._is_lossy(pair, form):
+        if self.few and self._is_hidden(pair, form):
             return None
-        seen = self._seen(pair, form, RUNS)
+        seen = self._seen(pair, form, FEW_SEEN if self.few else RUNS)
         if runs == RUNS and (found := by_reuse(self.trace, pair, seen)) is not None:
             return found
         if runs > RUNS and seen.is_alike:
@@ -145,12 +164,12 @@ class ReplayedRatio:
         ratio = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
         return None if ratio is None else (ratio, None)
 
-    def _is_lossy(self, pair: Pair, form: Representation) -> bool:
-        """Return whether an output has fewer numbers than noise was added to: these cannot be read from it."""
-        noisy = [
-            moved.first for moved in self._compared(pair, 0, outcomes=0).noisy if moved.loss is None or any(moved.loss)
-        ]
-        return sum(int(np.prod(release.shape)) for release in noisy) > int(np.prod(form.shape))
+    def _is_hidden(self, pair: Pair, form: Representation) -> bool:
+        """Return whether an output has fewer numbers than noise was added to, which cannot be read from it, or others."""
+        seen = self._compared(pair, 0, outcomes=0)
+        noisy = [moved.first for moved in seen.noisy if moved.loss is None or any(moved.loss)]
+        round_it = seen.differ is not None and not seen.by_chance
+        return round_it or sum(int(np.prod(release.shape)) for release in noisy) > int(np.prod(form.shape))
 
     def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by what chance decides, or by values that got round the noise."""
@@ -160,8 +179,7 @@ class ReplayedRatio:
             return table
         if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
             return None
-        sizes = [runs for runs in VALUE_RUNS[not self.few :] if self._affords(2 * runs)]
-        return self._by_values(in_full, form, sizes) if sizes else None
+        return self._by_values(pair, in_full, form)
 
     def _by_shift(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by noise that is not followed."""
@@ -170,23 +188,23 @@ class ReplayedRatio:
 
     def _by_change(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by two normal laws; where they win little in so many calls, by more runs."""
-        few = int(min(paired_runs(int(np.prod(form.shape))), (self.until - self.trace.runs) // 2))
-        sizes = [runs for runs in (few, *MORE_PAIRED) if max(few, FEWEST_PAIRED) <= runs <= self.few // SHARE_PAIRED]
+        sizes = [runs for runs in MORE_PAIRED if runs <= self.few // SHARE_PAIRED]
         found: Read | None = None
-        calls = math.inf  # that a game by what was found takes
+        calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
-            if found is not None and not runs < calls < self.few:
+            if found is not None and not 4 * (runs - made) < calls < self.few:
                 break
             if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
                 break
-            if (found := by_change(*self._paired(pair, form, runs))) is None or found[1] is None:
+            one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
+            if (found := by_change(one, other) or by_threshold(one, other)) is None or found[1] is None:
                 return None
-            calls = WON / max(gain(self.claim, found[1])[0], TINY)
+            calls, made = WON / max(gain(self.claim, found[1])[0], TINY), runs
         return found
 
     def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
         """Return the log-odds where records are drawn, with so many runs on each input; None where they cannot be read."""
-        if not self._affords(2 * runs):
+        if not self._affords(2 * runs) or self._is_hidden(pair, form):
             return None
         rows_of = partial(_rows, self.trace, form=form)
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
@@ -218,6 +236,17 @@ class ReplayedRatio:
         )
         return one.astype(float), other.astype(float)
 
+    def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
+        """Return the outputs of so many plain runs on each input, with the same draws; those that were made are used again."""
+        together = is_vectorised(as_mechanism(self.trace.function))
+        if self._plain is None or self._plain[0] is not pair:
+            self._plain = pair, ([], [])
+        for side, data in zip(self._plain[1], (pair.data, pair.neighbour), strict=True):
+            for k in range(len(side), runs):
+                made = self.trace.outputs(data, 1, np.random.default_rng([self.seed, k]))
+                side.append(made if together else made[0])
+        return self._plain[1][0][:runs], self._plain[1][1][:runs]
+
     def _seen(self, pair: Pair, form: Representation, runs: int) -> SeenRuns:
         """Return traced runs of a pair, so many from each input."""
         traces = [self._compared(way, k, outcomes=0) for way in (pair, pair.swapped()) for k in range(runs)]
@@ -231,36 +260,34 @@ class ReplayedRatio:
         return SeenRuns(traces, forward, (one, other))
 
     def _compared(self, pair: Pair, number: int, outcomes: int = MOST_RUNS) -> PairTrace:
+        """Return a run on one input and its replay on the other; where runs are few, each is made once."""
+        name = id(pair.data), id(pair.neighbour), number, outcomes
+        if name in self._made:
+            return self._made[name][1]
         rng = np.random.default_rng([self.seed, number])
-        return compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
+        trace = compare(self.trace, pair.data, pair.neighbour, rng, claim=self.claim, outcomes=outcomes)
+        if self.few:
+            self._made[name] = pair, trace  # the pair, too: so that no other one has its address
+        return trace
 
-    def _by_values(self, seen: PairTrace, form: Representation, sizes: Sequence[int]) -> Read | None:
+    def _by_values(self, pair: Pair, seen: PairTrace, form: Representation) -> Read | None:
         """Return certainty where an output has a value that came several times from one input and never from the other.
 
-        In few runs it has to come in all; where one comes twice at least, there are more.
+        In few runs it has to come in all.
         """
-        if np.prod(form.shape) > MOST_VALUES:
+        runs = FEW_VALUE_RUNS if self.few else VALUE_RUNS
+        if np.prod(form.shape) > MOST_VALUES or not self._affords(2 * runs):
             return None
-        sides: tuple[list[Any], list[Any]] = [], []
-        for runs in sizes:
-            for side, run in zip(sides, (seen.first, seen.second), strict=True):
-                generators = (np.random.default_rng([self.seed, k]) for k in range(len(side), runs))
-                side += [self.trace.record(run.data, rng).output for rng in generators]
-            often, shown = (OFTEN, seen.shown) if runs == VALUE_RUNS[-1] else (runs, ())
-            tails = [[both[k] for tail in shown for both in tail.outputs] for k in (0, 1)]
-            counts = [
-                Counter(chain.from_iterable(map(set, _values(_rows(self.trace, [*side, *tail], form), form))))
-                for side, tail in zip(sides, tails, strict=True)
-            ]
-            alone, twice = (
-                [
-                    {x for x, n in mine.items() if n >= least and x not in theirs}
-                    for mine, theirs in (counts, counts[::-1])
-                ]
-                for least in (often, 2)
-            )
-            if any(alone) or not any(twice):
-                break
+        sides = self._outputs(pair, runs)
+        tails = [[both[k] for tail in seen.shown if not self.few for both in tail.outputs] for k in (0, 1)]
+        counts = [
+            Counter(chain.from_iterable(map(set, _values(_rows(self.trace, [*side, *tail], form), form))))
+            for side, tail in zip(sides, tails, strict=True)
+        ]
+        alone = [
+            {x for x, n in mine.items() if n >= OFTEN and x not in theirs}
+            for mine, theirs in (counts, counts[::-1])
+        ]
         anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
         only = anywhere if any(anywhere) else alone  # what is seldom at one place may be frequent at another
 
@@ -283,6 +310,7 @@ class ReplayedRatio:
     stated: Law | None = None
     _ratio: Ratio | None = None
     _known: tuple[Pair, Read] | None = None
+    _plain: tuple[Pair, tuple[list[Any], list[Any]]] | None = None
 
 
 WAYS: tuple[Way, ...] = (
@@ -296,8 +324,8 @@ FEW_WAYS: tuple[Way, ...] = (
     WAYS[0],
     partial(ReplayedRatio.by_parts, runs=PARTED),
     WAYS[1],
-    WAYS[2],
     ReplayedRatio._by_change,
+    WAYS[2],
 )
 """The same, where runs are few and outputs nearly normal, as those of trainings are."""
 
@@ -305,7 +333,7 @@ FEW_WAYS: tuple[Way, ...] = (
 def ways_of(*, understood: bool, runs: int, few: bool) -> Sequence[Way]:
     """Return how laws are read off of code that a trace understands or not, within so many runs; none for no way."""
     if few:
-        return FEW_WAYS if understood else FEW_WAYS[-1:]
+        return FEW_WAYS if understood else (ReplayedRatio._by_change,)
     known = WAYS[:2] if runs < LEAST_RUNS else WAYS
     return known if understood else known[len(WAYS) - 1 :]
 

@@ -132,7 +132,7 @@ def open_game(
     if find:
         calls = _at_most(max(least, each * len(game.tables)), options.most)
     checked = outputs_to_look(calls)
-    won = look is not None and _is_won(game, look, calls - checked, options.alpha, limit)
+    won = look is not None and _is_won(game, look, calls - checked, options, limit)
     searched = propose(game, adjacency, search_calls(calls - game.wealth.calls)) if options.search and not won else 0
     if find is None:
         return PreparedGame(game, calls if limit is None else limit.game, checked, searched, look, limit)
@@ -194,7 +194,7 @@ def _replayed(
     )
 
 
-def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, alpha: float, limit: RunLimit | None) -> bool:
+def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions, limit: RunLimit | None) -> bool:
     """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
 
     What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
@@ -207,8 +207,9 @@ def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, alpha: flo
         if limit is None or not limit.promises:
             return False
         first = 0
-    for most in (calls // FIRST, calls):
-        game.play(most, alpha=alpha, stop_when_refuted=True, going_on=going_on, first=first)
+    few = calls if limit is None else int(PLAYED * options.calls)
+    for most in sorted({min(few, calls // FIRST), calls // FIRST, calls}):
+        game.play(most, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=first)
         if game.wealth.log_wealth < GAINING:
             break
     return game.refuted_at is not None
