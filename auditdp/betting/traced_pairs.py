@@ -65,13 +65,13 @@ FEWEST_CORNERS = 8
 """Of the corner cases, so many are looked at, whatever others have shown."""
 MORE_TOLD = 2
 """How many times as many runs a comparison of outputs has where a search has more."""
-AFTERWARDS, FEW_AGAIN, FEW_TIMES = 32, 6, 2
+AFTERWARDS, FEW_AGAIN, FEW_TIMES = 32, 4, 2
 """Runs that are left where runs are bounded and a pair has shown enough, the pairs that are looked at again, and how often."""
 DRAWN = 1 / 2
 """Of the others, so many are drawn independently; the rest are made of the best."""
 MOST_CHANGED = 8
 """Best pairs of which further ones are made."""
-READ = 3
+READ = 2
 """Of the pairs that show enough, laws of so many are read off until one promises a short game."""
 MOST_BROKEN = 2
 """Pairs that are proposed for a reason that the trace understood."""
@@ -182,7 +182,8 @@ class RunsOfPair(NamedTuple):
                 for each in looked
             )
         least = min(shares)
-        steady = least > 1 and max(shares) - least <= CLOSE * least
+        unbounded = few and least >= LARGEST
+        steady = least > 1 and (unbounded or max(shares) - least <= CLOSE * least)
         known, kind = steady and not traces[0].is_hidden, math.fsum(kinds) / len(traces)
         told = 0.0 if few else _told(traces)  # of few runs some share a number by chance
         return cls(len(traces), min(kinds) == ROUND, told, kind, known, steady, least)
@@ -469,7 +470,7 @@ class TraceSearch:
         best = ranked(pairs) if few else pairs
         most = self._left() // (2 * AGAIN)
         if self._shows_enough():
-            most = FEW_AGAIN if best[0].rank[0] == ROUND else 2
+            most = FEW_AGAIN if best and best[0].rank[0] == ROUND else 2
         found = list(dict.fromkeys([*_by_reason(best), *best]))[: max(most, 1)]
         for k in range(FEW_TIMES if few else AGAIN):
             for each in found[: max(len(found) >> k, 1)]:

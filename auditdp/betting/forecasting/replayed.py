@@ -47,6 +47,8 @@ RUNS, FEW_SEEN, MORE_RUNS = 3, 2, 32
 """Runs that are traced on each input of a pair, of many and of few; and where so few do not show how its outputs come about."""
 FEW_FOLLOWED = 8
 """The same, where runs are few: at least, and half as many as an output has numbers, with some to spare."""
+FEW_OUTCOMES = 16
+"""Runs, where they are few, that look what else chance may decide."""
 SHOWING_RUNS = 16
 """Runs, at most, among which one is looked for in which more differs than noise, to be looked at in full."""
 LEAST_RUNS = 300
@@ -174,7 +176,7 @@ class ReplayedRatio:
     def _by_outcomes(self, pair: Pair, form: Representation) -> Read | None:
         """Return the log-odds by what chance decides, or by values that got round the noise."""
         shows = (k for k in range(SHOWING_RUNS) if self._compared(pair, k, outcomes=0).is_notable)
-        in_full = self._compared(pair, next(shows, 0))
+        in_full = self._compared(pair, next(shows, 0), FEW_OUTCOMES if self.few else MOST_RUNS)
         if (table := _by_table(self.trace, in_full, form)) is not None:
             return table
         if not (in_full.differ is not None or in_full.second.parted or in_full.fixed):
