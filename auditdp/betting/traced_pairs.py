@@ -320,7 +320,8 @@ class TraceSearch:
                 if self._shows_enough():
                     self.most = min(self.most, self.trace.runs + AFTERWARDS)
                 self._finish(listed)
-                self.look.candidates = [each.pair for each in self._seen.values()][:DRAWN_AMONG]
+                lossy = sorted(self._seen.values(), key=lambda each: each.loss, reverse=True)
+                self.look.candidates = [*listed[:1], *(each.pair for each in lossy)][:DRAWN_AMONG]
                 if self._shows_enough():
                     known = {key(pair) for pair in listed}
                     broken = [each.pair for each in self.look.looked if each.is_broken and key(each.pair) not in known]

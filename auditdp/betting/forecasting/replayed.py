@@ -194,7 +194,7 @@ class ReplayedRatio:
         found: Read | None = None
         calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
-            if found is not None and not 4 * (runs - made) < calls < self.few:
+            if found is not None and not 2 * (runs - made) < calls < self.few:
                 break
             if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
                 break

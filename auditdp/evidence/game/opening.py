@@ -189,9 +189,9 @@ def _replayed(
         return ReplayedElsewhere() if look.reads() else None
     if not options.within:
         return look.replayed(calls.form, claim)
-    return look.replayed(
-        calls.form, claim, few=options.proposed or options.calls, until=TRACED * PLAYED * options.calls
-    )
+    most = options.proposed or options.calls
+    until = TRACED * PLAYED * (most if look.is_broken else options.calls)
+    return look.replayed(calls.form, claim, few=most, until=until)
 
 
 def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions, limit: RunLimit | None) -> bool:
@@ -208,9 +208,9 @@ def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: G
             return False
         first = 0
     few = calls if limit is None else int(PLAYED * options.calls)
-    for most in sorted({min(few, calls // FIRST), calls // FIRST, calls}):
+    for most, least in ((min(few, calls // FIRST), 0.0), (calls // FIRST, GAINING), (calls, GAINING)):
         game.play(most, alpha=options.alpha, stop_when_refuted=True, going_on=going_on, first=first)
-        if game.wealth.log_wealth < GAINING:
+        if game.wealth.log_wealth < least:
             break
     return game.refuted_at is not None
 
