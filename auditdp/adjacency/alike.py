@@ -203,7 +203,9 @@ class Alike:
         """Return records to change among the others as given and among other ones: few show some of each."""
         place = self._change[1]
         both = [
-            (ROWS * k + turn, row, rest) for k, row in enumerate(self.candidates) for turn, rest in enumerate(self._rests(row))
+            (ROWS * k + turn, row, rest)
+            for k, row in enumerate(self.candidates)
+            for turn, rest in enumerate(self._rests(row))
         ]
         ordered = sorted(both, key=lambda each: each[0])
         return different(self._pair(row, rest, min(place, len(rest)), "like the given") for _, row, rest in ordered)

@@ -66,7 +66,7 @@ FEWEST_CORNERS = 8
 MORE_TOLD = 2
 """How many times as many runs a comparison of outputs has where a search has more."""
 AFTERWARDS, FEW_AGAIN, FEW_TIMES = 32, 4, 2
-"""Runs that are left where runs are bounded and a pair has shown enough, the pairs that are looked at again, and how often."""
+"""Runs that are left where runs are bounded and a pair has shown enough, pairs that are looked at again, and how often."""
 DRAWN = 1 / 2
 """Of the others, so many are drawn independently; the rest are made of the best."""
 MOST_CHANGED = 8

@@ -36,8 +36,8 @@ FINEST = 1e-6
 how numbers were rounded."""
 LARGEST, SUREST = 1e30, 1e6
 """Numbers are clipped to it; standard deviations that scores are taken to be apart, at most."""
-STEADY = 0.5
-"""A larger deviation of the change between runs with the same draws, relative to the scores', shows that draws differ."""
+UNKNOWN = 0.17
+"""How far the mean change may be off by what draws move it, relative to the scores' deviation: two runs of few differ so."""
 WRONG = 0.25
 """Of as many runs on each input, so many are on the wrong side of a threshold, at most."""
 CELLS = 128
@@ -99,11 +99,13 @@ def by_change(one: Floats, other: Floats) -> tuple[Callable[[Array], Floats], La
     direction = _direction(rows, labels)
     apart, middle, deviation = _apart(rows @ direction, labels)
     changes = (one - other) @ direction
-    if not apart > 0 or changes.std() > STEADY * max(deviation, STEADY * abs(changes.mean())):
+    unknown = changes.std() / math.sqrt(len(one))  # how far the change may be another one
+    if not apart > 0 or unknown > UNKNOWN * max(deviation, UNKNOWN * abs(changes.mean())):
         return None
     # The covariance is that of the same runs: along the direction they vary too little, and others too much.
     fitted = len(kept) if len(kept) <= len(rows) / OF_EACH else 1
     square = min(apart * max(1 - fitted / (len(rows) - 2), FINEST), SUREST) ** 2
+    square = max(square - len(kept) * (unknown / max(deviation, np.finfo(float).tiny)) ** 2, square * FINEST)
     normal = (np.arange(CELLS) + 0.5) / CELLS
     odds = square / 2 + math.sqrt(square) * ndtri(normal)
     law = Law(np.concatenate([odds, -odds]), np.full(2 * CELLS, 1 / CELLS))

@@ -44,7 +44,7 @@ Read = tuple[Ratio, Law | None]
 """The log-odds of rows, and how often they are which, where that is known beforehand."""
 Way = Callable[["ReplayedRatio", Pair, Representation], Read | None]
 RUNS, FEW_SEEN, MORE_RUNS = 3, 2, 32
-"""Runs that are traced on each input of a pair, of many and of few; and where so few do not show how its outputs come about."""
+"""Runs that are traced on each input of a pair, of many and of few; and where these do not show how outputs come about."""
 FEW_FOLLOWED = 8
 """The same, where runs are few: at least, and half as many as an output has numbers, with some to spare."""
 FEW_OUTCOMES = 16
@@ -56,6 +56,10 @@ LEAST_RUNS = 300
 WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (8, 16, 32, 96, 400), 10
 """Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws, ever better, where a game by
 them takes as many, and the part of all runs that they are, at most."""
+WORTH = 1.5
+"""Further runs on each input are made where a game takes so many times as many."""
+IN_VAIN = 32
+"""Runs on each input after which no more are made where they do not show two laws."""
 SHORT = 40
 """Trainings of a short game."""
 PROMISE = 0.1
@@ -113,7 +117,7 @@ class ReplayedRatio:
         return False
 
     def reads_one_of(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
-        """Return the first of some pairs by whose laws a game is short, or else the one by which most is won, if any is read."""
+        """Return the first of some pairs whose laws promise a short game, or else the one by which most is won, if any."""
         ways, found = self.ways, list[tuple[float, Pair, Sequence[Way], tuple[Pair, Read] | None]]()
         for pair in pairs:
             self.ways, self._known = ways, None
@@ -189,19 +193,19 @@ class ReplayedRatio:
         return None if ratio is None else (ratio, None)
 
     def _by_change(self, pair: Pair, form: Representation) -> Read | None:
-        """Return the log-odds by two normal laws; where they win little in so many calls, by more runs."""
+        """Return the log-odds by two normal laws, or by a threshold: of more runs where a game by these is long."""
         sizes = [runs for runs in MORE_PAIRED if runs <= self.few // SHARE_PAIRED]
         found: Read | None = None
         calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
-            if found is not None and not 2 * (runs - made) < calls < self.few:
+            if (made and not (WORTH * (runs - made) < calls < self.few)) or (found is None and runs > IN_VAIN):
                 break
             if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
                 break
             one, other = (_rows(self.trace, side, form).astype(float) for side in self._outputs(pair, runs))
-            if (found := by_change(one, other) or by_threshold(one, other)) is None or found[1] is None:
-                return None
-            calls, made = WON / max(gain(self.claim, found[1])[0], TINY), runs
+            found = by_change(one, other) or by_threshold(one, other)
+            if found is not None and found[1] is not None:
+                calls, made = WON / max(gain(self.claim, found[1])[0], TINY), runs
         return found
 
     def by_parts(self, pair: Pair, form: Representation, runs: int) -> Read | None:
@@ -239,7 +243,7 @@ class ReplayedRatio:
         return one.astype(float), other.astype(float)
 
     def _outputs(self, pair: Pair, runs: int) -> tuple[list[Any], list[Any]]:
-        """Return the outputs of so many plain runs on each input, with the same draws; those that were made are used again."""
+        """Return the outputs of so many plain runs on each input, with the same draws; those that were made count."""
         together = is_vectorised(as_mechanism(self.trace.function))
         if self._plain is None or self._plain[0] is not pair:
             self._plain = pair, ([], [])
@@ -287,8 +291,7 @@ class ReplayedRatio:
             for side, tail in zip(sides, tails, strict=True)
         ]
         alone = [
-            {x for x, n in mine.items() if n >= OFTEN and x not in theirs}
-            for mine, theirs in (counts, counts[::-1])
+            {x for x, n in mine.items() if n >= OFTEN and x not in theirs} for mine, theirs in (counts, counts[::-1])
         ]
         anywhere = [{value for value in side if value[0] == ANYWHERE} for side in alone]
         only = anywhere if any(anywhere) else alone  # what is seldom at one place may be frequent at another

@@ -194,7 +194,9 @@ def _replayed(
     return look.replayed(calls.form, claim, few=most, until=until)
 
 
-def _is_won(game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions, limit: RunLimit | None) -> bool:
+def _is_won(
+    game: Game, look: TraceLook | TraceElsewhere, calls: int, options: GameOptions, limit: RunLimit | None
+) -> bool:
     """Add the pairs that a trace proposes to a game; return whether the first calls refute the claim, where it says so.
 
     What is proposed for a reason that the trace understands is played before other pairs are searched: by then most such
