@@ -292,3 +292,13 @@ def test_a_sampler_that_is_given_a_value_adds_noise_to_it_where_the_value_is_0(c
     pair = of(first, *counts, PureDP(1.0), seed=3)
     assert pair.is_bound
     assert pair.level == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("norm", "found"), [(1.000001, 0), (1.001, 1)])
+def test_what_single_precision_rounds_is_no_finding(norm, found):
+    def clipped(vector, rng):
+        return np.asarray(vector, np.float32) + rng.normal(size=2)
+
+    pair = of(clipped, [norm, 0.0], [0.0, 0.0], GaussianDP(1.0))
+    assert pair.share == pytest.approx(norm, rel=1e-6)
+    assert len(pair.findings) == found

@@ -194,15 +194,15 @@ def test_what_has_no_such_steps_is_refused(train, options, error, shown):
         level_by_step(train, GaussianDP(1.0), WORLDS, **({"trainings": 20} | options))
 
 
-def clipped_to(norm, steps=3):
-    """DP-SGD of a line through the origin, with noise for gradients of norm 1."""
+def clipped_to(norm, steps=3, noise=1.0):
+    """DP-SGD of a line through the origin, with noise for gradients of norm 1 unless there is less."""
 
     def train(data, rng):
         features, labels = data
         weight = 0.0
         for _ in range(steps):
             gradients = (weight * features - labels) * features
-            weight -= 0.05 * (np.clip(gradients, -norm, norm).sum() + steps**0.5 * rng.normal())
+            weight -= 0.05 * (np.clip(gradients, -norm, norm).sum() + noise * steps**0.5 * rng.normal())
         return weight
 
     return train
@@ -219,6 +219,17 @@ def test_the_worst_neighbours_are_found_from_an_ordinary_pair_and_the_line_is_na
     assert (finding.kind, finding.read_off) == ("loss", True)
     alone = audit_training(clipped_to(4.0), GaussianDP(1.0), WITHOUT_ONE, search=False, calls=1_000)
     assert alone.verdict is Verdict.NOT_REFUTED
+
+
+def seeded(data, rng):
+    return clipped_to(1.0)(data, np.random.default_rng(3))
+
+
+@pytest.mark.parametrize("train", [clipped_to(1.0, noise=0.1), seeded])
+def test_a_hundred_trainings_refute_a_claim_that_is_far_from_true(train):
+    result = audit_training(train, GaussianDP(1.0), WITHOUT_ONE)
+    assert result.verdict is Verdict.VIOLATED
+    assert result.calls <= 100
 
 
 def test_neighbours_that_lose_all_that_is_claimed_are_found_for_a_correct_trainer():

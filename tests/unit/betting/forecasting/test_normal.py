@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditdp.betting.forecasting.normal import NormalRatio, by_change
+from auditdp.betting.forecasting.normal import NormalRatio, by_change, by_threshold
 
 
 def learned(rng, calls, change, noise):
@@ -65,3 +65,11 @@ def test_runs_with_other_draws_show_none():
     assert by_change(rng.normal(size=(40, 2)) + 0.5, rng.normal(size=(40, 2))) is None
     assert by_change(np.ones((40, 2)), np.ones((40, 2))) is None
     assert by_change(np.full((40, 2), np.nan), np.ones((40, 2))) is None
+
+
+def test_a_threshold_tells_runs_apart_by_how_many_it_told_before():
+    noise = np.linspace(0.0, 1.0, 8)[:, None]
+    ratio, law = by_threshold(np.hstack([noise, np.exp(noise) + 2]), np.hstack([noise, np.exp(noise)]))
+    assert ratio(np.array([[0.5, 4.5], [0.5, 1.0]])).tolist() == pytest.approx([np.log(17), -np.log(17)])
+    assert sorted(law.log_odds.tolist()) == pytest.approx([-np.log(17), np.log(17)])
+    assert by_threshold(noise, noise + 0.1) is None
