@@ -49,7 +49,7 @@ TIGHT = [
     (following, GaussianDP(math.sqrt(STEPS)), Pair(np.ones(1), np.zeros(1))),
     (sampled, POISSON, Pair(np.array([0.0, 1.0]), np.array([0.0]))),
     (summed, GaussianDP(math.sqrt(STEPS)), Pair(np.ones(1), np.zeros(1))),
-    (bent, GaussianDP(math.sqrt(STEPS)), Pair(np.ones(1), np.zeros(1))),
+    (bent, GaussianDP(2 * math.sqrt(STEPS)), Pair(np.full(1, 2.0), np.zeros(1))),
 ]
 
 

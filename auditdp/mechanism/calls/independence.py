@@ -31,6 +31,7 @@ from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.calls.untouched import Untouched, untouched
+from auditdp.mechanism.protocol import is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
@@ -83,7 +84,8 @@ def check_calls(calls: Calls, inputs: Sequence[Any], streams: Streams) -> None:
         seed = int(streams("same generator", number).integers(2**63))
         calls.outcomes(partial(check_seeded, calls, data, seed))
     calls.look(inputs, streams("shape", 0))
-    check_batch(calls, inputs[0], streams("independence", 0))
+    if is_vectorised(calls.mechanism):  # else one call of many outputs is many calls
+        check_batch(calls, inputs[0], streams("independence", 0))
 
 
 def outputs_to_look(budget: int) -> int:
