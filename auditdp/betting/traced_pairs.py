@@ -371,7 +371,9 @@ class TraceSearch:
 
     def _ordered_by_outputs(self, listed: Sequence[Pair]) -> None:
         """Propose, of the pairs that lose most by the trace, the one whose outputs are farthest apart."""
-        first = self._broken()  # the corner cases, which are of all kinds
+        first, promise = self._broken(), PROMISED  # the corner cases, which are of all kinds
+        if not first and not any(each.trace.is_notable for each in self.look.looked):
+            first, promise = nlargest(MOST_LOSSY, self._seen.values(), key=self._order), 1.0
         broken = sorted(first, key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
         round_it = broken and broken[0].trace.differ is not None and self.look.most >= ROUND_RUNS
         few = FEW_ROUND if round_it else 4
@@ -383,7 +385,7 @@ class TraceSearch:
             known = {key(pair) for pair in listed}
             if key(best) not in known:
                 self._in_full(best, FULL)
-            self.look.proposed = [] if key(best) in known else [(best, PROMISED)]
+            self.look.proposed = [] if key(best) in known else [(best, promise)]
 
     def _shows_enough(self) -> bool:
         return self.enough <= LARGEST and any(each.shows(self.enough) for each in self._broken())
@@ -473,7 +475,7 @@ class TraceSearch:
         if self._shows_enough():
             most = FEW_AGAIN if best and best[0].rank[0] == ROUND else 2
         found = list(dict.fromkeys([*_by_reason(best), *best]))[: max(most, 1)]
-        for k in range(FEW_TIMES if few else AGAIN):
+        for k in range(FEW_TIMES if self._shows_enough() else AGAIN):
             for each in found[: max(len(found) >> k, 1)]:
                 trace = attempted(partial(self._compared, each.pair, 0, RECORDED + k))
                 runs[key(each.pair)] += [] if trace is None else [trace]
@@ -502,7 +504,7 @@ class TraceSearch:
         most = max((each.trace.share for each in before), default=0.0)
         plain = [each for each in rest if not each.trace.is_notable and each.trace.share > BETTER * most]
         if plain and not broken:
-            yield max(plain, key=lambda each: each.trace.share).pair, 1.0
+            yield max(plain, key=lambda each: self._order(each)[1:]).pair, 1.0
 
 
 def _is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:

@@ -56,8 +56,8 @@ LEAST_RUNS = 300
 WON, TINY, MORE_PAIRED, SHARE_PAIRED = 3.0, 1e-12, (8, 16, 32, 96, 400), 10
 """Nats that end a game, about; a gain of nothing; runs on each input that show two normal laws, ever better, where a game by
 them takes as many, and the part of all runs that they are, at most."""
-WORTH = 1.5
-"""Further runs on each input are made where a game takes so many times as many."""
+WORTH, CHEAP = 1.5, 40
+"""Further runs on each input are made where a game takes so many times as many; where it takes too many, so small a part."""
 IN_VAIN = 32
 """Runs on each input after which no more are made where they do not show two laws."""
 SHORT = 40
@@ -198,7 +198,8 @@ class ReplayedRatio:
         found: Read | None = None
         calls, made = math.inf, 0  # that a game by what was found takes, and the runs that showed it
         for runs in sizes:
-            if (made and not (WORTH * (runs - made) < calls < self.few)) or (found is None and runs > IN_VAIN):
+            worth = not made or (WORTH * (runs - made) < calls if calls < self.few else runs < self.until // CHEAP)
+            if not worth or (found is None and runs > IN_VAIN):
                 break
             if not self._affords(2 * runs) and not (found is not None and self.few > self.until / PROMISE):
                 break
