@@ -74,10 +74,11 @@ def apart_in(runs: Sequence[Sequence[PairTrace]]) -> list[float]:
         if any(len(row) != size for row in side):
             return SUREST
         each = np.array(side).reshape(-1, 2, size)
-        own = each.var(axis=0).sum(axis=0) * len(each)
-        scale = np.sqrt((own + usual**2) / (2 * len(each) - 1))
-        change = np.sqrt(np.square(each[:, 0] - each[:, 1]).mean(axis=0)) / scale
-        return float(np.nan_to_num(min(np.linalg.norm(change), SUREST), nan=SUREST))
+        with np.errstate(all="ignore"):
+            own = each.var(axis=0).sum(axis=0) * len(each)
+            scale = np.sqrt((own + usual**2) / (2 * len(each) - 1))
+            far = float(np.linalg.norm(np.sqrt(np.square(each[:, 0] - each[:, 1]).mean(axis=0)) / scale))
+        return far if far < SUREST else SUREST  # so where it is no number
 
     return [apart(each) for each in sides]
 
