@@ -79,9 +79,7 @@ SAMPLED, DRAWN_AMONG = 40, 8
 """Runs of a search where records are drawn, since two runs do not tell what a pair loses; of so many pairs one is played."""
 OPAQUE = 8
 """Corner cases of code that the trace does not understand, of which the one whose outputs are farthest apart is played."""
-FEW_ROUND, ROUND_RUNS = 6, 150
-"""Of the pairs on which something gets round the noise, so many are compared by their outputs, at least, by so many runs."""
-MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
+FEWEST_LOSSY, MOST_LOSSY, RUNS_OF_LOSSY = 4, 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
 BETTER = 1.05
 """A pair is worth its calls if it loses so many times what the listed ones lose."""
@@ -375,9 +373,7 @@ class TraceSearch:
         if not first and not any(each.trace.is_notable for each in self.look.looked):
             first, promise = nlargest(MOST_LOSSY, self._seen.values(), key=self._order), 1.0
         broken = sorted(first, key=lambda each: (self._telling(each)[1:], self._order(each)), reverse=True)
-        round_it = broken and broken[0].trace.differ is not None and self.look.most >= ROUND_RUNS
-        few = FEW_ROUND if round_it else 4
-        most = min(max(self.most // RUNS_OF_LOSSY, few), MOST_LOSSY)
+        most = min(max(self.most // RUNS_OF_LOSSY, FEWEST_LOSSY), MOST_LOSSY)
         lossy = [each.pair for each in dict.fromkeys([*broken[: most - most // 2], *first, *broken])][:most]
         if len(lossy) > 1 and not broken[0].trace.is_visible:
             runs = MORE_TOLD * RUNS if self.most > self.look.most else RUNS
