@@ -118,7 +118,7 @@ def _gaining(gained: Sequence[float]) -> int | None:
 def _favoured(statistics: PairStatistics, level: int, rng: np.random.Generator) -> Floats:
     draws = statistics.plausible(level, rng)
     draws[np.argmax(statistics.calls)] *= FAVOUR
-    return np.asarray(draws * np.array([table.promise for table in statistics.tables]))
+    return draws
 
 
 def _best(draws: Floats, rng: np.random.Generator) -> int:

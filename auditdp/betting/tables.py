@@ -72,13 +72,16 @@ class PairTable:
         Args:
             anchor: Where it is known who leads.
             epsilon: What is bet against.
-            believed: Whether a first player that knows the law is asked alone, or else all others.
+            believed: Whether players that know the law are asked alone, or else all others.
             rng: Draws it.
         """
         draws = [
             player.plausible_growth(epsilon, rng, int(np.argmax(gained)) if gained.max() > 0 else None)
             for player, gained in self.by_player(self.score(anchor))
         ]
-        if not isinstance(self.players[0], Single) or len(draws) == 1:
-            return max(draws)
-        return draws[0] if believed else max(draws[1:])
+        first, last = (isinstance(player, Single) for player in (self.players[0], self.players[-1]))
+        if last and len(draws) > 1 and self.players[-1].foretells:
+            return draws[-1] if believed else max(draws[:-1]) * self.promise
+        if not first or len(draws) == 1:
+            return max(draws) * self.promise
+        return (draws[0] if believed else max(draws[1:])) * self.promise
