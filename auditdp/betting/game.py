@@ -236,7 +236,7 @@ class Game:
 
     @property
     def best(self) -> PairTable:
-        """The pair that has lately gained most against the claim; if that is little, the one that did when it was refuted."""
+        """The pair that has lately gained most against the claim; if that is little, the one that did when that fell."""
         best = max(self.tables, key=self.gained)
         if self._refuting is not None and self.gained(best) < math.log(1 / self.alpha):
             return self._refuting

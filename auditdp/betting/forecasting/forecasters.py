@@ -148,8 +148,7 @@ class LikelihoodRatio:
         if not all(isinstance(law, FiniteLaw) for law in laws):
             return None
         odds = np.concatenate([_log_ratio(*(law.log_prob(each.outcomes) for law in laws)) for each in laws])
-        zeros, ones = Law(odds, np.concatenate([law.floats for law in laws])).cells(STATED_CELLS)
-        return Law(np.log(ones) - np.log(zeros), zeros + ones)
+        return Law(odds, np.concatenate([law.floats for law in laws])).grouped()
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
         """Do nothing: the law is known."""
@@ -336,8 +335,6 @@ FEW = 50
 """Calls up to which the mirror image of the log-odds counts as much as they do."""
 STATED = 1_000.0
 """What a stated law counts for, in calls."""
-STATED_CELLS = 256
-"""Different log-odds that are kept of a stated law."""
 MANTISSA = np.int64(-1 << 43)
 """Keeps nine bits of the mantissa of a double."""
 LARGEST_FEATURE = 1e30

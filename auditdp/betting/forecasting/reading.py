@@ -153,7 +153,7 @@ def _law_of(parts: Sequence[NoisyNumber | _Outcome]) -> Law | None:
             with np.errstate(invalid="ignore"):
                 odds, masses = np.nan_to_num(np.sum(drawn, axis=0), nan=0.0, posinf=np.inf, neginf=-np.inf), EVENLY
         found.append((odds, masses))
-    return Law(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    return Law(*(np.concatenate(each) for each in zip(*found, strict=True))).grouped()
 
 
 LinearFunction = tuple[NDArray[np.intp], Floats, float]
