@@ -66,22 +66,26 @@ class PairTable:
         """Return what the best forecaster has lately gained at an anchor; -inf before the first batch."""
         return -math.inf if self.recent is None else float(self.score(anchor).max())
 
-    def plausible_growth(self, anchor: int, epsilon: float, *, believed: bool, rng: np.random.Generator) -> float:
+    def plausible_growth(
+        self, anchor: int, epsilon: float, *, believed: bool, worn: float, rng: np.random.Generator
+    ) -> float:
         """Draw what a call of this pair may gain.
 
         Args:
             anchor: Where it is known who leads.
             epsilon: What is bet against.
             believed: Whether players that know the law are asked alone, or else all others.
+            worn: How far its promise counts no more, 0 to 1.
             rng: Draws it.
         """
+        promise = 1 + (self.promise - 1) * (1 - worn)
         draws = [
             player.plausible_growth(epsilon, rng, int(np.argmax(gained)) if gained.max() > 0 else None)
             for player, gained in self.by_player(self.score(anchor))
         ]
         first, last = (isinstance(player, Single) for player in (self.players[0], self.players[-1]))
         if last and len(draws) > 1 and self.players[-1].foretells:
-            return draws[-1] if believed else max(draws[:-1]) * self.promise
+            return draws[-1] if believed else max(draws[:-1]) * promise
         if not first or len(draws) == 1:
-            return max(draws) * self.promise
-        return (draws[0] if believed else max(draws[1:])) * self.promise
+            return max(draws) * promise
+        return (draws[0] if believed else max(draws[1:])) * promise

@@ -192,13 +192,17 @@ class ReplayedRatio:
 
     def won(self, pairs: Sequence[Pair], form: Representation) -> list[float | None]:
         """Return what a call of each pair gains by laws that few runs show; nothing where the first has none."""
-        won = list[float | None]()
-        for pair in pairs:
-            found = self._read(pair, form, self.ways[:1])
-            if not won and (found is None or found[1] is None):
-                break
-            won.append(None if found is None or found[1] is None else gain(self.claim, found[1])[0])
-        return won
+        for way in self.ways[:2]:
+            won = list[float | None]()
+            for pair in pairs:
+                found = self._read(pair, form, (way,))
+                law = None if found is None else found[1]
+                if law is None and not won:
+                    break
+                won.append(None if law is None else gain(self.claim, law)[0])
+            if won:
+                return won
+        return []
 
     def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
         """Return, of some pairs on which records are drawn, the one by which most is won; None where none can be read."""
