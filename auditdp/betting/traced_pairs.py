@@ -81,7 +81,7 @@ FEW_ROUND, ROUND_RUNS = 6, 150
 """Of the pairs on which something gets round the noise, so many are compared by their outputs, at least, by so many runs."""
 MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
-MOST_COMPARED = 8
+MOST_COMPARED = 12
 """Pairs that lose more than the claim by a trace, of which one is played: on which most is won by what is read off them."""
 BETTER = 1.05
 """A pair is worth its calls if it loses so many times what the listed ones lose."""
@@ -279,9 +279,9 @@ class TraceLook:
         """
         gains = made.won(self.candidates, form)
         known = {key(pair): won for pair, won in zip(self.candidates, gains, strict=False) if won is not None}
-        if not known or max(known.values()) <= 0:
+        most = max(known.values(), default=0.0)
+        if most <= 0:
             return None
-        most = max(known.values())
         best = next(pair for pair in self.candidates if known.get(key(pair)) == most)
         others = [each for each in self.proposed if known.get(key(each[0]), math.inf) > most / BETTER]
         if any(best is pair for pair in self.candidates[: self.listed]):
@@ -379,8 +379,10 @@ class TraceSearch:
         known = [pair for pair in listed[:LISTED] if key(pair) in self._seen]
         self.look.listed = len(known)
         names = {key(pair) for pair in listed}
-        broken = sorted(self._broken(), key=lambda each: (each.rank, each.trace.scales_apart), reverse=True)
-        return [*known, *(each.pair for each in broken if key(each.pair) not in names)][: LISTED + MOST_COMPARED]
+        first = [each for each in self._broken() if key(each.pair) not in names]  # the least ones, of all kinds
+        most = sorted(first, key=lambda each: (each.rank, each.trace.scales_apart), reverse=True)
+        others = dict.fromkeys(chain.from_iterable(zip(most, first, strict=True)))
+        return [*known, *(each.pair for each in islice(others, MOST_COMPARED))]
 
     def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
         """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""
