@@ -83,9 +83,9 @@ class PairTable:
             player.plausible_growth(epsilon, rng, int(np.argmax(gained)) if gained.max() > 0 else None)
             for player, gained in self.by_player(self.score(anchor))
         ]
-        first, last = (isinstance(player, Single) for player in (self.players[0], self.players[-1]))
-        if last and len(draws) > 1 and self.players[-1].foretells:
+        last = self.players[-1]
+        if isinstance(last, Single) and last.foretells and len(draws) > 1:
             return draws[-1] if believed else max(draws[:-1]) * promise
-        if not first or len(draws) == 1:
+        if not isinstance(self.players[0], Single) or len(draws) == 1:
             return max(draws) * promise
         return (draws[0] if believed else max(draws[1:])) * promise

@@ -382,7 +382,7 @@ class TraceSearch:
         first = [each for each in self._broken() if key(each.pair) not in names]  # the least ones, of all kinds
         most = sorted(first, key=lambda each: (each.rank, each.trace.scales_apart), reverse=True)
         others = dict.fromkeys(chain.from_iterable(zip(most, first, strict=True)))
-        return [*known, *(each.pair for each in islice(others, MOST_COMPARED))]
+        return [*known, *(each.pair for each in islice(others, MOST_COMPARED))] if first else []
 
     def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
         """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""

@@ -295,7 +295,7 @@ class Single:
     @property
     def foretells(self) -> bool:
         """Whether it was read off the code, before the first call, how often it gives which log-odds."""
-        return getattr(self.forecaster, "is_read", False) and self.forecaster.stated is not None
+        return getattr(self.forecaster, "is_read", False) and getattr(self.forecaster, "stated", None) is not None
 
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
         """Draw the growth: who knows the law is asked for it, others are judged by how often they were right."""

@@ -90,6 +90,7 @@ class ReplayedRatio:
         self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
         self.abstained = 0
         self.ways: Sequence[Way] = ways or WAYS
+        self._read_before: dict[tuple[int, int], Read] = {}  # of pairs that whoever asked keeps
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
@@ -122,6 +123,8 @@ class ReplayedRatio:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
         if self._known and self._known[0].data is pair.data and self._known[0].neighbour is pair.neighbour:
             return self._known[1]
+        if (before := self._read_before.get((id(pair.data), id(pair.neighbour)))) is not None:
+            return before
         if self._known and self.few:
             return None  # runs are few, and this pair promises most
         try:
@@ -191,7 +194,7 @@ class ReplayedRatio:
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
 
     def won(self, pairs: Sequence[Pair], form: Representation) -> list[float | None]:
-        """Return what a call of each pair gains by laws that few runs show; nothing where the first has none."""
+        """Return what a call of each pair gains by laws of few runs, which are kept; none where the first has none."""
         for way in self.ways[:2]:
             won = list[float | None]()
             for pair in pairs:
@@ -200,6 +203,7 @@ class ReplayedRatio:
                 if law is None and not won:
                     break
                 won.append(None if law is None else gain(self.claim, law)[0])
+                self._read_before |= {(id(pair.data), id(pair.neighbour)): found} if found is not None else {}
             if won:
                 return won
         return []
