@@ -124,9 +124,9 @@ class PairTrace(Printed):
 
     @property
     def is_single(self) -> bool:
-        """Whether noise is added to values of single precision."""
-        locations = (np.asarray(pair.first.location) for pair in self.noisy)
-        return any(location.dtype.kind == "f" and location.dtype.itemsize < 8 for location in locations)
+        """Whether all that noise is added to has single precision, as numbers of torch have in whatever they are kept."""
+        locations = [np.asarray(pair.first.location, float) for pair in self.noisy if pair.first.location is not None]
+        return bool(locations) and all(np.array_equal(x, x.astype(np.float32), equal_nan=True) for x in locations)
 
     @property
     def share(self) -> float:
