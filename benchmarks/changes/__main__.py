@@ -105,7 +105,9 @@ def main(
     seeds: Annotated[int, typer.Option(min=1, help="The last seed of the check.")] = 1,
     first: Annotated[int, typer.Option(min=1, help="The first seed of the check.")] = 1,
     harmless: Annotated[bool, typer.Option(help="Only changes that are harmless.")] = False,
-    label: Annotated[str, typer.Option(help="What is measured, as a commit; lines of other labels are left alone.")] = "",
+    label: Annotated[
+        str, typer.Option(help="What is measured, as a commit; lines of other labels are left alone.")
+    ] = "",
     log: Annotated[Path, typer.Option(help="Lines of what was measured; it is continued.")] = Path("changes.jsonl"),
 ) -> None:
     """Measure how many changes the check catches, and how many harmless ones it accuses."""
