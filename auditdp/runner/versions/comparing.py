@@ -51,8 +51,8 @@ from auditdp.tracing.outputs import occurs, where_differ
 
 LISTED, CORNERS, GENERATED = 20, 40, 30
 """Pairs that are traced, at most."""
-LIKE = 16
-"""Pairs like the listed ones that are traced beside them, at most."""
+LIKE, RUNS = 8, 3
+"""Pairs like the listed ones that are traced beside them, at most, and how often each: a run goes one way of the code."""
 PLAYED = 6
 """Inputs on which bets are made, at most."""
 CALLS = 4_000
@@ -115,7 +115,7 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
         )
     claim, name = built.claim, name_of(built.mechanism)
     listed = _pairs(built, task)
-    pairs = [*listed, *_like(built.adjacency, listed)]
+    pairs = [*listed, *_like(built.adjacency, listed) * RUNS]
     try:
         old = other.traces(pairs, claim)
     except VersionError as error:
