@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -15,7 +14,6 @@ def open_host(
     connection: Connection, path: Path, overrides: dict[str, str], folder: Path, limit: float, sandbox: Sandbox
 ) -> None:
     """Be the process of an audit file; see ``host.host``."""
-    gc.enable()
     try:
         sandbox.enter(folder)
     except OSError as error:
@@ -28,7 +26,6 @@ def open_host(
 
 def open_judges(connection: Connection, folder: Path) -> None:
     """Be the process that those who judge are forked from; see ``host.judges``."""
-    gc.enable()
     from auditdp.runner.processes.host import judges
 
     judges(connection, folder)
@@ -36,7 +33,6 @@ def open_judges(connection: Connection, folder: Path) -> None:
 
 def work_alone(sender: Connection, work: Work, output: Path) -> None:
     """Do one piece of work; see ``host.alone``."""
-    gc.enable()
     work.sandbox.enter(output.parent)
     from auditdp.runner.processes.host import alone
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import gc
 import os
 import shutil
 import signal
@@ -74,7 +73,6 @@ def _end_children(listed: Path) -> None:
 
 if FOLDER in os.environ:
     settle(os.environ.pop(FOLDER))
-    gc.disable()  # imports leave nothing to collect; what is started collects again (`entry`)
     import auditdp.runner.processes.host  # noqa: F401 - with all that the import of audit files needs
     from auditdp.numerics.threads import one_thread
 
