@@ -3,45 +3,26 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hypothesis import assume, reject
-    from hypothesis.strategies import (
-        DrawFn,
-        SearchStrategy,
-        booleans,
-        builds,
-        composite,
-        fixed_dictionaries,
-        floats,
-        integers,
-        lists,
-        nothing,
-        one_of,
-        sampled_from,
-        tuples,
-    )
-
-__all__ = [
-    "DrawFn",
-    "SearchStrategy",
-    "assume",
-    "booleans",
-    "builds",
-    "composite",
-    "fixed_dictionaries",
-    "floats",
-    "integers",
-    "lists",
-    "nothing",
-    "one_of",
-    "reject",
-    "sampled_from",
-    "tuples",
-]
+    from hypothesis import assume as assume
+    from hypothesis import reject as reject
+    from hypothesis.strategies import DrawFn as DrawFn
+    from hypothesis.strategies import SearchStrategy as SearchStrategy
+    from hypothesis.strategies import booleans as booleans
+    from hypothesis.strategies import builds as builds
+    from hypothesis.strategies import composite as composite
+    from hypothesis.strategies import fixed_dictionaries as fixed_dictionaries
+    from hypothesis.strategies import floats as floats
+    from hypothesis.strategies import integers as integers
+    from hypothesis.strategies import lists as lists
+    from hypothesis.strategies import nothing as nothing
+    from hypothesis.strategies import one_of as one_of
+    from hypothesis.strategies import sampled_from as sampled_from
+    from hypothesis.strategies import tuples as tuples
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.startswith("_"):  # what the import system asks for
+        raise AttributeError(name)
     import hypothesis
 
     found = globals()[name] = getattr(hypothesis if name in ("assume", "reject") else hypothesis.strategies, name)
