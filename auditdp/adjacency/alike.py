@@ -18,9 +18,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from hypothesis import reject
-from hypothesis import strategies as st
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Pair, different
 from auditdp.adjacency.tabular import Floats, Tabular, tabular
 from auditdp.errors import AdjacencyError
@@ -225,7 +224,7 @@ class Alike:
             row = self._within(np.array(draw(st.tuples(*columns)), float))
             row = row if row is not None else draw(st.sampled_from(self.candidates))
             made = self._pair(row, draw(st.sampled_from(self._rests(row))), draw(st.integers(0, size - 1)))
-            return made if different([made]) else reject()
+            return made if different([made]) else st.reject()
 
         return pairs()
 

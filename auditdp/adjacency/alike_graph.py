@@ -18,10 +18,9 @@ from itertools import chain, product
 from typing import Any
 
 import numpy as np
-from hypothesis import reject
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.alike import Alike
 from auditdp.adjacency.base import Pair, different
 from auditdp.adjacency.tabular import Floats, Tabular, tabular
@@ -153,7 +152,7 @@ class AlikeGraph:
         def pairs(draw: st.DrawFn) -> Pair:
             _, arcs = draw(st.sampled_from(self._shapes))
             made = self._played(arcs, draw(st.tuples(records, records, records)))
-            return made if different([made]) else reject()
+            return made if different([made]) else st.reject()
 
         return pairs()
 

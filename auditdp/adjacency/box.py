@@ -7,10 +7,9 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from hypothesis import assume
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Pair, different, places, sides
 from auditdp.adjacency.extremes import Domain, numbers
 from auditdp.errors import AdjacencyError
@@ -146,7 +145,7 @@ class Box:
             )
             other = base.copy()
             other[draw(st.integers(0, k - 1)) if draw(st.booleans()) else slice(None)] = draw(number)
-            assume(bool((base != other).any()))
+            st.assume(bool((base != other).any()))
             return Pair(other, base)
 
         return pairs()

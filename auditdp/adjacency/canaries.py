@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, places, sides
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief

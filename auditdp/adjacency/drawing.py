@@ -2,7 +2,7 @@
 
 Hypothesis runs without its database, deadlines and health checks, and without the constants that it otherwise collects from
 whatever local modules happen to be loaded. Nothing is written either, except that a strategy of text keeps a table of
-characters in Hypothesis's folder.
+characters in Hypothesis's folder. It is imported by the functions that need it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,7 @@ from functools import partial
 from random import Random
 from typing import Any, Generic, TypeVar
 
-from hypothesis import HealthCheck, Phase, Verbosity, find, settings, target
-from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
-from hypothesis.strategies import DrawFn, SearchStrategy, composite
-
-from auditdp.adjacency.hypothesis_internals import changed_by, drawn_by, undisturbed
+from auditdp.adjacency import strategies as st
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import identity_key
 
@@ -41,12 +37,14 @@ class Drawn(Generic[Value]):
     choices: tuple[Any, ...]
 
 
-def draws(strategy: SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
+def draws(strategy: st.SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value]]:
     """Yield values that are drawn independently of each other, without end unless nearly all are refused.
 
     What ``find`` generates is mostly simple, and much of it is like what came before: a place in a list is the first one in
     a third of all values.
     """
+    from auditdp.adjacency.hypothesis_internals import drawn_by
+
     random = Random(seed)
     refused = 0
     while refused < DRAWN_FOR_EACH**2:
@@ -56,8 +54,10 @@ def draws(strategy: SearchStrategy[Value], *, seed: int) -> Iterator[Drawn[Value
             yield drawn
 
 
-def changed(strategy: SearchStrategy[Value], drawn: Drawn[Value], *, seed: int) -> Drawn[Value] | None:
+def changed(strategy: st.SearchStrategy[Value], drawn: Drawn[Value], *, seed: int) -> Drawn[Value] | None:
     """Return what a strategy makes of the choices of a value of which one, chosen at random, is made anew."""
+    from auditdp.adjacency.hypothesis_internals import changed_by
+
     random = Random(seed)
     if not drawn.choices:
         return None
@@ -73,7 +73,7 @@ def _made(draw: Callable[[], tuple[Value, tuple[Any, ...]] | None]) -> Drawn[Val
     return None if found is None else Drawn(*found)
 
 
-def first_values(strategy: SearchStrategy[Value], count: int, *, seed: int = 0) -> list[Value]:
+def first_values(strategy: st.SearchStrategy[Value], count: int, *, seed: int = 0) -> list[Value]:
     """Return the first distinct values that a strategy generates, at most so many, the simplest first."""
     found: dict[Any, Value] = {}
 
@@ -87,18 +87,27 @@ def first_values(strategy: SearchStrategy[Value], count: int, *, seed: int = 0) 
 
 def aim(score: float) -> None:
     """Tell Hypothesis to seek more of this score; it takes finite ones only."""
+    from hypothesis import target
+
     if score > -math.inf:
         target(min(score, sys.float_info.max))
 
 
-def walk(strategy: SearchStrategy[Any], visit: Callable[[Any], bool], *, examples: int, visits: int, seed: int) -> None:
+def walk(
+    strategy: st.SearchStrategy[Any], visit: Callable[[Any], bool], *, examples: int, visits: int, seed: int
+) -> None:
     """Show ``visit`` generated values until it says True, and shrink that one; stop after so many visits."""
+    from hypothesis import HealthCheck, Phase, Verbosity, find, settings
+    from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
+
+    from auditdp.adjacency.hypothesis_internals import undisturbed
+
     if examples < 1:
         raise AuditError(f"expected examples >= 1, got examples={examples!r}")
     made = drawn = 0
 
-    @composite
-    def counted(draw: DrawFn) -> Any:
+    @st.composite
+    def counted(draw: st.DrawFn) -> Any:
         nonlocal drawn
         if drawn == DRAWN_FOR_EACH * visits:
             raise _Stop

@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places
 from auditdp.adjacency.extremes import Domain, at_limits
 from auditdp.errors import AdjacencyError

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.drawing import first_values
-from auditdp.adjacency.hypothesis_internals import (
+from auditdp.adjacency.parts import (
     Booleans,
     Built,
     Characters,
@@ -28,7 +28,6 @@ from auditdp.adjacency.hypothesis_internals import (
     StrategyPart,
     Texts,
     Tuples,
-    part_of,
 )
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import identity_key
@@ -87,7 +86,7 @@ def values(strategy: st.SearchStrategy[Any]) -> list[Any]:
     >>> values(st.lists(st.integers(0, 9), max_size=3))[:5]
     [[], [0, 9, 1], [0, 0, 0], [9, 9, 9], [0]]
     """
-    found = list(_telling(part_of(strategy)))
+    found = list(_telling(_part_of(strategy)))
     if not found:
         first, *others = first_values(strategy, 4) or [None]
         found = [first, *others[::-1]] if others or first_values(strategy, 1) else []
@@ -197,6 +196,12 @@ def values_of(part: StrategyPart) -> list[Any]:
     return []
 
 
+def _part_of(strategy: st.SearchStrategy[Any]) -> StrategyPart:
+    from auditdp.adjacency.hypothesis_internals import part_of  # and Hypothesis, when there is a strategy to look at
+
+    return part_of(strategy)
+
+
 def at_limits(values: Sequence[Any]) -> list[Any]:
     """Return those of some values that are numbers at which code breaks."""
     listed = [x for x in values if isinstance(x, int | float | np.number) and not isinstance(x, bool)]
@@ -206,7 +211,7 @@ def at_limits(values: Sequence[Any]) -> list[Any]:
 
 def with_extremes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy that generates any values, values at which code breaks, and the two ends, each as often."""
-    match part_of(strategy):
+    match _part_of(strategy):
         case Tuples(parts=parts):
             return st.tuples(*map(with_extremes, parts))
         case FixedKeys(fields=fields):
@@ -253,7 +258,7 @@ class Domain:
     @classmethod
     def of(cls, strategy: st.SearchStrategy[Any]) -> Domain | None:
         """Return the numbers that a strategy generates, or None where they are no numbers."""
-        match part := part_of(strategy):
+        match part := _part_of(strategy):
             case Integers() | Floats():
                 low, high = (f(values_of(part)[:2]) for f in (min, max))
                 return cls(low, high, isinstance(part, Integers))

@@ -8,9 +8,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any, Literal
 
-from hypothesis import reject
-from hypothesis import strategies as st
-
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Pair, different, sides
 from auditdp.adjacency.extremes import ends, values, with_extremes
 from auditdp.errors import AdjacencyError
@@ -140,7 +138,7 @@ class Fields:
             changing = list(fields) if several else [draw(st.sampled_from(list(fields)))]
             changes = {name: draw(fields[name]) for name in changing}
             if all(identity_key(base[name]) == identity_key(changes[name]) for name in changing):
-                reject()
+                st.reject()
             return self._pair(base, changes)
 
         return pairs()

@@ -8,8 +8,8 @@ from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair
 
 MOST_UNLABELLED = 7

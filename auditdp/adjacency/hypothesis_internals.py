@@ -7,9 +7,8 @@ to ``fuzz_one_input``, which is documented. No other module names what is privat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from operator import itemgetter
 from pkgutil import resolve_name
@@ -20,6 +19,24 @@ from typing import Any
 from hypothesis import HealthCheck, Verbosity, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
+
+from auditdp.adjacency.parts import (
+    Booleans,
+    Built,
+    Characters,
+    Choice,
+    Filtered,
+    FixedKeys,
+    Floats,
+    Integers,
+    ListedValues,
+    Lists,
+    Mapped,
+    Strategy,
+    StrategyPart,
+    Texts,
+    Tuples,
+)
 
 
 def _private(name: str) -> Any:
@@ -43,117 +60,6 @@ MOST_NESTED = 100
 MOST_CONSTANTS = 1_024
 """Kinds of numbers of which it is kept which constants are among them."""
 _constants: dict[Any, Any] = {}
-
-Strategy = st.SearchStrategy[Any]
-
-
-@dataclass(frozen=True)
-class StrategyPart:
-    """A strategy of known structure."""
-
-    strategy: Strategy
-
-
-@dataclass(frozen=True)
-class Integers(StrategyPart):
-    """Integers between two ends; None where there is no end."""
-
-    low: int | None
-    high: int | None
-
-
-@dataclass(frozen=True)
-class Floats(StrategyPart):
-    """Floating-point numbers between two ends, none nearer to 0 than ``smallest`` but 0 itself."""
-
-    low: float
-    high: float
-    smallest: float
-    allow_nan: bool
-
-
-@dataclass(frozen=True)
-class Booleans(StrategyPart):
-    """Two values."""
-
-
-@dataclass(frozen=True)
-class ListedValues(StrategyPart):
-    """Values that are listed."""
-
-    elements: Sequence[Any]
-
-
-@dataclass(frozen=True)
-class Characters(StrategyPart):
-    """One character; ``allowed`` holds the numbers of those that it may be."""
-
-    allowed: Container[int]
-
-
-@dataclass(frozen=True)
-class Texts(StrategyPart):
-    """Text of given characters, ``least`` to ``most`` of them."""
-
-    characters: Strategy
-    least: int
-    most: float
-
-
-@dataclass(frozen=True)
-class Lists(StrategyPart):
-    """A list of given elements, ``least`` to ``most`` of them; no two that share what one of ``keys`` returns."""
-
-    element: Strategy
-    least: int
-    most: float
-    keys: Sequence[Callable[[Any], Any]]
-
-
-@dataclass(frozen=True)
-class Tuples(StrategyPart):
-    """A tuple of parts."""
-
-    parts: Sequence[Strategy]
-
-
-@dataclass(frozen=True)
-class FixedKeys(StrategyPart):
-    """A dictionary of given keys."""
-
-    fields: Mapping[Any, Strategy]
-
-
-@dataclass(frozen=True)
-class Choice(StrategyPart):
-    """One of several strategies."""
-
-    parts: Sequence[Strategy]
-
-
-@dataclass(frozen=True)
-class Built(StrategyPart):
-    """What a function makes of parts."""
-
-    target: Callable[..., Any]
-    arguments: Sequence[Strategy]
-    named: Mapping[str, Strategy]
-
-
-@dataclass(frozen=True)
-class Mapped(StrategyPart):
-    """What a function makes of another strategy's values."""
-
-    inner: Strategy
-    function: Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Filtered(StrategyPart):
-    """Another strategy's values that fulfil conditions."""
-
-    inner: Strategy
-    conditions: Sequence[Callable[[Any], bool]]
 
 
 def part_of(strategy: Strategy) -> StrategyPart:

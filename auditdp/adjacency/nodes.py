@@ -9,8 +9,8 @@ from math import comb
 from typing import Any, Literal
 
 import numpy as np
-from hypothesis import strategies as st
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import MAX_EXHAUSTIVE, Pair, sides
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import Array, brief

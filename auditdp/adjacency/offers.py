@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hypothesis.strategies import SearchStrategy
-
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import brief
@@ -28,12 +27,12 @@ class Offers:
     adjacency: Adjacency
 
     @cached_property
-    def generated(self) -> SearchStrategy[Pair] | None:
+    def generated(self) -> st.SearchStrategy[Pair] | None:
         """Any pairs of the set; None where it generates none."""
         return self._strategy("strategy")
 
     @cached_property
-    def wide(self) -> SearchStrategy[Pair] | None:
+    def wide(self) -> st.SearchStrategy[Pair] | None:
         """Pairs that ``generated`` seldom or never has; None where there are no others."""
         return self._strategy("wide")
 
@@ -55,9 +54,9 @@ class Offers:
         """What to declare so that all pairs can be enumerated, in words; empty where there is nothing to declare."""
         return str(getattr(self.adjacency, "remedy", None) or "")
 
-    def _strategy(self, name: str) -> SearchStrategy[Pair] | None:
+    def _strategy(self, name: str) -> st.SearchStrategy[Pair] | None:
         found = self._asked(name)
-        if found is not None and not isinstance(found, SearchStrategy):
+        if found is not None and not isinstance(found, st.SearchStrategy):
             raise self._refused(f"{name}() to return a Hypothesis strategy of Pair", found)
         return found
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-from hypothesis import strategies as st
-
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import EVERY, places
 from auditdp.adjacency.extremes import Domain, values
 

@@ -11,9 +11,8 @@ from itertools import chain, zip_longest
 from typing import Any, Literal
 
 import numpy as np
-from hypothesis import reject
-from hypothesis import strategies as st
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Pair, different, places, sides
 from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.entries import Entries
@@ -308,11 +307,11 @@ class Rows:
             if self.change == "add/remove":
                 rows[place] = other if draw(either) else rows[place]
             elif not differ(rows[place], other):
-                reject()
+                st.reject()
             try:
                 return self._pair(rows, place, other)
             except AdjacencyError:  # a row that does not fit into the type of an array
-                reject()
+                st.reject()
 
         return pairs()
 

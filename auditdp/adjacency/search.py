@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
-
-from hypothesis.strategies import SearchStrategy
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.drawing import aim, walk
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import identity_key
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 Value = TypeVar("Value")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hypothesis import strategies as st
-
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Adjacency, Pair
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.values import Neighbours

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Pair, different, sides
 from auditdp.adjacency.drawing import first_values
 from auditdp.adjacency.extremes import at_limits, with_extremes

@@ -8,10 +8,9 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
-from hypothesis import reject
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import EVERY, MAX_EXHAUSTIVE, Pair, different, places, sides
 from auditdp.adjacency.extremes import Domain, numbers
 from auditdp.errors import AdjacencyError
@@ -207,7 +206,7 @@ class QueryAnswers:
             try:
                 self.check(pair)
             except AdjacencyError:  # rounding made the change too large, or took it away
-                reject()
+                st.reject()
             return pair
 
         return pairs()

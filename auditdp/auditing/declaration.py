@@ -12,12 +12,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from auditdp.accountants.base import Accountant
-from auditdp.accountants.description import Description
 from auditdp.adjacency import Adjacency, Pair, as_adjacency
 from auditdp.adjacency.sized import of_size, records
 from auditdp.claims.base import Claim
@@ -28,8 +26,10 @@ from auditdp.mechanism.calls.observed import Observed
 from auditdp.mechanism.calls.showing import STREAMS
 from auditdp.mechanism.protocol import brief
 from auditdp.record.budgets import Fault
-from auditdp.record.details import KINDS, Subject, kind_of
-from auditdp.record.results import DECLARABLE
+
+if TYPE_CHECKING:
+    from auditdp.accountants.base import Accountant
+    from auditdp.accountants.description import Description
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,8 @@ class Audit:
             raise CollectionError(f"an audit of {self.claim} needs pairs=: an adjacency, or pairs (data, neighbour)")
         if self.pairs is not None:
             _ = self.adjacency  # refused here, at the line of the audit, and not when it runs
-        choices = [name for name, kind in KINDS.items() if kind.subject is not Subject.ESTIMATES]
-        for kind in self.evidence or ():
-            if kind not in choices:
-                raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, choices)}")
+        if self.evidence:
+            _check_evidence(self.evidence)
         for stream in self.observe:
             if stream not in STREAMS:
                 raise CollectionError(f"observe={self.observe!r}: {did_you_mean(str(stream), STREAMS)}")
@@ -173,18 +171,36 @@ class Audit:
     @property
     def is_sensitivity(self) -> bool:
         """Whether all that is audited is the sensitivity that the noise is calibrated to, and not the claim itself."""
+        from auditdp.record.details import Subject, kind_of  # slow to load, and of no use to who only collects
+
         subjects = {kind_of(kind).subject for kind in self.evidence or ()}
         return not self.is_promise and subjects == {Subject.CALIBRATION}
 
     @property
     def asked(self) -> Sequence[str]:
         """The kinds of evidence that are asked for, of a claim of privacy; not all of them may apply."""
+        from auditdp.record.details import KINDS
+
         return self.evidence if self.evidence is not None else [name for name, kind in KINDS.items() if kind.usual]
 
     @property
     def is_promise(self) -> bool:
         """Whether the claim is about an estimate and not about privacy."""
         return isinstance(self.claim, Unbiased | VarianceAtMost)
+
+
+def _check_evidence(asked: Sequence[str]) -> None:
+    """Refuse kinds of evidence that are none.
+
+    Raises:
+        CollectionError: If one is none, or is not about privacy.
+    """
+    from auditdp.record.details import KINDS, Subject
+
+    choices = [name for name, kind in KINDS.items() if kind.subject is not Subject.ESTIMATES]
+    for kind in asked:
+        if kind not in choices:
+            raise CollectionError(f"unknown evidence {kind!r}; {did_you_mean(kind, choices)}")
 
 
 def _observed(mechanism: Any, observe: Sequence[str]) -> Observed:
@@ -345,6 +361,13 @@ def _declared(factory: Any, positional: Sequence[Any], options: Mapping[str, Any
     return Declared(factory, **{**options, "smallest": sizes})
 
 
+def _undeclarable(expect: Any) -> str:
+    from auditdp.record.results import DECLARABLE
+
+    wanted = f"expected expect='holds', {' or '.join(map(repr, DECLARABLE))}, got {expect!r}"
+    return "" if expect in DECLARABLE else wanted
+
+
 def _wrong(factory: Callable[..., Audit], positional: Sequence[Any], options: Mapping[str, Any]) -> str:
     """Return the first thing that is wrong with a declaration, or an empty text."""
     if positional:
@@ -355,8 +378,8 @@ def _wrong(factory: Callable[..., Audit], positional: Sequence[Any], options: Ma
         if name in TEXTS and not isinstance(value, str):
             return f"@audit: expected a text, got {name}={value!r}"
     expect, timeout, smallest = options.get("expect", "holds"), options.get("timeout"), options.get("smallest") or {}
-    if expect != "holds" and expect not in DECLARABLE:
-        return f"expected expect='holds', {' or '.join(map(repr, DECLARABLE))}, got {expect!r}"
+    if expect != "holds" and (problem := _undeclarable(expect)):
+        return problem
     if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
         return f"expected timeout, a finite number of seconds > 0, got {timeout!r}"
     parameters = inspect.signature(factory).parameters

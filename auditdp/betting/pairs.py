@@ -22,10 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from hypothesis.strategies import SearchStrategy
 
 from auditdp.adjacency import Adjacency, Neighbours, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
@@ -44,6 +43,9 @@ from auditdp.claims.dominating import Floats
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.randomness import Streams
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 Result = TypeVar("Result")
 
@@ -92,7 +94,7 @@ def can_search(adjacency: Adjacency) -> bool:
     """Return whether the adjacency generates pairs that it does not list."""
     if isinstance(adjacency, AdjacencyElsewhere):
         return adjacency.can_search()
-    if offers(adjacency).generated is None or (isinstance(adjacency, Neighbours) and adjacency.search is None):
+    if (isinstance(adjacency, Neighbours) and adjacency.search is None) or offers(adjacency).generated is None:
         return False
     every = adjacency.exhaustive()
     return every is None or len(every) > len(adjacency.pairs())

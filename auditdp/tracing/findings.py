@@ -92,6 +92,8 @@ def of_loss(trace: PairTrace) -> list[Finding]:
         lines[pair.first.site].append(pair)
     order = sorted(lines.items(), key=lambda item: -math.fsum(map(sentences.size, item[1])))
     said = "; ".join(sentences.of_line(pairs, claim) for _, pairs in order[:3])
+    if len(order) > 1 and math.isfinite(level := ComposedLoss.of([pair.loss for pair in rest]).level(claim)):
+        said += f"; together they lose {claim.parameter} = {level:.6g}"
     telling = outcomes.telling if outcomes is not None else frozenset()
     by_outcomes = not complete and any(is_by_chance(p.first) and p.first.number not in telling for p in rest)
     other_names = any(

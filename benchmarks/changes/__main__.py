@@ -23,7 +23,8 @@ import typer
 from benchmarks.changes.table import CHANGES, Change
 
 HERE = Path(__file__).parent / "packages"
-SETTINGS = '[tool.auditdp.profiles.ci]\nseed = {seed}\nbudget = "quick"\n'
+SETTINGS = '[tool.auditdp.profiles.ci]\nseed = 1\nbudget = "quick"\n'
+CHECK = ("run", "--profile", "ci", "-q", "--check", "--compare", "main")
 KINDS = {"new finding": "bets", "loses more": "trace", "law changed": "law", "draws otherwise": "draws"}
 WEAKER = ("crashed", "drifted", "claim changed", "weaker", "skipped", "gone", "stale entry", "not compared")
 
@@ -35,12 +36,12 @@ def auditdp(folder: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def prepared(folder: Path, package: str, seed: int) -> None:
+def prepared(folder: Path, package: str) -> None:
     """Make a repository of a package, with a baseline."""
     (folder / "audits").mkdir()
     for name, place in ((f"{package}.py", folder), (f"audit_{package}.py", folder / "audits")):
         (place / name).write_text((HERE / name).read_text())
-    (folder / "pyproject.toml").write_text(SETTINGS.format(seed=seed))
+    (folder / "pyproject.toml").write_text(SETTINGS)
     (folder / ".gitignore").write_text(".auditdp/\n__pycache__/\n")
     _, printed = auditdp(folder, "run", "--profile", "ci", "-q")
     if auditdp(folder, "baseline", "update")[0]:
@@ -55,7 +56,7 @@ def checked(folder: Path, change: Change, seed: int) -> dict[str, Any]:
     text = (HERE / f"{change.package}.py").read_text()
     (folder / f"{change.package}.py").write_text(text.replace(change.before, change.after))
     began = time.perf_counter()
-    code, printed = auditdp(folder, "run", "--profile", "ci", "-q", "--check", "--compare", "main")
+    code, printed = auditdp(folder, *CHECK, "--seed", str(seed))
     kinds = set(re.findall(rf"^({'|'.join([*KINDS, *WEAKER])}) ", printed, re.M))
     return {
         "package": change.package,
@@ -69,12 +70,12 @@ def checked(folder: Path, change: Change, seed: int) -> dict[str, Any]:
     }
 
 
-def measured(changes: list[Change], seed: int) -> Iterator[dict[str, Any]]:
-    """Check changes, each in the repository of its package, which is made once a seed."""
-    for package in dict.fromkeys(change.package for change in changes):
+def measured(asked: list[tuple[Change, int]]) -> Iterator[dict[str, Any]]:
+    """Check changes, each with a seed, in the repositories of their packages."""
+    for package in dict.fromkeys(change.package for change, _ in asked):
         with TemporaryDirectory() as made:
-            prepared(Path(made), package, seed)
-            for change in changes:
+            prepared(Path(made), package)
+            for change, seed in asked:
                 if change.package == package:
                     yield checked(Path(made), change, seed)
 
@@ -101,23 +102,28 @@ def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def main(
     package: Annotated[str, typer.Option(help="Only these packages, with commas between.")] = "",
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of the check.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="The last seed of the check.")] = 1,
+    first: Annotated[int, typer.Option(min=1, help="The first seed of the check.")] = 1,
     harmless: Annotated[bool, typer.Option(help="Only changes that are harmless.")] = False,
+    label: Annotated[
+        str, typer.Option(help="What is measured, as a commit; lines of other labels are left alone.")
+    ] = "",
     log: Annotated[Path, typer.Option(help="Lines of what was measured; it is continued.")] = Path("changes.jsonl"),
 ) -> None:
     """Measure how many changes the check catches, and how many harmless ones it accuses."""
-    rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    lines = map(json.loads, log.read_text().splitlines() if log.exists() else [])
+    rows = [row for row in lines if row.get("label", "") == label]
     known = {(row["package"], row["name"], row["seed"]) for row in rows}
-    asked = [c for c in CHANGES if (not package or c.package in package.split(",")) and not (harmless and c.worse)]
-    for seed in range(1, seeds + 1):
-        for row in measured([c for c in asked if (c.package, c.name, seed) not in known], seed):
-            with log.open("a") as file:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            typer.echo(
-                f"{row['package']} {seed} {'worse' if row['worse'] else 'harmless'} {row['name']!r}: {row['code']} "
-                f"{' '.join(row['said']) or '-'}, {row['seconds']} s"
-            )
-            rows.append(row)
+    of = [c for c in CHANGES if (not package or c.package in package.split(",")) and not (harmless and c.worse)]
+    asked = [(c, seed) for seed in range(first, seeds + 1) for c in of if (c.package, c.name, seed) not in known]
+    for row in measured(asked):
+        with log.open("ab", buffering=0) as file:
+            file.write((json.dumps({"label": label} | row, ensure_ascii=False) + "\n").encode())
+        typer.echo(
+            f"{row['package']} {row['seed']} {'worse' if row['worse'] else 'harmless'} {row['name']!r}: {row['code']} "
+            f"{' '.join(row['said']) or '-'}, {row['seconds']} s"
+        )
+        rows.append(row)
     typer.echo("\n".join(summary(rows)))
 
 

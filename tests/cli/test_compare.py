@@ -54,7 +54,8 @@ def test_what_loses_more_than_the_claim_fails_and_another_law_does_not(repositor
     (result,) = quieter.record["results"]
     assert (result["id"].rpartition("::")[2], result["versions"]["change"]) == ("counted", "changed")
     assert "--compare" in result["reproduce"]
-    assert repository.run(*run, "--fail-on", "changed").code == 6
+    failed = repository.run(*run, "--fail-on", "changed")
+    assert (failed.code, "a changed law fails this run" in failed.err) == (6, True)
     repository.write("counts.py", COUNTS.format(0.45))
     louder = repository.run(*run, "-q", "--format", "pull-request")
     assert louder.code in (1, 6)

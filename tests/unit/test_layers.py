@@ -185,3 +185,9 @@ def test_the_vocabulary_is_imported_when_it_is_asked_for():
 def test_import_auditdp_is_light(module, heavy):
     code = f"import sys, {module}; sys.exit('{heavy}' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_collecting_imports_nothing_that_only_runs_need():
+    code = "import sys, auditdp.runner.processes.host; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert not {"hypothesis", "flint", "scipy", "auditdp.record.details"} & set(done.stdout.split())

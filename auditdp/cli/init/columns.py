@@ -17,7 +17,7 @@ PARTS = {"T", "at", "columns", "dtypes", "empty", "iat", "iloc", "index", "loc",
 
 
 def columns_read(function: ast.AST, data: str, constants: Mapping[str, ast.expr]) -> dict[str, str]:
-    """Return the columns with strategies, as source: of the texts that code compares or groups by, or of what it clips to.
+    """Return the columns with strategies, as source: of texts that code compares or groups by, or around what it clips to.
 
     Args:
         function: The code.
@@ -34,8 +34,10 @@ def columns_read(function: ast.AST, data: str, constants: Mapping[str, ast.expr]
     texts: dict[str, list[str]] = {}
     for node in nodes:
         match node:
-            case ast.Call(func=ast.Attribute(value=subject, attr="clip"), args=[low, high]):
-                found |= {name: _between(low, high) for name in _named(subject) if name in found}
+            case ast.Call(func=ast.Attribute(value=subject, attr="clip"), args=args, keywords=keywords):
+                given = [*args, *(keyword.value for keyword in keywords if keyword.arg in ("lower", "upper"))]
+                ends = [constants.get(end.id, end) if isinstance(end, ast.Name) else end for end in given]
+                found |= {name: _around(ends) for name in _named(subject) if name in found}
             case ast.Compare(left=subject, comparators=[value]):
                 _add(texts, subject, value, constants)
             case ast.Call(func=ast.Attribute(value=subject, attr="isin" | "reindex"), args=[value, *_]):
@@ -98,9 +100,10 @@ def _add(texts: dict[str, list[str]], subject: ast.AST, value: ast.expr, constan
         known += [text for text in _texts(listed) if text not in known]
 
 
-def _between(low: ast.expr, high: ast.expr) -> str:
-    """Return a strategy of the numbers that are clipped to literal ends; integers where they are not literal."""
-    with suppress(ValueError):
-        ends = ast.literal_eval(low), ast.literal_eval(high)
-        return f"st.{'integers' if all(isinstance(end, int) for end in ends) else 'floats'}({ends[0]}, {ends[1]})"
+def _around(ends: list[ast.expr]) -> str:
+    """Return a strategy of numbers around two literal ends: within them nobody sees that code clips no more."""
+    with suppress(ValueError, TypeError):
+        least, most = map(ast.literal_eval, ends)
+        whole = isinstance(least, int) and isinstance(most, int)
+        return f"st.{'integers' if whole else 'floats'}({2 * least - most}, {2 * most - least})"
     return PLAIN["int"]

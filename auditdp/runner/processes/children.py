@@ -235,6 +235,7 @@ def perform(sender: Connection, work: Work, output: Path) -> None:
 LIBRARIES = (
     "dp_accounting",
     "flint",
+    "hypothesis",
     "joblib",
     "scipy",
     "sklearn",

@@ -19,7 +19,7 @@ from auditdp.runner.processes import forkserver as own_forkserver
 
 MANY = 3
 """From so many audit files on, what most audits need is imported before any is forked, and not once for each file."""
-NEEDED = ["sklearn.ensemble", "sklearn.linear_model"]
+NEEDED = ["hypothesis", "sklearn.ensemble", "sklearn.linear_model"]
 AUDITING = ("auditdp.runner.processes.jobs",)
 """What every audit needs, which is imported before any file; a command that only collects goes without."""
 LEAST_SPACE = 384 << 20

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from auditdp.adjacency import Adjacency, Pair
+from auditdp.adjacency import Adjacency, Alike, Neighbours, Pair
 from auditdp.adjacency.base import different
 from auditdp.adjacency.offers import offers
 from auditdp.auditing.declaration import Audit
@@ -35,7 +35,7 @@ from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
 from auditdp.claims.base import Claim
 from auditdp.claims.statements import PureDP
-from auditdp.errors import AuditError
+from auditdp.errors import AdjacencyError, AuditError
 from auditdp.mechanism.calls.leaves import leaves
 from auditdp.mechanism.protocol import brief, identity_key, name_of
 from auditdp.numerics.randomness import stream
@@ -51,6 +51,8 @@ from auditdp.tracing.outputs import occurs, where_differ
 
 LISTED, CORNERS, GENERATED = 20, 40, 30
 """Pairs that are traced, at most."""
+LIKE, RUNS = 8, 3
+"""Pairs like the listed ones that are traced beside them, at most, and how often each: a run goes one way of the code."""
 PLAYED = 6
 """Inputs on which bets are made, at most."""
 CALLS = 4_000
@@ -112,29 +114,31 @@ def compared(built: Audit, task: Task, other: OtherVersion, settings: Settings) 
             VersionsResult(revision, LawChange.FAILED, reason="only mechanisms with a claim of privacy are")
         )
     claim, name = built.claim, name_of(built.mechanism)
-    pairs = _pairs(built, task)
+    listed = _pairs(built, task)
+    pairs = [*listed, *_like(built.adjacency, listed) * RUNS]
     try:
         old = other.traces(pairs, claim)
     except VersionError as error:
         return ComparedAudit(VersionsResult(revision, LawChange.FAILED, name, reason=str(error)))
     new = traces_of(built.mechanism, pairs, claim, task)
     seen = [_BothTraces(p, one, two) for p, one, two in zip(pairs, old, new, strict=True)]
+    own = seen[: len(listed)]
     read = VersionsResult(
         revision,
         LawChange.DRAWS if any(map(_of_code, seen)) else LawChange.UNSEEN,
         name,
         lines=_lines(seen),
-        loss=_loss(seen, claim),
+        loss=_loss(own, claim),
         inputs=len(seen),
     )
     try:
-        read = bets(read, built, seen, other, settings)
+        read = bets(read, built, own, other, settings)
     except AuditError as error:
         read = replace(read, reason=f"bets ended with: {error}")
     law = read.change is LawChange.CHANGED
     again = partial(_gives, built.mechanism, calls=MORE * settings.calls, rng=stream(task.root_seed, task.id, "again"))
     read = replace(read, worse=_worse(seen, claim, again, changed=law))
-    return ComparedAudit(read, _proposed(seen, built) if read.differs else ())
+    return ComparedAudit(read, _proposed(own, built) if read.differs else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +160,19 @@ def _pairs(built: Audit, task: Task) -> list[Pair]:
     corners = list(islice(offers(built.adjacency).corner_cases or (), CORNERS))
     generated = generated_pairs(built.adjacency, listed, GENERATED, task.root_seed)
     return different([*listed, *corners, *generated])
+
+
+def _like(adjacency: Adjacency, listed: Sequence[Pair]) -> list[Pair]:
+    """Return pairs that differ as listed ones do, where nothing says which others are neighbours.
+
+    They are traced and not played: that the other version keeps the claim on them is what makes a loss there worse.
+    """
+    found: list[Pair] = []
+    if isinstance(adjacency, Neighbours) and adjacency.search is None and adjacency.relation is None:
+        for pair in listed:
+            with suppress(AdjacencyError):  # it does not differ in one record
+                found += [replace(like, name="a pair like the given") for like in Alike([pair]).corner_cases()]
+    return different([*listed, *found])[len(listed) :][:LIKE]
 
 
 def _lines(seen: Sequence[_BothTraces]) -> list[str]:
@@ -311,10 +328,14 @@ def _inputs(seen: Sequence[_BothTraces]) -> list[Any]:
 
 def _proposed(seen: Sequence[_BothTraces], built: Audit) -> list[Pair]:
     """Return the pairs that lose more than those that the audit plays, by the traces of this version."""
-    own = {id(pair) for pair in built.play or built.adjacency.pairs()}
-    played = max((each.new.share for each in seen if id(each.pair) in own), default=0.0)
-    others = sorted((each for each in seen if id(each.pair) not in own), key=lambda each: -each.new.share)
+    own = {_key(pair) for pair in built.play or built.adjacency.pairs()}
+    played = max((each.new.share for each in seen if _key(each.pair) in own), default=0.0)
+    others = sorted((each for each in seen if _key(each.pair) not in own), key=lambda each: -each.new.share)
     return [each.pair for each in islice(_distinct(others, played), PROPOSED)]
+
+
+def _key(pair: Pair) -> Any:
+    return identity_key(pair.data), identity_key(pair.neighbour)
 
 
 def _distinct(others: Sequence[_BothTraces], played: float) -> Iterator[_BothTraces]:
