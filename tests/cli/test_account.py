@@ -15,6 +15,7 @@ from auditdp.accountants.composition.unequal import HeterogeneousComposition
 from auditdp.accountants.dp_sgd.fixed_size import FixedSizeUpper
 from auditdp.accountants.dp_sgd.node_level import NodeLevelUpper
 from auditdp.accountants.dp_sgd.poisson import PLDUpper
+from auditdp.accountants.dp_sgd.random_allocation import AllocationUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.laplace import LaplaceUpper
@@ -73,6 +74,11 @@ FAMILIES = [
         "dp-sgd --sampling shuffled --records 1000 --batch 100 --epochs 2",
         "--noise-multiplier 2",
         ShuffledUpper(2.0, 10, 2),
+    ),
+    (
+        "dp-sgd --sampling allocated --records 1000 --batch 100 --epochs 2 --participations 2",
+        "--noise-multiplier 2",
+        AllocationUpper(2.0, 10, 2, 2),
     ),
     (
         "node-level --nodes 1000 --out-degree 2 --layers 2 --batch 10 --steps 10",
@@ -376,6 +382,10 @@ def test_a_plot(project, ending):
         (
             "dp-sgd --noise-multiplier 1 --sampling shuffled --sampling-rate .1 --steps 13 --delta .1",
             ["--steps 13", "10 batches", "--epochs"],
+        ),
+        (
+            "dp-sgd --noise-multiplier 1 --sampling-rate .1 --steps 10 --participations 2 --delta .1",
+            ["--participations", "--sampling allocated"],
         ),
         (
             "node-level --nodes 9 --batch 3 --steps 3 --noise-multiplier 1 --delta .1",

@@ -37,6 +37,7 @@ class Sampling(StrEnum):
     poisson = "poisson"
     fixed = "fixed"
     shuffled = "shuffled"
+    allocated = "allocated"
 
 
 @family("compose")
@@ -208,26 +209,38 @@ def dp_sgd(
     steps: Annotated[int | None, typer.Option(help="How many batches in all.")] = None,
     epochs: Annotated[int | None, typer.Option(help="How many times the data, instead of --steps.")] = None,
     sampling: Annotated[Sampling, typer.Option(help="How batches are drawn.")] = Sampling.poisson,
+    participations: Annotated[
+        int | None,
+        typer.Option(help="In how many batches of an epoch a record is, with --sampling allocated. [default: 1]"),
+    ] = None,
 ) -> Model:
     """DP-SGD, with batches as they are drawn.
 
-    Poisson, of fixed size without replacement, or shuffled each epoch.
+    Poisson, of fixed size without replacement, shuffled each epoch, or with each record at random in some of its batches.
     """
+    if participations is not None and sampling is not Sampling.allocated:
+        raise ConfigurationError(
+            "--participations: in how many batches a record is, is fixed by --sampling allocated alone"
+        )
     if (steps is None) == (epochs is None):
         raise ConfigurationError("say how long the training is: --steps or --epochs, and only one of them")
     free = FreeParameter("noise-multiplier", noise_multiplier, True)
     rate = _rate(sampling_rate, records, batch)
     per_epoch = math.ceil(1 / rate)
-    if sampling is Sampling.shuffled:
+    if sampling in (Sampling.shuffled, Sampling.allocated):
+        from auditdp.accountants.dp_sgd.random_allocation import allocation_accountants
         from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 
         if epochs is None:
             epochs, rest = divmod(_needed("steps", steps, ""), per_epoch)
             if rest:
                 raise ConfigurationError(f"--steps {steps}: an epoch has {per_epoch} batches; give whole --epochs")
-        passes = epochs
-        parameters = {"sampling": "shuffled", "batches": per_epoch, "epochs": passes}
-        return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
+        passes, uses = epochs, participations or 1
+        parameters = {"sampling": sampling.value, "batches": per_epoch, "epochs": passes}
+        if sampling is Sampling.shuffled:
+            return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
+        parameters["participations"] = uses
+        return Model(parameters, lambda noise: allocation_accountants(noise, per_epoch, passes, uses), free)
     # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
     total = math.ceil((epochs or 0) / rate) if steps is None else steps
     if sampling is Sampling.fixed:
