@@ -69,6 +69,8 @@ def test_json_holds_the_same_bound(records):
     assert outcome.record["deciding"]["lower"] == expected.lower
     assert outcome.record["deciding"]["statement"] == expected.statement
     assert [bound["method"] for bound in outcome.record["comparison"]] == ["one-run"]
+    assert outcome.record["assumed"]["lower"] > 2 * expected.lower
+    assert "ASSUMING independent Gaussian scores" in records("bounds", "s.csv", *arguments).out
     assert outcome.code == int(expected.refuted)
 
 
