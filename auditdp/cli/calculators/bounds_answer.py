@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from auditdp.bounds import DESIGNS, METHODS, Bound, from_guesses, from_outputs, from_scores, inputs, methods
+from auditdp.bounds import (
+    DESIGNS,
+    METHODS,
+    Bound,
+    from_guesses,
+    from_observed,
+    from_outputs,
+    from_scores,
+    inputs,
+    methods,
+)
 from auditdp.bounds.assumed import Assumed, assuming_gaussian
 from auditdp.bounds.files import Columns, column, read
 from auditdp.bounds.result import rounded_down, rounded_up
@@ -49,9 +59,13 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
         raise ConfigurationError(f"--{kind} needs {'FILE' if asked.file is None else '--labels COLUMN'}")
     elif kind == "guesses":
         make = _of_guesses(asked, asked.file, question)
+    elif asked.propensities:
+        make = _of_observed(asked, asked.file)
     else:
         kind, make = asked.design, _of_scores(asked, asked.file, question)
-    known_methods = methods(kind, parameter=question["parameter"], delta=question["delta"])
+    known_methods = (
+        () if asked.propensities else methods(kind, parameter=question["parameter"], delta=question["delta"])
+    )
     deciding = make(asked.method)
     others = []
     for name in known_methods:
@@ -91,6 +105,23 @@ def _of_scores(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Ma
     }
     values, truth = column(columns, asked.scores, file), column(columns, asked.labels, file)
     return lambda name: from_scores(values, truth, method=name, **options)
+
+
+def _of_observed(asked: BoundsOptions, file: Path) -> Maker:
+    if (
+        asked.design
+        or asked.delta
+        or asked.parameter.value != "epsilon"
+        or asked.method not in ("auto", "propensities")
+    ):
+        raise ConfigurationError(
+            "--propensities says how the labels came about, and bounds epsilon at delta = 0; leave out --design, --delta, "
+            "--parameter and --method"
+        )
+    table = read(file)
+    columns = [column(table, name, file) for name in (asked.scores, asked.labels, asked.propensities)]
+    options: dict[str, Any] = {"alpha": asked.alpha, "claim": asked.claim, "guess": asked.guess, "seed": asked.seed}
+    return lambda _: from_observed(*columns, **options)
 
 
 def _of_guesses(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
