@@ -189,6 +189,21 @@ def test_how_long_a_training_is(options, parameters):
     assert dp_sgd(noise_multiplier=1.0, **options).parameters == parameters
 
 
+def test_phases_are_one_training(project):
+    """Two phases that do not differ are one; the order of those that do is of no account."""
+    rows = [
+        account(project, f"dp-sgd {options} --delta 1e-5 --format json").record["accountants"][0]["epsilon"]
+        for options in (
+            "--noise-multiplier 2 --sampling-rate .1 --steps 20",
+            "--phase 2,.1,5 --phase 2,.1,15",
+            "--phase 2,.1,5 --phase 1,.1,15",
+            "--phase 1,.1,15 --phase 2,.1,5",
+        )
+    ]
+    assert rows[0] == pytest.approx(rows[1], rel=1e-6) != rows[2]
+    assert rows[2] == pytest.approx(rows[3], rel=1e-9)
+
+
 def test_infinity_is_a_string(project):
     """The parts' own δ exceed the δ that is asked for."""
     record = account(project, "compose --part-epsilon 1 --part-delta .1 --count 9 --delta 1e-3 --format json").record
@@ -383,6 +398,8 @@ def test_a_plot(project, ending):
             "dp-sgd --noise-multiplier 1 --sampling shuffled --sampling-rate .1 --steps 13 --delta .1",
             ["--steps 13", "10 batches", "--epochs"],
         ),
+        ("dp-sgd --phase 1,.1 --delta .1", ["--phase 1,.1", "NOISE_MULTIPLIER,RATE,STEPS"]),
+        ("dp-sgd --phase 1,.1,3 --steps 10 --delta .1", ["--phase has", "leave out"]),
         (
             "dp-sgd --noise-multiplier 1 --sampling-rate .1 --steps 10 --participations 2 --delta .1",
             ["--participations", "--sampling allocated"],

@@ -28,6 +28,7 @@ spares nearly all of them the step down; what is lost is the spread of losses wi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -84,6 +85,8 @@ class OnGrid(NamedTuple):
     """In nats; negative where the grid's losses are too small."""
     lost: float = 0.0
     """By how much less the mean loss is than it was, about, with the shift."""
+    parts: tuple[tuple[NDArray[np.float64], int], ...] = ()
+    """Where uses differ, the masses of each and how many there are; ``masses`` are their mean."""
 
     @property
     def right(self) -> float:
@@ -265,6 +268,26 @@ def centred(first: Array, second: Array, points: Array, *, steps: tuple[int, ...
     ]
 
 
+def mixed(losses: Sequence[tuple[OnGrid, int]]) -> OnGrid:
+    """Return a loss of which all uses add up to what so many of each of these losses do, on the same grid."""
+    uses, lowest = sum(count for _, count in losses), min(loss.lowest for loss, _ in losses)
+    size = max(loss.lowest + len(loss.masses) for loss, _ in losses) - lowest
+    parts = tuple(
+        (np.pad(loss.masses, (loss.lowest - lowest, size - len(loss.masses) - loss.lowest + lowest)), count)
+        for loss, count in losses
+    )
+    bounded = math.fsum(count * math.log1p(-loss.unbounded) for loss, count in losses)
+    return OnGrid(
+        np.asarray(sum(count / uses * masses for masses, count in parts)),
+        lowest,
+        losses[0][0].interval,
+        -math.expm1(bounded / uses) * (1 + 2.0**-48),
+        math.fsum(count * loss.shift for loss, count in losses) / uses,
+        math.fsum(count * loss.lost for loss, count in losses) / uses,
+        parts,
+    )
+
+
 @dataclass(frozen=True)
 class GridCurve(Repeated):
     """The curve of T equal uses whose loss is bounded on a grid: what the accountants of batches share.
@@ -399,6 +422,6 @@ class _Level:
     def _composed(self, loss: OnGrid, tilt: Tilt, *, sign: int) -> Composed:
         uses = self.curve.uses
         rest = -math.expm1(uses * math.log1p(-loss.unbounded)) * (1 + SUMMING) if loss.unbounded < 1 else 1.0
-        sums = repeated(loss.masses, uses, tilt)
+        sums = repeated(loss.masses, uses, tilt, loss.parts)
         shift = loss.shift if sign else loss.right
         return Composed(sums, loss.lowest * uses, loss.interval, rest, uses * shift, sign)

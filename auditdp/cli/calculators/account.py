@@ -209,6 +209,9 @@ def dp_sgd(
     steps: Annotated[int | None, typer.Option(help="How many batches in all.")] = None,
     epochs: Annotated[int | None, typer.Option(help="How many times the data, instead of --steps.")] = None,
     sampling: Annotated[Sampling, typer.Option(help="How batches are drawn.")] = Sampling.poisson,
+    phase: Annotated[
+        list[str] | None, typer.Option(help="Poisson batches that change: each phase as NOISE_MULTIPLIER,RATE,STEPS.")
+    ] = None,
     participations: Annotated[
         int | None,
         typer.Option(help="In how many batches of an epoch a record is, with --sampling allocated. [default: 1]"),
@@ -222,6 +225,14 @@ def dp_sgd(
         raise ConfigurationError(
             "--participations: in how many batches a record is, is fixed by --sampling allocated alone"
         )
+    if phase:
+        if {noise_multiplier, sampling_rate, records, batch, steps, epochs} != {
+            None
+        } or sampling is not Sampling.poisson:
+            raise ConfigurationError(
+                "--phase has noise, rate and steps of Poisson batches in it; leave out the other options"
+            )
+        return _phases(phase)
     if (steps is None) == (epochs is None):
         raise ConfigurationError("say how long the training is: --steps or --epochs, and only one of them")
     free = FreeParameter("noise-multiplier", noise_multiplier, True)
@@ -291,6 +302,21 @@ def node_level(
         lambda noise: node_level_accountants(noise, nodes, gradients, batch, steps),
         FreeParameter("noise-multiplier", noise_multiplier, True),
     )
+
+
+def _phases(phases: list[str]) -> Model:
+    from auditdp.accountants.dp_sgd.phases import phases_accountants
+
+    each: list[tuple[float, float, int]] = []
+    for phase in phases:
+        try:
+            noise, rate, steps = phase.split(",")
+            each.append((float(noise), float(rate), int(steps)))
+        except ValueError:
+            raise ConfigurationError(
+                f"--phase {phase}: expected NOISE_MULTIPLIER,RATE,STEPS, such as 1.1,.01,500"
+            ) from None
+    return Model({"phases": len(each), "steps": sum(n for _, _, n in each)}, lambda _: phases_accountants(each))
 
 
 def _unequal(parts: list[str]) -> Model:
