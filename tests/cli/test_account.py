@@ -19,6 +19,7 @@ from auditdp.accountants.dp_sgd.random_allocation import AllocationUpper
 from auditdp.accountants.dp_sgd.shuffled import ShuffledLower, ShuffledUpper
 from auditdp.accountants.gaussian import GaussianCurve
 from auditdp.accountants.laplace import LaplaceUpper
+from auditdp.accountants.matrix import MatrixCurve
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import TopKZCDP
 from auditdp.accountants.zcdp import ZCDP
@@ -53,6 +54,11 @@ FAMILIES = [
     ("gaussian --sensitivity 2 --count 3", "--sigma 5", GaussianCurve(5.0, 2.0, 3)),
     ("laplace --sensitivity 2 --count 3", "--scale 5", LaplaceUpper(5.0, 2.0, 3)),
     ("zcdp --count 4", "--rho .05", ZCDP(0.2)),
+    (
+        "matrix --steps 20 --separation 5 --participations 4 --square-root 3",
+        "--noise-multiplier 5",
+        MatrixCurve(5.0, (1.0, 0.5, 0.375), 20, 5, 4),
+    ),
     ("subsample --scheme poisson --sampling-rate .01", "--mechanism-epsilon 2", PoissonSubsampled(2.0, 0.0, 0.01)),
     (
         "subsample --scheme fixed --records 1000 --batch 10 --mechanism-delta 1e-6",
@@ -398,6 +404,8 @@ def test_a_plot(project, ending):
             "dp-sgd --noise-multiplier 1 --sampling shuffled --sampling-rate .1 --steps 13 --delta .1",
             ["--steps 13", "10 batches", "--epochs"],
         ),
+        ("matrix --steps 9 --separation 3 --noise-multiplier 1 --delta .1", ["--coefficients or --square-root"]),
+        ("matrix --steps 9 --separation 3 --noise-multiplier 1 --coefficients 1,x --delta .1", ["1,x", "numbers"]),
         ("dp-sgd --phase 1,.1 --delta .1", ["--phase 1,.1", "NOISE_MULTIPLIER,RATE,STEPS"]),
         ("dp-sgd --phase 1,.1,3 --steps 10 --delta .1", ["--phase has", "leave out"]),
         (

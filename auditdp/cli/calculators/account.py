@@ -272,6 +272,42 @@ def dp_sgd(
     return Model(parameters, lambda noise: poisson_accountants(noise, float(rate), total), free, own)
 
 
+@family("matrix")
+def matrix(
+    steps: Annotated[int, typer.Option(help="How many steps.")],
+    separation: Annotated[int, typer.Option(help="How many steps apart the uses of a record are at least.")],
+    noise_multiplier: Noise = None,
+    participations: Annotated[int, typer.Option(help="How many uses of a record there are at most.")] = 1,
+    coefficients: Annotated[str, typer.Option(help="First column of the strategy, as C0,C1,...")] = "",
+    square_root: Annotated[int | None, typer.Option(help="So many coefficients of the square root instead.")] = None,
+) -> Model:
+    """Training with noise that is correlated over the steps.
+
+    A Toeplitz matrix factorisation, banded or falling.
+    """
+    from auditdp.accountants import matrix as analyses
+
+    if bool(coefficients) is (square_root is not None):
+        raise ConfigurationError("say what the strategy is: --coefficients or --square-root, and only one of them")
+    try:
+        column = (
+            tuple(map(float, coefficients.split(","))) if square_root is None else analyses.square_root(square_root)
+        )
+    except ValueError:
+        raise ConfigurationError(f"--coefficients {coefficients}: expected numbers, such as 1,.5,.375") from None
+    parameters = {
+        "coefficients": len(column),
+        "steps": steps,
+        "separation": separation,
+        "participations": participations,
+    }
+    return Model(
+        parameters,
+        lambda noise: [analyses.MatrixCurve(noise, column, steps, separation, participations)],
+        FreeParameter("noise-multiplier", noise_multiplier, True),
+    )
+
+
 @family("node-level")
 def node_level(
     nodes: Annotated[int, typer.Option(help="How many nodes are trained on.")],

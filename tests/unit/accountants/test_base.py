@@ -36,6 +36,7 @@ from auditdp.accountants.dp_sgd.random_allocation import AllocationSum, allocati
 from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
 from auditdp.accountants.laplace import LaplaceLower, LaplaceUpper
+from auditdp.accountants.matrix import MatrixCurve
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import (
     TopKAdvanced,
@@ -62,6 +63,7 @@ ALL = [
     GaussianCurve(2.0),
     ClassicGaussian(5.0),
     ClassicGaussian(0.5, everywhere=True),
+    MatrixCurve(2.0, (1.0, 0.5), 10, 3, 2),
     LaplaceUpper(2.0, count=3),
     LaplaceLower(2.0, count=3),
     ZCDP(0.1),
