@@ -106,6 +106,23 @@ def top_k(
     return Model(parameters, lambda eta: [kind(count, eta) for kind in kinds], FreeParameter("eta", eta, False))
 
 
+@family("permute-and-flip")
+def permute_and_flip(
+    part_epsilon: Annotated[
+        float | None, typer.Option(help="ε of each selection: 2Δ over the scale of its noise.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="How many selections.")] = 1,
+) -> Model:
+    """Selections of the largest score by exponential noise."""
+    from auditdp.accountants import permute_and_flip as analyses
+
+    return Model(
+        {"count": count},
+        lambda e: [analyses.PermuteAndFlipUpper(e, count), analyses.PermuteAndFlipLower(e, count)],
+        FreeParameter("part-epsilon", part_epsilon, False),
+    )
+
+
 @family("gaussian")
 def gaussian(
     sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise of each coordinate.")] = None,
