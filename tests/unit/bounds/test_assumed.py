@@ -41,7 +41,7 @@ def test_epsilon_is_that_of_the_gaussian_mechanism():
 def test_it_is_calibrated_and_certifies_most_of_the_truth(repeats):
     """Above the truth at most 5 % of the time, of those that the looks let pass too; they stop 1 %. Limits at 1e-6."""
     times = repeats(2_000, least=100)
-    found = [assumed(seed, 60) for seed in range(times)]
+    found = [assumed(seed, 100) for seed in range(times)]
     passed = [one.lower for one in found if one.lower is not None]
     assert times - len(passed) <= binom.ppf(1 - 1e-6, times, 0.02)
     assert sum(lower > MU for lower in passed) <= binom.ppf(1 - 1e-6, len(passed), 0.05)
