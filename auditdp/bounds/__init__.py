@@ -7,7 +7,16 @@
 Which method fits which record is ``methods(kind)``; ``METHODS`` says in a few words what each does and assumes.
 """
 
-from auditdp.bounds.entry import DESIGNS, KINDS, from_counts, from_guesses, from_outputs, from_scores, methods
+from auditdp.bounds.entry import (
+    DESIGNS,
+    KINDS,
+    from_counts,
+    from_guesses,
+    from_observed,
+    from_outputs,
+    from_scores,
+    methods,
+)
 from auditdp.bounds.result import Bound
 
 __all__ = [
@@ -17,6 +26,7 @@ __all__ = [
     "Bound",
     "from_counts",
     "from_guesses",
+    "from_observed",
     "from_outputs",
     "from_scores",
     "methods",
@@ -32,5 +42,6 @@ METHODS = {
     "split-exact": "event chosen on some rows, exact unconditional test on the rest",
     "split-clopper-pearson": "event chosen on some rows, Clopper-Pearson on the rest",
     "dkw": "every threshold at once by uniform bands of the distribution functions",
+    "propensities": "right guesses against what propensities and epsilon allow",
     "bets": "all outputs played as a game against the whole privacy curve",
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from auditdp.bounds import bets, intervals, scan, split, unconditional
+from auditdp.bounds import bets, intervals, propensities, scan, split, unconditional
 from auditdp.bounds import guesses as guessing
 from auditdp.bounds.intervals import Counts
 from auditdp.bounds.levels import smallest_alpha
@@ -20,6 +20,7 @@ ONE_RUN = "the claim is about neighbours that differ in the inclusion of one can
 BLIND = "the scores were computed without the labels"
 ROW_BY_ROW = "each score was computed from its own run alone, in the same way whatever its label"
 FIXED_GUESSES = "how many guesses to make was fixed before the scores were seen"
+PROPENSITIES = "given what is known of the rows, each is a member with its propensity, independent of the others"
 BLIND_GUESSES = "the guesses were made without the labels"
 
 
@@ -32,6 +33,7 @@ SOURCES = {
     "dkw": intervals.DKW,
     "scan": scan.SOURCE,
     "bets": bets.SOURCE,
+    "propensities": propensities.SOURCE,
 }
 """The paper and theorem of each method."""
 
@@ -133,3 +135,25 @@ def guessed(
         seen = f"guesses right: {surest}, each tested with alpha/{len(pairs)}"
     answer = Answer(max(answer.lower for answer in answers), len(pairs) * min(p_values) if p_values else None)
     return certified(question, answer, method, canaries, f"{seen}; {canaries:,} canaries", [*assumptions, *more])
+
+
+def observed(labels: Labels, known: Floats, numbers: list[int], guess: str, question: Question) -> Bound:
+    """Bound epsilon from so many guesses of rows, highest score first, with their propensities; alpha is shared equally."""
+    answers, seen = [], []
+    for number in numbers:
+        sides = {"in": number, "out": 0, "both": number - number // 2}[guess]
+        rows = np.r_[:sides, len(labels) - (number - sides) : len(labels)]
+        right = scan.right_guesses(labels, number, guess)
+        guessed_in = np.arange(number) < sides
+        answers.append(
+            propensities.answer(guessed_in, right, known[rows], question.alpha / len(numbers), question.claim)
+        )
+        seen.append(f"{right:,} of the {number:,} surest")
+    p_values = [answer.p_value for answer in answers if answer.p_value is not None]
+    best = Answer(max(answer.lower for answer in answers), len(numbers) * min(p_values) if p_values else None)
+    statistic = (
+        f"guesses right: {', '.join(seen)}; {len(labels):,} rows, {known.sum():,.0f} of them in by their propensities"
+    )
+    return certified(
+        question, best, "propensities", len(labels), statistic, [PROPENSITIES, BLIND, ONE_RUN, FIXED_GUESSES]
+    )

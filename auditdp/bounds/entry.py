@@ -23,6 +23,7 @@ from auditdp.bounds.answers import (
     RUNS,
     banded,
     guessed,
+    observed,
     played,
     scanned,
     split_and_tested,
@@ -31,6 +32,7 @@ from auditdp.bounds.answers import (
 from auditdp.bounds.curves import EpsilonDelta
 from auditdp.bounds.inputs import question_of
 from auditdp.bounds.intervals import Counts
+from auditdp.bounds.propensities import check_fit
 from auditdp.bounds.result import Bound, Question
 from auditdp.errors import ConfigurationError, did_you_mean
 from auditdp.numerics.arrays import Floats, Labels
@@ -207,6 +209,44 @@ def from_scores(
         return played(values[truth == 1], values[truth == 0], question, seed, [RUNS, ROW_BY_ROW])
     learning = split.learning_part(truth, SCORE_SHARE, np.random.default_rng(seed))
     return split_and_tested(values[learning], values[~learning], truth, learning, question, method, [RUNS, ROW_BY_ROW])
+
+
+def from_observed(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    propensities: ArrayLike,
+    *,
+    alpha: float = 0.05,
+    claim: float | None = None,
+    guess: str = "both",
+    seed: int = 0,
+) -> Bound:
+    """Bound epsilon from membership scores of rows that were members or not as they are, ASSUMING their propensities.
+
+    Args:
+        scores: Shape (n,), finite; larger is more like 'in'.
+        labels: Shape (n,): 1 for in, 0 for out.
+        propensities: Shape (n,), in (0, 1): how likely each row is a member, given what is known of it without the training.
+        alpha: The error probability.
+        claim: The claimed epsilon, to be tested; None gives the bound alone.
+        guess: As of ``from_scores``. All rows, a quarter and a sixteenth are guessed, with alpha/3 each.
+        seed: What the order of equal scores is made from; to be fixed beforehand.
+
+    Raises:
+        ConfigurationError: If the data or an option cannot be used, or labels do not fit their propensities.
+    """
+    question = question_of("epsilon", 0.0, alpha, claim)
+    values, truth = inputs.scores_and_labels(scores, labels)
+    known = inputs.numbers("propensities", propensities)
+    if known.shape != truth.shape or not ((known > 0) & (known < 1)).all():
+        raise ConfigurationError(
+            f"propensities: expected {len(truth)} numbers in (0, 1), got shape {known.shape}, {known.min():g} to "
+            f"{known.max():g}; a row that is certainly in or out tells nothing, so leave it out"
+        )
+    check_fit(truth, known)
+    order = scan.descending(values, np.random.default_rng(seed))
+    numbers = sorted({max(1, round(share * len(truth))) for share in GUESS_SHARES})
+    return observed(truth[order], known[order], numbers, guess, question)
 
 
 def in_one_run(

@@ -15,6 +15,9 @@ Before anything is believed of several trainings, the first is made again after 
 scores differ, trainings depend on each other. Of a mechanism that draws from elsewhere that they do not is assumed.
 
 A finding is not confirmed by a second training, which would cost as much again: alpha is the probability of a false one.
+
+Beside that it is said what follows ASSUMING Gaussian scores, and whether they look so (``auditdp.bounds.assumed``). That is
+mostly more, and neither verdict nor bound of the audit comes of it.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ import numpy as np
 from auditdp.adjacency import Adjacency
 from auditdp.adjacency.canaries import Canaries
 from auditdp.betting.wealth.levels import is_bound
+from auditdp.bounds.assumed import Assumed, assuming_gaussian
 from auditdp.bounds.curves import curve_of_claim
 from auditdp.bounds.entry import in_one_run
 from auditdp.bounds.result import Bound, Question
@@ -76,7 +80,8 @@ def one_run_evidence(
     question = Question(curve_of_claim(claim), alpha, claim.level)
     labels = np.concatenate(coins).astype(np.int8)
     bound = in_one_run(np.concatenate(scores), labels, question, rng=streams("order", 0))
-    found = _evidence(bound, claim, adjacency, trainings)
+    assumed = assuming_gaussian(np.concatenate(scores), labels, question) if is_bound(claim) else None
+    found = _evidence(bound, assumed, claim, adjacency, trainings)
     if trainings == 1 or not made.seeded or not (bound.lower > 0 or bound.refuted):
         return found
     again = _scores(made, coins[0], streams("training", 0))
@@ -106,23 +111,30 @@ def _scores(calls: Calls, included: Any, rng: np.random.Generator) -> Floats:
     return scores
 
 
-def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
+def _evidence(bound: Bound, assumed: Assumed | None, claim: Claim, adjacency: Canaries, trainings: int) -> Evidence:
     runs = "one training" if trainings == 1 else f"{trainings:,} trainings"
     lower, sure = f"{SYMBOLS[claim.parameter]} ≥ {outwards(bound.lower, up=False)}, ", confidence(bound.alpha)
     shown = f"({lower if is_bound(claim) else ''}{sure})"
     seen = f"Which canaries were in was guessed from {runs} ({bound.statistic})"
+    also = "" if assumed is None else f". {assumed.statement(SYMBOLS[claim.parameter], sure)}"
     common: dict[str, Any] = {
         "kind": "one_run",
         "assumptions": [*bound.assumptions, f"neighbours: {adjacency.name}", f"source: {bound.source}"],
         "epsilon_lower": bound.lower if is_bound(claim) else None,
         "calls": trainings,
         "details": OneRunDetails(
-            canaries=adjacency.count, trainings=trainings, method=bound.method, p_value=bound.p_value
+            canaries=adjacency.count,
+            trainings=trainings,
+            method=bound.method,
+            p_value=bound.p_value,
+            assumed_lower=None if assumed is None else assumed.lower,
+            assumption_p_value=None if assumed is None else assumed.p_value,
+            assumption_power=None if assumed is None else assumed.power,
         ),
     }
     if not bound.refuted:
         return Evidence(
-            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim {shown}", **common
+            verdict=Verdict.NOT_REFUTED, statement=f"{seen}, which does not refute the claim {shown}{also}", **common
         )
     assert bound.p_value is not None  # a claim was given
     explanation = (
@@ -130,7 +142,7 @@ def _evidence(bound: Bound, claim: Claim, adjacency: Canaries, trainings: int) -
     )
     return Evidence(
         verdict=Verdict.VIOLATED,
-        statement=f"{seen}, which refutes the claim {shown}",
+        statement=f"{seen}, which refutes the claim {shown}{also}",
         counterexample=Counterexample(pair=f"{adjacency.name}, whichever others are there", explanation=explanation),
         **common,
     )

@@ -214,6 +214,12 @@ class OneRunDetails(Details):
     trainings: Count | None = None
     method: str | None = None
     p_value: Number | None = None
+    assumed_lower: Number | None = None
+    """A lower bound that holds if scores are independent and Gaussian; none where residuals speak against that."""
+    assumption_p_value: Number | None = None
+    """Of that assumption."""
+    assumption_power: Number | None = None
+    """How often Student's t with ten degrees of freedom would have been seen."""
     always: ClassVar[Collection[str]] = ("p_value",)
 
 

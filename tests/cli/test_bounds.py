@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from auditdp.bounds import from_guesses, from_outputs, from_scores
+from auditdp.bounds import from_guesses, from_observed, from_outputs, from_scores
 from auditdp.bounds.files import read
 from auditdp.errors import MissingExtraError
 
@@ -69,7 +69,20 @@ def test_json_holds_the_same_bound(records):
     assert outcome.record["deciding"]["lower"] == expected.lower
     assert outcome.record["deciding"]["statement"] == expected.statement
     assert [bound["method"] for bound in outcome.record["comparison"]] == ["one-run"]
+    assert outcome.record["assumed"]["lower"] > 2 * expected.lower
+    assert "ASSUMING independent Gaussian scores" in records("bounds", "s.csv", *arguments).out
     assert outcome.code == int(expected.refuted)
+
+
+def test_members_as_they_are(records):
+    likely = np.where(np.arange(300) % 2, 0.48, 0.5)
+    rows = zip(SCORES, LABELS, likely, strict=True)
+    records.write("p.csv", "score,in,likely\n" + "\n".join(f"{s},{b},{p}" for s, b, p in rows))
+    arguments = ["bounds", "p.csv", "--scores", "score", "--labels", "in", "--propensities", "likely"]
+    outcome = records(*arguments, "--claim", "1")
+    assert outcome.out.startswith(from_observed(SCORES, LABELS, likely, claim=1.0).statement)
+    assert "assumes  given what is known of the rows" in outcome.out
+    assert "leave out --design" in records(*arguments, "--design", "one-run").err
 
 
 def test_guesses(records):

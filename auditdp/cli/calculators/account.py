@@ -37,6 +37,7 @@ class Sampling(StrEnum):
     poisson = "poisson"
     fixed = "fixed"
     shuffled = "shuffled"
+    allocated = "allocated"
 
 
 @family("compose")
@@ -103,6 +104,23 @@ def top_k(
         analyses.TopKPure,
     )
     return Model(parameters, lambda eta: [kind(count, eta) for kind in kinds], FreeParameter("eta", eta, False))
+
+
+@family("permute-and-flip")
+def permute_and_flip(
+    part_epsilon: Annotated[
+        float | None, typer.Option(help="ε of each selection: 2Δ over the scale of its noise.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="How many selections.")] = 1,
+) -> Model:
+    """Selections of the largest score by exponential noise."""
+    from auditdp.accountants import permute_and_flip as analyses
+
+    return Model(
+        {"count": count},
+        lambda e: [analyses.PermuteAndFlipUpper(e, count), analyses.PermuteAndFlipLower(e, count)],
+        FreeParameter("part-epsilon", part_epsilon, False),
+    )
 
 
 @family("gaussian")
@@ -208,26 +226,49 @@ def dp_sgd(
     steps: Annotated[int | None, typer.Option(help="How many batches in all.")] = None,
     epochs: Annotated[int | None, typer.Option(help="How many times the data, instead of --steps.")] = None,
     sampling: Annotated[Sampling, typer.Option(help="How batches are drawn.")] = Sampling.poisson,
+    phase: Annotated[
+        list[str] | None, typer.Option(help="Poisson batches that change: each phase as NOISE_MULTIPLIER,RATE,STEPS.")
+    ] = None,
+    participations: Annotated[
+        int | None,
+        typer.Option(help="In how many batches of an epoch a record is, with --sampling allocated. [default: 1]"),
+    ] = None,
 ) -> Model:
     """DP-SGD, with batches as they are drawn.
 
-    Poisson, of fixed size without replacement, or shuffled each epoch.
+    Poisson, of fixed size without replacement, shuffled each epoch, or with each record at random in some of its batches.
     """
+    if participations is not None and sampling is not Sampling.allocated:
+        raise ConfigurationError(
+            "--participations: in how many batches a record is, is fixed by --sampling allocated alone"
+        )
+    if phase:
+        if {noise_multiplier, sampling_rate, records, batch, steps, epochs} != {
+            None
+        } or sampling is not Sampling.poisson:
+            raise ConfigurationError(
+                "--phase has noise, rate and steps of Poisson batches in it; leave out the other options"
+            )
+        return _phases(phase)
     if (steps is None) == (epochs is None):
         raise ConfigurationError("say how long the training is: --steps or --epochs, and only one of them")
     free = FreeParameter("noise-multiplier", noise_multiplier, True)
     rate = _rate(sampling_rate, records, batch)
     per_epoch = math.ceil(1 / rate)
-    if sampling is Sampling.shuffled:
+    if sampling in (Sampling.shuffled, Sampling.allocated):
+        from auditdp.accountants.dp_sgd.random_allocation import allocation_accountants
         from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 
         if epochs is None:
             epochs, rest = divmod(_needed("steps", steps, ""), per_epoch)
             if rest:
                 raise ConfigurationError(f"--steps {steps}: an epoch has {per_epoch} batches; give whole --epochs")
-        passes = epochs
-        parameters = {"sampling": "shuffled", "batches": per_epoch, "epochs": passes}
-        return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
+        passes, uses = epochs, participations or 1
+        parameters = {"sampling": sampling.value, "batches": per_epoch, "epochs": passes}
+        if sampling is Sampling.shuffled:
+            return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
+        parameters["participations"] = uses
+        return Model(parameters, lambda noise: allocation_accountants(noise, per_epoch, passes, uses), free)
     # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
     total = math.ceil((epochs or 0) / rate) if steps is None else steps
     if sampling is Sampling.fixed:
@@ -246,6 +287,42 @@ def dp_sgd(
 
     parameters = {"sampling": "poisson", "sampling-rate": float(rate), "steps": total}
     return Model(parameters, lambda noise: poisson_accountants(noise, float(rate), total), free, own)
+
+
+@family("matrix")
+def matrix(
+    steps: Annotated[int, typer.Option(help="How many steps.")],
+    separation: Annotated[int, typer.Option(help="How many steps apart the uses of a record are at least.")],
+    noise_multiplier: Noise = None,
+    participations: Annotated[int, typer.Option(help="How many uses of a record there are at most.")] = 1,
+    coefficients: Annotated[str, typer.Option(help="First column of the strategy, as C0,C1,...")] = "",
+    square_root: Annotated[int | None, typer.Option(help="So many coefficients of the square root instead.")] = None,
+) -> Model:
+    """Training with noise that is correlated over the steps.
+
+    A Toeplitz matrix factorisation, banded or falling.
+    """
+    from auditdp.accountants import matrix as analyses
+
+    if bool(coefficients) is (square_root is not None):
+        raise ConfigurationError("say what the strategy is: --coefficients or --square-root, and only one of them")
+    try:
+        column = (
+            tuple(map(float, coefficients.split(","))) if square_root is None else analyses.square_root(square_root)
+        )
+    except ValueError:
+        raise ConfigurationError(f"--coefficients {coefficients}: expected numbers, such as 1,.5,.375") from None
+    parameters = {
+        "coefficients": len(column),
+        "steps": steps,
+        "separation": separation,
+        "participations": participations,
+    }
+    return Model(
+        parameters,
+        lambda noise: [analyses.MatrixCurve(noise, column, steps, separation, participations)],
+        FreeParameter("noise-multiplier", noise_multiplier, True),
+    )
 
 
 @family("node-level")
@@ -278,6 +355,21 @@ def node_level(
         lambda noise: node_level_accountants(noise, nodes, gradients, batch, steps),
         FreeParameter("noise-multiplier", noise_multiplier, True),
     )
+
+
+def _phases(phases: list[str]) -> Model:
+    from auditdp.accountants.dp_sgd.phases import phases_accountants
+
+    each: list[tuple[float, float, int]] = []
+    for phase in phases:
+        try:
+            noise, rate, steps = phase.split(",")
+            each.append((float(noise), float(rate), int(steps)))
+        except ValueError:
+            raise ConfigurationError(
+                f"--phase {phase}: expected NOISE_MULTIPLIER,RATE,STEPS, such as 1.1,.01,500"
+            ) from None
+    return Model({"phases": len(each), "steps": sum(n for _, _, n in each)}, lambda _: phases_accountants(each))
 
 
 def _unequal(parts: list[str]) -> Model:

@@ -30,6 +30,7 @@ class BoundsOptions:
     first: Annotated[str, typer.Option(help="Outputs of one input: columns a,b,c of FILE, or a file.")] = ""
     second: Annotated[str, typer.Option(help="Outputs of its neighbour, in the same form.")] = ""
     design: Annotated[str, typer.Option(help="How labels of scores came about; without it, all are listed.")] = ""
+    propensities: Annotated[str, typer.Option(help="Column of propensities: rows are in or out as they are.")] = ""
     parameter: Annotated[Parameter, typer.Option(help="Bound epsilon, or mu of Gaussian DP.")] = Parameter.epsilon
     delta: Annotated[float, typer.Option(help="The delta that goes with epsilon.")] = 0.0
     claim: Annotated[float | None, typer.Option(help="The claimed epsilon (or mu), to be tested.")] = None

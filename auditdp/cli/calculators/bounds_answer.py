@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from auditdp.bounds import DESIGNS, METHODS, Bound, from_guesses, from_outputs, from_scores, methods
+from auditdp.bounds import (
+    DESIGNS,
+    METHODS,
+    Bound,
+    from_guesses,
+    from_observed,
+    from_outputs,
+    from_scores,
+    inputs,
+    methods,
+)
+from auditdp.bounds.assumed import Assumed, assuming_gaussian
 from auditdp.bounds.files import Columns, column, read
 from auditdp.bounds.result import rounded_down, rounded_up
 from auditdp.errors import ConfigurationError
+from auditdp.numerics.rounding import confidence
 
 if TYPE_CHECKING:
     from auditdp.cli.calculators.bounds import BoundsOptions
@@ -46,9 +59,13 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
         raise ConfigurationError(f"--{kind} needs {'FILE' if asked.file is None else '--labels COLUMN'}")
     elif kind == "guesses":
         make = _of_guesses(asked, asked.file, question)
+    elif asked.propensities:
+        make = _of_observed(asked, asked.file)
     else:
         kind, make = asked.design, _of_scores(asked, asked.file, question)
-    known_methods = methods(kind, parameter=question["parameter"], delta=question["delta"])
+    known_methods = (
+        () if asked.propensities else methods(kind, parameter=question["parameter"], delta=question["delta"])
+    )
     deciding = make(asked.method)
     others = []
     for name in known_methods:
@@ -57,8 +74,21 @@ def answer(asked: BoundsOptions) -> tuple[str, bool]:
                 others.append(make(name))
             except ConfigurationError:  # such as dkw on outputs of several numbers
                 continue
-    text = _as_json(deciding, others) if asked.output == "json" else _as_text(deciding, others, asked.method)
+    assumed = _assumed(asked, question) if kind == "one-run" else None
+    text = _as_json(deciding, others, assumed) if asked.output == "json" else _as_text(deciding, others, asked.method)
+    if assumed is not None and asked.output != "json":
+        text += f"\n\n{assumed.statement(deciding.parameter, confidence(deciding.alpha))}"
     return text, deciding.refuted
+
+
+def _assumed(asked: BoundsOptions, options: dict[str, Any]) -> Assumed | None:
+    """What scores of one training show if they are Gaussian."""
+    assert asked.file is not None  # it has been read
+    columns = read(asked.file)
+    scores, labels = inputs.scores_and_labels(
+        *(column(columns, name, asked.file) for name in (asked.scores, asked.labels))
+    )
+    return assuming_gaussian(scores, labels, inputs.question_of(**options))
 
 
 def _of_scores(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
@@ -75,6 +105,23 @@ def _of_scores(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Ma
     }
     values, truth = column(columns, asked.scores, file), column(columns, asked.labels, file)
     return lambda name: from_scores(values, truth, method=name, **options)
+
+
+def _of_observed(asked: BoundsOptions, file: Path) -> Maker:
+    if (
+        asked.design
+        or asked.delta
+        or asked.parameter.value != "epsilon"
+        or asked.method not in ("auto", "propensities")
+    ):
+        raise ConfigurationError(
+            "--propensities says how the labels came about, and bounds epsilon at delta = 0; leave out --design, --delta, "
+            "--parameter and --method"
+        )
+    table = read(file)
+    columns = [column(table, name, file) for name in (asked.scores, asked.labels, asked.propensities)]
+    options: dict[str, Any] = {"alpha": asked.alpha, "claim": asked.claim, "guess": asked.guess, "seed": asked.seed}
+    return lambda _: from_observed(*columns, **options)
 
 
 def _of_guesses(asked: BoundsOptions, file: Path, question: dict[str, Any]) -> Maker:
@@ -112,10 +159,11 @@ def _joined(table: Columns, names: list[str], path: Path) -> np.ndarray[Any, np.
     return joined[: filled[-1] + 1 if len(filled) else 0]
 
 
-def _as_json(deciding: Bound, others: list[Bound]) -> str:
+def _as_json(deciding: Bound, others: list[Bound], assumed: Assumed | None) -> str:
     shown = {
         "deciding": {**json.loads(deciding.to_json()), "statement": deciding.statement},
         "comparison": [json.loads(bound.to_json()) for bound in others],
+        **({} if assumed is None else {"assumed": asdict(assumed)}),
     }
     return json.dumps(shown, indent=2, ensure_ascii=False)
 

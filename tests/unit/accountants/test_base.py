@@ -30,10 +30,14 @@ from auditdp.accountants.cross_check import cross_check
 from auditdp.accountants.dp_sgd.fixed_size import fixed_size_accountants
 from auditdp.accountants.dp_sgd.node_level import node_level_accountants
 from auditdp.accountants.dp_sgd.opacus_sgd import Opacus
+from auditdp.accountants.dp_sgd.phases import phases_accountants
 from auditdp.accountants.dp_sgd.poisson import RDP, PLDLower, PLDUpper
+from auditdp.accountants.dp_sgd.random_allocation import AllocationSum, allocation_accountants
 from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
 from auditdp.accountants.gaussian import ClassicGaussian, GaussianCurve
 from auditdp.accountants.laplace import LaplaceLower, LaplaceUpper
+from auditdp.accountants.matrix import MatrixCurve
+from auditdp.accountants.permute_and_flip import PermuteAndFlipLower, PermuteAndFlipUpper
 from auditdp.accountants.subsampling import FixedSizeSubsampled, PoissonSubsampled, WithReplacementSubsampled
 from auditdp.accountants.top_k import (
     TopKAdvanced,
@@ -60,6 +64,9 @@ ALL = [
     GaussianCurve(2.0),
     ClassicGaussian(5.0),
     ClassicGaussian(0.5, everywhere=True),
+    PermuteAndFlipUpper(0.1, 20),
+    PermuteAndFlipLower(0.1, 20),
+    MatrixCurve(2.0, (1.0, 0.5), 10, 3, 2),
     LaplaceUpper(2.0, count=3),
     LaplaceLower(2.0, count=3),
     ZCDP(0.1),
@@ -80,7 +87,10 @@ ALL = [
     WithReplacementSubsampled(0.1, 1e-9, 20, 10),
     *(each(2.0, 0.1, 3) for each in (PLDUpper, PLDLower, RDP)),
     *fixed_size_accountants(2.0, 20, 2, 3),
+    *phases_accountants([(2.0, 0.1, 2), (1.0, 0.05, 1)]),
     *shuffled_accountants(2.0, 10),
+    *allocation_accountants(2.0, 2),
+    AllocationSum(2.0, 10, 1, 2),
     *node_level_accountants(2.0, 20, 2, 5, 3),
 ]
 

@@ -65,6 +65,17 @@ def test_a_true_claim_is_kept_and_one_that_is_far_from_true_is_refuted(claim):
     assert "with probability at most" in broken.counterexample.explanation
 
 
+def test_what_would_follow_of_gaussian_scores_is_said_and_decides_nothing():
+    """Far more than is certified, and above a false claim: the verdict is what it is without."""
+    found = audited(gaussian(1.2), GaussianDP(1.0), canaries=2_000)
+    details = found.evidence[0].details
+    assert found.verdict is Verdict.NOT_REFUTED
+    assert found.epsilon_lower < 0.8 < 1 < details.assumed_lower < 1.2
+    assert f"ASSUMING independent Gaussian scores of one variance, μ ≥ {details.assumed_lower:.4}"[:58] in found.summary
+    assert (details.assumption_p_value > 0.01, details.assumption_power > 0.5) == (True, True)
+    assert audited(randomised_response(1.0), ApproxDP(1.0, 1e-6)).evidence[0].details.assumed_lower is None
+
+
 def test_several_trainings_throw_their_own_coins_and_certify_more():
     one, ten = (audited(gaussian(1.0), GaussianDP(1.0), canaries=100, calls=n) for n in (1, 10))
     assert one.epsilon_lower < ten.epsilon_lower < 1

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditdp.accountants.base import AccountantError, Soundness
-from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, from_above, from_below
+from auditdp.accountants.dp_sgd.loss_distributions import GridCurve, centred, from_above, from_below
 from auditdp.accountants.normal import gaussian_cells
 from auditdp.claims.statements import GaussianDP
 
@@ -59,6 +59,19 @@ def test_from_below_is_a_lower_bound_and_near(weights, count, interval, at):
     assert lower <= exact + 1e-15
     # every loss is put down by less than two steps of the grid
     assert lower >= brute_delta(first, second, epsilon + 2 * count * interval, count) * (1 - 1e-2) - 1e-12
+
+
+def test_no_cell_gives_away_more_than_it_has():
+    """Those around the middle one need shares of it that add up to more than it is: .03/.1 + .03/.2 + ... on either side."""
+    points = 0.1 * np.arange(-8, 9)
+    second = np.ones(17)
+    first = np.exp(points + 0.03 * np.sign(points))
+    one, other = centred(first, second, points, steps=(1, 2, 4, 8))
+    assert one.min() >= 0 <= other.min()
+    assert one.sum() <= first.sum()
+    assert other.sum() <= second.sum()
+    kept = other > 1e-9
+    assert np.all(np.log(one[kept] / other[kept]) <= np.log(first / second).max())
 
 
 def test_from_below_keeps_losses_that_lie_near_the_grid():
