@@ -45,7 +45,7 @@ BAR, CUT, LATE = 2.0, 10.0, 4.0
 """Times the limit: the median of a black box, where a game is cut off, and what most games of ``PRODUCT`` take."""
 FEW = 1_000
 """Calls of a limit up to which the kernel test is played: its time grows with their square."""
-DRAWS = 1 << 19
+DRAWS = 1 << 17
 CONFIDENCE = 0.999
 PRODUCT, MOST = "sign of a product", 19
 """A row, and how many of its 21 games should end within ``LATE`` times the limit."""
