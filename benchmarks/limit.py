@@ -78,7 +78,7 @@ class SampledSum:
 
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest ε at a δ, by its densities on a grid."""
-        grid = np.linspace(-10 * self.scale, self.steps + 10 * self.scale, 100_001)
+        grid = np.linspace(-10 * self.scale, self.steps + 10 * self.scale, 10_001)
         p, q = (np.exp(self.log_prob(grid, data)) * (grid[1] - grid[0]) for data in (1, 0))
 
         def excess(epsilon: float) -> float:
