@@ -2,8 +2,9 @@
 
 - ``Free``: the odds of each part of the line from its own counts. *Plain*: ln((n₁ + ½)/(n₀ + ½)), the estimate of
   Krichevsky & Trofimov (1981). *Cautious*: the odds nearest to 0 within one standard error, so that an unsure cell does not
-  bet. *Mirrored*: the two inputs are taken for mirror images, as they are under symmetric noise, which halves what is to be
-  learned.
+  bet. *Certain*: ln((n₁ + 1/50)/(n₀ + 1/50)) while one of the counts is 0, and else nothing: for outputs that one of the
+  inputs cannot give. *Mirrored*: the two inputs are taken for mirror images, as they are under symmetric noise, which halves
+  what is to be learned.
 - ``Nested``: the odds of a cell, drawn towards those of the whole tail around it, for rare events.
 - ``Shaped``: a sum of few functions of the rank of the cell, with fitted weights. *Normal*: the normal quantile, for the
   odds of normal noise, whose excess over those of another scale lies in the tails. *Clipped*: a ramp that is flat towards
@@ -27,6 +28,8 @@ from scipy.special import expit
 from auditdp.betting.forecasting.partitions import CELLS, QUARTERS, Partition
 from auditdp.claims.dominating import Floats
 
+CERTAIN = 0.02
+"""Prior count of the certain estimate: small, so that an output which one input cannot give is soon near certain."""
 NESTED = 4.0
 """Calls that the tail around a cell counts for."""
 NEWTON_STEPS = 3
@@ -128,6 +131,11 @@ class Estimator(Protocol):
 def plain(ones: Floats, zeros: Floats, prior: float = 0.5) -> Floats:
     """Return the log-odds of counts, with a prior count of either coin."""
     return np.asarray(np.log((ones + prior) / (zeros + prior)))
+
+
+def certain(ones: Floats, zeros: Floats) -> Floats:
+    """Return the log-odds of the coin that alone was seen, and 0 where both were."""
+    return np.where(np.minimum(ones, zeros) > 0, 0.0, plain(ones, zeros, CERTAIN))
 
 
 def cautious(ones: Floats, zeros: Floats) -> Floats:
@@ -242,6 +250,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Free("quarters, mirrored", QUARTERS, mirrored=True),
     Free("cells", CELLS),
     Free("cells, cautious", CELLS, cautious, weight=2.0),
+    Free("cells, certain", CELLS, certain),
     Nested("cells, nested", CELLS),
     Shaped("cells, curved", slice(0, 5), 1.0),
     NORMAL,

@@ -52,6 +52,10 @@ def test_cautious_odds_are_the_end_of_an_interval_of_wilson(ones, zeros):
 def test_the_surer_an_estimate_must_be_the_nearer_to_0_it_is_and_coins_can_be_exchanged(ones, zeros):
     odds, swapped = one_cell(ones, zeros), one_cell(zeros, ones)
     assert 0 <= abs(odds["cells, cautious"]) <= abs(odds["cells"]) + 1e-12
+    if ones and zeros:
+        assert odds["cells, certain"] == 0
+    else:
+        assert abs(odds["cells"]) <= abs(odds["cells, certain"])
     for name in BY_NAME:
         assert swapped[name] == pytest.approx(-odds[name], abs=1e-9)
         assert odds[name] * (ones - zeros) >= 0
@@ -77,6 +81,7 @@ def test_only_estimators_that_see_something_in_names_bet_on_them():
     partition = Names(np.arange(6.0))
     counts = np.random.default_rng(1).integers(0, 40, (2, partition.size)).astype(float)
     counts[0] += counts[1].sum()  # so that all names together tell something, which a coarser part would bet on
+    counts[:, 0] = 0, 5
     odds = log_odds_of(CellCounts([partition], counts))
     assert [len(np.unique(own[:-1])) > 1 for own in odds] == [estimator.of_names for estimator in ESTIMATORS]
 
