@@ -110,7 +110,7 @@ def _edges(values: Floats) -> Floats:
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.zeros(0, dtype=np.intp)
     if len(starts) <= MAX_ATOMS:
         return np.asarray(values[starts[:-1]])
-    parts = int(np.clip(4 * 2 ** (np.log2(len(values)) // 2.5), 4, FINEST))
+    parts = int(np.clip(2 ** (np.log2(len(values)) // 2.5), 4, FINEST))
     tail = parts * 2 ** np.arange(1, max(1, int(np.log2(len(values) / parts / FEWEST_IN_TAIL))) + 1)
     ranks = np.concatenate([1 / tail, np.arange(1, parts) / parts, 1 - 1 / tail])
     return np.unique(np.concatenate([values[(ranks * (len(values) - 1)).astype(int)], _around(values, starts)]))
