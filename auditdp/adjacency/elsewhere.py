@@ -51,12 +51,13 @@ class ProposedHeld:
 
 @dataclass(frozen=True)
 class TraceHeld:
-    """What a trace of the code proposes."""
+    """What a trace of the code proposes, and whether laws were read off it."""
 
     pairs: PromisedHeld
+    reads: bool = False
 
 
-@record(frozen=True)
+@record
 class TraceElsewhere:
     """What a trace saw of a mechanism in its process, for a game."""
 
@@ -65,8 +66,10 @@ class TraceElsewhere:
     """The pairs that are to be played beside the listed ones, each with what it promises, the best first."""
 
     def reads(self) -> bool:
-        """Return whether laws can be read off the pair that promises most; how outputs look has been decided."""
-        return shaped(_TRUTH, self._ask("reads", self.calls.number))
+        """Return whether laws can be read off; they may propose another pair. How outputs look has been decided."""
+        found = shaped(_TRACE, self._ask("reads", self.calls.number))
+        self.proposed = promised(self.calls.mechanism.channel, found)
+        return found.reads
 
     def recorded(self, *, played: bool, abstained: int) -> Any:
         """Return what is told of it; see ``auditdp.evidence.traces.game_trace``."""
@@ -84,6 +87,16 @@ class Proposed:
     pairs: Sequence[tuple[Pair, float]]
     looked_at: int
     spent: int
+
+
+def promised(channel: Channel, found: TraceHeld | ProposedHeld) -> list[tuple[Pair, float]]:
+    """Return the pairs that are proposed in a process, each with what it promises."""
+    return [(_named(channel, held), promise) for held, promise in found.pairs]
+
+
+def _named(channel: Channel, held: PairHeld) -> Pair:
+    number, text = held
+    return PairElsewhere(HeldInput(channel, number, 0), HeldInput(channel, number, 1), text=text)
 
 
 _PAIRS: TypeAdapter[list[PairHeld]] = TypeAdapter(Annotated[list[PairHeld], Field(min_length=1)])
@@ -126,8 +139,7 @@ class AdjacencyElsewhere:
         """Have the code traced, on the pairs that are played and, in a search, on others."""
         assert isinstance(calls, CallsElsewhere)
         asked = calls.mechanism.number, [pair.data.pair for pair in played], most, seed, search
-        found = shaped(_TRACE, self._channel.ask("trace", *asked)[0])
-        return TraceElsewhere(calls, [(self._pair(held), promise) for held, promise in found.pairs])
+        return TraceElsewhere(calls, promised(self._channel, shaped(_TRACE, self._channel.ask("trace", *asked)[0])))
 
     def proposed(self, calls: Any, played: Sequence[Pair], most: int, *, first: int) -> Proposed:
         """Have pairs searched for beside those that are played, with about so many calls.
@@ -140,7 +152,7 @@ class AdjacencyElsewhere:
         found = shaped(_PROPOSED, self._channel.ask("propose", *asked)[0])
         if found.spent > 2 * most:
             raise LostError(f"a search for pairs by {most:,} calls took {found.spent:,}")
-        return Proposed([(self._pair(held), promise) for held, promise in found.pairs], found.looked_at, found.spent)
+        return Proposed(promised(self._channel, found), found.looked_at, found.spent)
 
     def smaller(self, calls: Any, pair: Pair, refuted_at: int, alpha: float) -> tuple[Pair | None, int]:
         """Have the smallest pair looked for that refutes the claim as one did; return it, if any, and the calls."""
@@ -149,6 +161,5 @@ class AdjacencyElsewhere:
         held, spent = shaped(_SMALLER, self._channel.ask("smaller", *asked)[0])
         return None if held is None else self._pair(held), spent
 
-    def _pair(self, held: tuple[int, str]) -> Pair:
-        number, text = held
-        return PairElsewhere(HeldInput(self._channel, number, 0), HeldInput(self._channel, number, 1), text=text)
+    def _pair(self, held: PairHeld) -> Pair:
+        return _named(self._channel, held)

@@ -256,13 +256,16 @@ class Served:
         request, listed = self.requests[number], [self._pairs[pair] for pair in played]
         among = self.built.adjacency if search else None
         self._look = looked_by_trace(request.adapted, request.privacy, listed, among, calls=most, seed=seed)
-        found = [(replace(pair, name=pair.name or "traced"), promise) for pair, promise in self._look.proposed]
-        return {"pairs": [(self._held(pair), promise) for pair, promise in found]}, ()
+        return {"pairs": self._proposed()}, ()
 
     def reads(self, number: int, calls: int) -> Answered:
-        """Whether laws can be read off the code."""
+        """Whether laws can be read off the code, and the pairs that it proposes then."""
         self._replayed = self._look.replayed(self._calls[calls].form, self.requests[number].privacy)
-        return self._replayed is not None, ()
+        return {"pairs": self._proposed(), "reads": self._replayed is not None}, ()
+
+    def _proposed(self) -> list[tuple[tuple[int, str], float]]:
+        found = [(replace(pair, name=pair.name or "traced"), promise) for pair, promise in self._look.proposed]
+        return [(self._held(pair), promise) for pair, promise in found]
 
     def traced(self, number: int, played: bool, abstained: int) -> Answered:
         """What the trace saw."""

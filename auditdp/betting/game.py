@@ -114,6 +114,7 @@ class Game:
         self.path: list[tuple[int, float]] = [(0, 0.0)]
         self.bounds: list[tuple[int, float]] = [(0, 0.0)]
         self.refuted_at: int | None = None
+        self._refuting: PairTable | None = None
         self.looked_at = 0
 
     @property
@@ -163,7 +164,7 @@ class Game:
         while self.wealth.calls < calls and not (stop_when_refuted and self.wealth.refuted(alpha)):
             self._play_batch(calls - self.wealth.calls, first)
             if self.refuted_at is None and self.wealth.refuted(alpha):
-                self.refuted_at = self.wealth.calls
+                self.refuted_at, self._refuting = self.wealth.calls, self.best
             if going_on is not None and not going_on(self.wealth.calls, calls):
                 return
 
@@ -235,8 +236,11 @@ class Game:
 
     @property
     def best(self) -> PairTable:
-        """The pair that has gained most against the claim."""
-        return max(self.tables, key=self.gained)
+        """The pair that has lately gained most against the claim; if that is little, the one that did when that fell."""
+        best = max(self.tables, key=self.gained)
+        if self._refuting is not None and self.gained(best) < math.log(1 / self.alpha):
+            return self._refuting
+        return best
 
     def gained(self, table: PairTable) -> float:
         """Log wealth that the best forecaster of a pair won there lately against the claim."""

@@ -27,6 +27,8 @@ NEGLECT_MORE_FROM = 1_000_000
 """Calls of a game from which on that becomes less and less."""
 EXPLORE = 4
 """One batch of so many is drawn, the others follow the pair that gains."""
+SHOWN = 4
+"""A pair that has had this part of the calls has shown what it promised."""
 GAINING = 0.01
 """Nats from which on a pair has gained."""
 
@@ -62,8 +64,15 @@ class PairStatistics:
     def plausible(self, level: int, rng: np.random.Generator) -> Floats:
         """Draw what a call of each pair may gain against a level, given by its position."""
         epsilon = self.wealth.claim.at(float(self.wealth.levels[level])).tangents()[0][0]
-        anchor, believed = self.wealth.anchor(level), rng.random() < BELIEF
-        return np.array([table.plausible_growth(anchor, epsilon, believed=believed, rng=rng) for table in self.tables])
+        anchor, believed, calls = self.wealth.anchor(level), rng.random() < BELIEF, self.wealth.calls + self.remaining
+        return np.array(
+            [
+                table.plausible_growth(
+                    anchor, epsilon, believed=believed, worn=min(1.0, SHOWN * table.calls / calls), rng=rng
+                )
+                for table in self.tables
+            ]
+        )
 
 
 class Policy(Protocol):
@@ -118,7 +127,7 @@ def _gaining(gained: Sequence[float]) -> int | None:
 def _favoured(statistics: PairStatistics, level: int, rng: np.random.Generator) -> Floats:
     draws = statistics.plausible(level, rng)
     draws[np.argmax(statistics.calls)] *= FAVOUR
-    return np.asarray(draws * np.array([table.promise for table in statistics.tables]))
+    return draws
 
 
 def _best(draws: Floats, rng: np.random.Generator) -> int:

@@ -66,19 +66,26 @@ class PairTable:
         """Return what the best forecaster has lately gained at an anchor; -inf before the first batch."""
         return -math.inf if self.recent is None else float(self.score(anchor).max())
 
-    def plausible_growth(self, anchor: int, epsilon: float, *, believed: bool, rng: np.random.Generator) -> float:
+    def plausible_growth(
+        self, anchor: int, epsilon: float, *, believed: bool, worn: float, rng: np.random.Generator
+    ) -> float:
         """Draw what a call of this pair may gain.
 
         Args:
             anchor: Where it is known who leads.
             epsilon: What is bet against.
-            believed: Whether a first player that knows the law is asked alone, or else all others.
+            believed: Whether players that know the law are asked alone, or else all others.
+            worn: How far its promise counts no more, 0 to 1.
             rng: Draws it.
         """
+        promise = 1 + (self.promise - 1) * (1 - worn)
         draws = [
             player.plausible_growth(epsilon, rng, int(np.argmax(gained)) if gained.max() > 0 else None)
             for player, gained in self.by_player(self.score(anchor))
         ]
+        last = self.players[-1]
+        if isinstance(last, Single) and last.foretells and len(draws) > 1:
+            return draws[-1] if believed else max(draws[:-1]) * promise
         if not isinstance(self.players[0], Single) or len(draws) == 1:
-            return max(draws)
-        return draws[0] if believed else max(draws[1:])
+            return max(draws) * promise
+        return (draws[0] if believed else max(draws[1:])) * promise

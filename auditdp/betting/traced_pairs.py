@@ -81,6 +81,8 @@ FEW_ROUND, ROUND_RUNS = 6, 150
 """Of the pairs on which something gets round the noise, so many are compared by their outputs, at least, by so many runs."""
 MOST_LOSSY, RUNS_OF_LOSSY = 12, 24
 """Of so many pairs that lose most by a trace, one for so many runs, that is played whose outputs are farthest apart."""
+MOST_COMPARED = 12
+"""Pairs that lose more than the claim by a trace, of which one is played: on which most is won by what is read off them."""
 BETTER = 1.05
 """A pair is worth its calls if it loses so many times what the listed ones lose."""
 ROUND = 2
@@ -227,6 +229,7 @@ class TraceLook:
     failed: str = ""
     proposed: list[tuple[Pair, float]] = field(default_factory=list)
     candidates: list[Pair] = field(default_factory=list)
+    listed: int = 0
 
     @property
     def is_sampled(self) -> bool:
@@ -261,11 +264,32 @@ class TraceLook:
             return None
         best = self.proposed[0][0] if self.proposed else max(self.looked, key=lambda each: each.trace.share).pair
         made = ReplayedRatio(self.trace, claim, seed=self.seed, ways=ways, few=few, until=until)
+        if not few and (won := self._most_won(made, form)) is not None:
+            best = won
         if few and self.is_sampled and (told := made.told_by_parts(self.candidates, form)) is not None:
             best = told
             if told is not self.candidates[0]:
                 self.proposed = [(told, PROMISED)]
         return made if made.reads(best, form) else None
+
+    def _most_won(self, made: ReplayedRatio, form: Representation) -> Pair | None:
+        """Propose the pair on which a call wins most by the laws that are read off, in the place of those that win little.
+
+        Return it, or None where these laws say nothing.
+        """
+        gains = made.won(self.candidates, form)
+        known = {key(pair): won for pair, won in zip(self.candidates, gains, strict=False) if won is not None}
+        most = max(known.values(), default=0.0)
+        if most <= 0:
+            return None
+        best = next(pair for pair in self.candidates if known.get(key(pair)) == most)
+        others = [each for each in self.proposed if known.get(key(each[0]), math.inf) > most / BETTER]
+        if any(best is pair for pair in self.candidates[: self.listed]):
+            self.proposed = others
+        else:
+            self.proposed = [(best, PROMISED), *(each for each in others if key(each[0]) != key(best))][:MOST_BROKEN]
+            self.looked.append(TracedPair(best, made._compared(best, 0, FULL)))
+        return best
 
 
 class TraceSearch:
@@ -313,7 +337,7 @@ class TraceSearch:
                 if self._shows_enough():
                     self.most = min(self.most, self.trace.runs + AFTERWARDS)
                 self._finish(listed)
-                self.look.candidates = [each.pair for each in self._seen.values()][:DRAWN_AMONG]
+                self.look.candidates = self._candidates(listed)
                 if math.isfinite(self.enough) and not certain:
                     self._ordered_by_outputs(listed)
         return self.look
@@ -347,6 +371,18 @@ class TraceSearch:
             best = [drawn for both in zip(ranked, lossy, strict=True) for _, drawn in both]
             if best:
                 attempted(lambda: look(changed(strategy, best[k % len(best)], seed=self.seed + k)))  # noqa: B023
+
+    def _candidates(self, listed: Sequence[Pair]) -> list[Pair]:
+        """Return some listed pairs, and others that are compared by what is read off them."""
+        if math.isfinite(self.enough):
+            return [each.pair for each in self._seen.values()][:DRAWN_AMONG]
+        known = [pair for pair in listed[:LISTED] if key(pair) in self._seen]
+        self.look.listed = len(known)
+        names = {key(pair) for pair in listed}
+        first = [each for each in self._broken() if key(each.pair) not in names]  # the least ones, of all kinds
+        most = sorted(first, key=lambda each: (each.rank, each.trace.scales_apart), reverse=True)
+        others = dict.fromkeys(chain.from_iterable(zip(most, first, strict=True)))
+        return [*known, *(each.pair for each in islice(others, MOST_COMPARED))] if first else []
 
     def _by_outputs(self, listed: Sequence[Pair], adjacency: Adjacency) -> None:
         """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""

@@ -12,6 +12,7 @@ view of an output and every estimator.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
@@ -147,8 +148,7 @@ class LikelihoodRatio:
         if not all(isinstance(law, FiniteLaw) for law in laws):
             return None
         odds = np.concatenate([_log_ratio(*(law.log_prob(each.outcomes) for law in laws)) for each in laws])
-        zeros, ones = Law(odds, np.concatenate([law.floats for law in laws])).cells(STATED_CELLS)
-        return Law(np.log(ones) - np.log(zeros), zeros + ones)
+        return Law(odds, np.concatenate([law.floats for law in laws])).grouped()
 
     def fit(self, outputs: Array, labels: Labels) -> Self:
         """Do nothing: the law is known."""
@@ -292,23 +292,39 @@ class Single:
     def rank(self, log_wealth: Floats, calls: int) -> None:
         """Do nothing: there is but one."""
 
+    @property
+    def foretells(self) -> bool:
+        """Whether it was read off the code, before the first call, how often it gives which log-odds."""
+        return getattr(self.forecaster, "is_read", False) and getattr(self.forecaster, "stated", None) is not None
+
     def plausible_growth(self, epsilon: float, rng: np.random.Generator, leading: int | None) -> float:
         """Draw the growth: who knows the law is asked for it, others are judged by how often they were right."""
+        if self.foretells:
+            law = self._expected()
+            gains = _gains(law.log_odds, epsilon)
+            calls, mean = law.weights.sum(), np.average(gains, weights=law.weights)
+            deviation = math.sqrt(np.average(np.square(gains - mean), weights=law.weights))
+            return float(mean + rng.standard_normal() * deviation / math.sqrt(calls))
         if not self._recent:
             return float("inf")
         odds, labels = (np.concatenate(part) for part in zip(*self._recent, strict=True))
-        beyond = np.abs(odds) > epsilon
         if getattr(self.forecaster, "calibrated", False):
-            log_q, log_1q = log_cap(epsilon)
-            sure = -np.logaddexp(0.0, -np.abs(odds)), -np.logaddexp(0.0, np.abs(odds))
-            with np.errstate(invalid="ignore"):
-                doubt = np.where(np.isfinite(odds), np.exp(sure[1]) * (sure[1] - log_1q), 0.0)
-            gains = np.where(beyond, np.exp(sure[0]) * (sure[0] - log_q) + doubt, 0.0)
+            gains = _gains(odds, epsilon)
             return float(gains.mean() + rng.standard_normal() * gains.std() / np.sqrt(len(gains)))
+        beyond = np.abs(odds) > epsilon
         right = int((beyond & ((odds > 0) == (labels == 1))).sum())
         bets = int(beyond.sum())
         p = np.clip(rng.beta(right + 0.5, bets - right + 0.5), 1e-12, 1 - 1e-12)
         return float(bets / len(odds) * growth(p, epsilon))
+
+
+def _gains(odds: Floats, epsilon: float) -> Floats:
+    """Return what calls with these log-odds gain in the mean against an epsilon, where the odds are right."""
+    log_q, log_1q = log_cap(epsilon)
+    sure, doubtful = -np.logaddexp(0.0, -np.abs(odds)), -np.logaddexp(0.0, np.abs(odds))
+    with np.errstate(invalid="ignore"):
+        doubt = np.where(np.isfinite(odds), np.exp(doubtful) * (doubtful - log_1q), 0.0)
+    return np.where(np.abs(odds) > epsilon, np.exp(sure) * (sure - log_q) + doubt, 0.0)
 
 
 RECENT_BATCHES = 16
@@ -319,8 +335,6 @@ FEW = 50
 """Calls up to which the mirror image of the log-odds counts as much as they do."""
 STATED = 1_000.0
 """What a stated law counts for, in calls."""
-STATED_CELLS = 256
-"""Different log-odds that are kept of a stated law."""
 MANTISSA = np.int64(-1 << 43)
 """Keeps nine bits of the mantissa of a double."""
 LARGEST_FEATURE = 1e30

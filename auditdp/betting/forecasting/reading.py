@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
 from auditdp.tracing import PairTrace
@@ -47,6 +48,13 @@ ALIKE = 2.0
 """How far sizes of noise may be apart for one law to be fitted to all of it."""
 MOST_SOURCES = 256
 """Events and choices that are looked at."""
+GRID, WHOLE_GRID = np.linspace(-40.0, 40.0, 4_001), np.arange(-4_000, 4_001)
+"""Where the density of noise is looked at, in its scales."""
+DRAWN = 2_048
+EVENLY = np.full(DRAWN, 1 / DRAWN)
+"""Of the sums of several log-odds so many are drawn."""
+Table = tuple[Floats, Floats]
+"""Log-odds, and how often each comes on an input."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +100,8 @@ class SeenRuns:
         return any(moved.loss is None or any(moved.loss) for moved in (each.moved[place] for each in self.traces))
 
 
-def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio | None:
-    """Return the log-odds of rows; None where they cannot be read.
+def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> tuple[Ratio, Law | None] | None:
+    """Return the log-odds of rows, and how often they are which where that is known; None where they cannot be read.
 
     Args:
         seen: The runs.
@@ -128,7 +136,24 @@ def ratio_of(seen: SeenRuns, fixed: Sequence[int], *, averaged: bool) -> Ratio |
             odds[outputs[:, place] != value] = np.nan
         return np.asarray(odds)
 
-    return ratio
+    return ratio, _law_of([*entries, *outcomes])
+
+
+def _law_of(parts: Sequence[NoisyNumber | _Outcome]) -> Law | None:
+    """Return how often rows have which log-odds, by parts that are independent; None where that differs from run to run."""
+    tables = [part.tables() for part in parts]
+    known = [table for table in tables if table is not None]
+    if len(known) < len(tables):
+        return None
+    rng, found = np.random.default_rng(0), []
+    for side in (0, 1):
+        odds, masses = known[0][side]
+        if len(known) > 1:
+            drawn = [rng.choice(each[side][0], DRAWN, p=each[side][1]) for each in known]
+            with np.errstate(invalid="ignore"):
+                odds, masses = np.nan_to_num(np.sum(drawn, axis=0), nan=0.0, posinf=np.inf, neginf=-np.inf), EVENLY
+        found.append((odds, masses))
+    return Law(*(np.concatenate(each) for each in zip(*found, strict=True))).grouped()
 
 
 LinearFunction = tuple[NDArray[np.intp], Floats, float]
@@ -200,6 +225,23 @@ class NoisyNumber:
         # A matrix product's last bits would depend on how many outputs there are.
         moved = 0.0 if self.slopes is None else np.multiply(outputs, self.slopes[side], order="C").sum(axis=1)
         return self.laws[side].log_densities(self.values(outputs) - moved)
+
+    def tables(self) -> list[Table] | None:
+        """Return which log-odds it has how often on either input; None where that differs from run to run."""
+        if self.slopes is not None or any(len(law.numbers) > 1 for law in self.laws):
+            return None
+        found = []
+        for side, law in enumerate(self.laws):
+            location, scale, _ = law.numbers[0]
+            values = location + scale * (WHOLE_GRID if law.family.is_whole else GRID)
+            with np.errstate(all="ignore"):
+                one, other = (each.log_densities(values)[0] for each in self.laws)
+                odds, masses = (
+                    np.nan_to_num(one - other, nan=0.0, posinf=np.inf, neginf=-np.inf),
+                    np.exp((one, other)[side]),
+                )
+            found.append((odds, masses / masses.sum()))
+        return found
 
 
 def _log_odds_by(entries: Sequence[NoisyNumber], outputs: Floats) -> Floats:
@@ -305,6 +347,10 @@ class _Outcome:
     columns: NDArray[np.intp]
     values: Floats
     odds: Floats
+    masses: tuple[Floats, Floats]
+
+    def tables(self) -> list[Table]:
+        return [(self.odds, side) for side in self.masses]
 
     def log_odds(self, outputs: Floats) -> Floats:
         found = np.full(len(outputs), np.nan)
@@ -372,11 +418,11 @@ def _outcome(
         for side in (0, 1):
             value = tuple(rows[side][results == result][0].tolist())
             masses.setdefault(value, [0.0, 0.0])[side] += float(chances[side][result])
-    with np.errstate(divide="ignore"):
-        p, q = np.log(np.array(list(masses.values()))).T
-    if not len(columns) or np.array_equal(p, q):
+    one, other = np.array(list(masses.values())).T
+    if not len(columns) or np.array_equal(one, other):
         return None
-    return _Outcome(columns, np.array(list(masses)), p - q)
+    with np.errstate(divide="ignore"):
+        return _Outcome(columns, np.array(list(masses)), np.log(one) - np.log(other), (one, other))
 
 
 def by_shift(one: Floats, other: Floats) -> Ratio | None:

@@ -82,7 +82,7 @@ class ReplayedRatio:
 
     name = "replayed ratio"
     share = 16.0  # with 4 and with 64, refutations take 2 % more calls in the mean of 22 games
-    calibrated = True
+    calibrated = is_read = True
 
     def __init__(
         self, trace: Trace, claim: Claim, *, seed: int, ways: Sequence[Way] = (), few: int = 0, until: float = math.inf
@@ -90,12 +90,13 @@ class ReplayedRatio:
         self.trace, self.claim, self.seed, self.few, self.until = trace, claim, seed, few, until
         self.abstained = 0
         self.ways: Sequence[Way] = ways or WAYS
+        self._read_before: dict[tuple[int, int], Read] = {}  # of pairs that whoever asked keeps
 
     def bind(self, mechanism: Any, pair: Pair) -> Self:
         """Return the forecaster of one pair, after the pair was traced."""
         bound = copy.copy(self)
         if (found := self._read(pair, mechanism.form, self.ways)) is not None:
-            bound._ratio, bound.stated = found
+            bound._ratio, bound.stated = copy.copy(found[0]), found[1]  # it may count what it was asked
         return bound
 
     def reads(self, pair: Pair, form: Representation) -> bool:
@@ -122,6 +123,8 @@ class ReplayedRatio:
         """Return the log-odds of rows by the laws of a pair; None where these cannot be read off."""
         if self._known and self._known[0].data is pair.data and self._known[0].neighbour is pair.neighbour:
             return self._known[1]
+        if (before := self._read_before.get((id(pair.data), id(pair.neighbour)))) is not None:
+            return before
         if self._known and self.few:
             return None  # runs are few, and this pair promises most
         try:
@@ -142,8 +145,7 @@ class ReplayedRatio:
             if not self._affords(4 * runs):
                 return None
             seen = self._seen(pair, form, runs)
-        ratio = ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
-        return None if ratio is None else (ratio, None)
+        return ratio_of(seen, (0, -1) if form.flat else (), averaged=runs > RUNS)
 
     def _is_lossy(self, pair: Pair, form: Representation) -> bool:
         """Return whether an output has fewer numbers than noise was added to: these cannot be read from it."""
@@ -190,6 +192,21 @@ class ReplayedRatio:
             return None
         rows_of = partial(_rows, self.trace, form=form)
         return ratio_by_parts(self.trace, pair, rows_of, runs=runs, seed=self.seed)
+
+    def won(self, pairs: Sequence[Pair], form: Representation) -> list[float | None]:
+        """Return what a call of each pair gains by laws of few runs, which are kept; none where the first has none."""
+        for way in self.ways[:2]:
+            won = list[float | None]()
+            for pair in pairs:
+                found = self._read(pair, form, (way,))
+                law = None if found is None else found[1]
+                if law is None and not won:
+                    break
+                won.append(None if law is None else gain(self.claim, law)[0])
+                self._read_before |= {(id(pair.data), id(pair.neighbour)): found} if found is not None else {}
+            if won:
+                return won
+        return []
 
     def told_by_parts(self, pairs: Sequence[Pair], form: Representation) -> Pair | None:
         """Return, of some pairs on which records are drawn, the one by which most is won; None where none can be read."""

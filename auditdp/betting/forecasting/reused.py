@@ -11,8 +11,8 @@ many were asked about before it: forecasts by it are valid as all that are read 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,6 @@ def by_reuse(trace: Trace, pair: Pair, seen: SeenRuns) -> tuple[Ratio, Law] | No
     columns = {first.moved[place].first.number: _columns(seen, place) for place in noisy}
     if any(column is None for each in columns.values() for column in each):
         return None
-    left = MOST
 
     def off(data: Any, row: Floats) -> float:
         releases = list(first.first.releases)
@@ -60,13 +59,21 @@ def by_reuse(trace: Trace, pair: Pair, seen: SeenRuns) -> tuple[Ratio, Law] | No
         one, other = off(pair.data, row), off(pair.neighbour, row)
         return float(np.inf if one < min(SAME, SURE * other) else -np.inf if other < min(SAME, SURE * one) else np.nan)
 
-    def ratio(outputs: Array) -> Floats:
-        nonlocal left
-        asked, left = outputs[:left].astype(float), max(left - len(outputs), 0)
-        with trace:
-            return np.array([*map(odds, asked), *[0.0] * (len(outputs) - len(asked))])
+    return _Replays(trace, odds), Law(np.array([np.inf, -np.inf]), np.ones(2))
 
-    return ratio, Law(np.array([np.inf, -np.inf]), np.ones(2))
+
+@dataclass
+class _Replays:
+    """The log-odds of the first outputs; each copy has as many."""
+
+    trace: Trace
+    odds: Callable[[Floats], float]
+    left: int = MOST
+
+    def __call__(self, outputs: Array) -> Floats:
+        asked, self.left = outputs[: self.left].astype(float), max(self.left - len(outputs), 0)
+        with self.trace:
+            return np.array([*map(self.odds, asked), *[0.0] * (len(outputs) - len(asked))])
 
 
 def _columns(seen: SeenRuns, place: int) -> Sequence[Any]:

@@ -236,6 +236,16 @@ def test_three_batches_of_four_go_to_the_pair_that_earns():
     assert game.best is most
 
 
+def test_the_pair_that_refuted_is_the_best_until_another_gains_as_much(monkeypatch):
+    game = new_game(as_mechanism(lambda x, rng: x), pairs=[Pair(1, 0), Pair(2, 0)])
+    game.play(200, alpha=0.05, stop_when_refuted=True)
+    best = game.best
+    (other,) = (table for table in game.tables if table is not best)
+    for gained, expected in ((1.0, best), (math.log(20) + 0.1, other)):
+        monkeypatch.setattr(game, "gained", lambda table, gained=gained: gained if table is other else 0.0)
+        assert game.best is expected
+
+
 def test_whoever_earns_at_a_low_level_only_is_not_followed_while_the_claim_may_be_refuted():
     """Eleven of twelve pairs leak 1.0 against a claim of 1, and gain at every level below it; one leaks 2.5."""
     game = new_game(OneOfMany(7), pairs=PAIRS, levels=True)

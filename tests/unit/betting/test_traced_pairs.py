@@ -5,9 +5,11 @@ import pytest
 from hypothesis import strategies as st
 
 from auditdp.adjacency import Alike, Pair, Rows
+from auditdp.adjacency.search import key
 from auditdp.betting.traced_pairs import PROMISED, looked_by_trace, trace_runs
 from auditdp.claims.statements import GaussianDP, PureDP
 from auditdp.errors import MechanismError
+from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.protocol import as_mechanism
 
 AGES = Rows(st.integers(0, 120), "add/remove", most=6)
@@ -64,6 +66,23 @@ def test_of_losses_without_bound_that_of_the_laws_farthest_apart_is_proposed():
 
     (pair, _), *_ = looked(mean, adjacency=Rows(st.floats(0.0, 1.0), "add/remove", least=1, most=5)).proposed
     assert abs(np.mean(pair.data) - np.mean(pair.neighbour)) == 0.5
+
+
+def test_of_noise_whose_scale_moves_the_pair_on_which_most_is_won_is_proposed():
+    """All pairs lose without bound, but in tails alone where there are many records."""
+
+    def mean(ages, rng):
+        return (sum(ages) + rng.laplace(scale=120.0)) / max(len(ages), 1)
+
+    adjacency = Rows(st.integers(0, 120), "add/remove")
+    found, calls = looked(mean, adjacency=adjacency), Calls(as_mechanism(mean))
+    calls.look((data for pair in adjacency.pairs() for data in (pair.data, pair.neighbour)), np.random.default_rng(1))
+    assert found.replayed(calls.form, PureDP(1.0)) is not None
+    (pair, promise), *_ = found.proposed
+    assert promise == PROMISED
+    assert sorted((len(pair.data), len(pair.neighbour))) == [1, 2]
+    assert abs(sum(pair.data) - sum(pair.neighbour)) == 120
+    assert key(pair) in {key(each.pair) for each in found.looked}
 
 
 def test_nothing_is_promised_of_correct_code_and_its_loss_is_bounded():

@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.replayed import ReplayedRatio
+from auditdp.betting.forecasting.reused import MOST
 from auditdp.betting.game import Game
 from auditdp.claims.statements import PureDP
 from auditdp.mechanism.calls import Calls
@@ -194,6 +196,36 @@ def test_how_often_it_tells_is_known_before_the_first_call():
     forecaster, _ = bound(lambda x, rng: x if rng.random() < 0.75 else 1 - x, Pair(1, 0))
     zeros, ones = forecaster.stated.cells()
     assert (zeros, ones) == (pytest.approx([0.75, 0.25]), pytest.approx([0.25, 0.75]))
+
+
+def two_sided(x, rng):
+    return x + rng.geometric(1 - math.exp(-0.5)) - rng.geometric(1 - math.exp(-0.5))
+
+
+@pytest.mark.parametrize(
+    ("function", "distance"),
+    [
+        (noisy, 1 - math.exp(-1 / 4)),
+        (lambda x, rng: (x + rng.normal(scale=2.0), x + rng.normal(scale=2.0)), 2 * norm.cdf(math.sqrt(2) / 4) - 1),
+        (lambda x, rng: rng.laplace(scale=1.0 + x), 1 / 4),  # densities cross at 2 ln 2: e^(-ln 2) - e^(-2 ln 2)
+        (two_sided, math.tanh(1 / 4)),
+    ],
+)
+def test_how_often_noise_tells_is_known_too(function, distance):
+    forecaster, _ = bound(function, Pair(1, 0))
+    zeros, ones = forecaster.stated.cells(256)
+    assert np.abs(ones - zeros).sum() / 2 == pytest.approx(distance, abs=0.02)
+
+
+def test_each_game_may_ask_as_often_what_noise_that_is_used_twice_was_added_to():
+    mechanism, pair = as_mechanism(seeded_anew), Pair(1.0, 0.0)
+    calls = Calls(mechanism)
+    calls.look((1.0, 0.0), np.random.default_rng(0))
+    made = ReplayedRatio(Trace(mechanism), PureDP(1.0), seed=1)
+    assert made.reads(pair, calls.form)
+    for _ in range(2):
+        forecaster = made.bind(SeenAs(mechanism, calls.form), pair)
+        assert np.isinf(forecaster.log_odds(calls(1.0, MOST, np.random.default_rng(3)))).all()
 
 
 def test_frequencies_are_no_more_than_one_where_an_output_shows_several_numbers():
