@@ -27,6 +27,7 @@ from benchmarks import (
     calls,
     curves,
     gnn,
+    limit,
     one_run,
     ordinary,
     peers,
@@ -45,6 +46,7 @@ PARTS = {
     for part in (
         tightness.PART,
         calls.PART,
+        limit.PART,
         curves.PART,
         ordinary.PART,
         traced.PART,

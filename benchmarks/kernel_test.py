@@ -37,7 +37,8 @@ def refuted_at(
     """Return after how many calls the test refutes a claim about single numbers, None if not within ``calls``."""
     steps, tau = calls // 2, threshold(claim)
     x, y = (np.asarray(mechanism(data, steps, rng=rng), float).ravel() for data in (pair.data, pair.neighbour))
-    width = float(np.median(pdist(np.concatenate([x[:LOOKED_AT], y[:LOOKED_AT]])[:, None])))
+    # Most distances of bits may be 0.
+    width = float(np.median(pdist(np.concatenate([x[:LOOKED_AT], y[:LOOKED_AT]])[:, None]))) or 1.0
 
     def kernel(first: Floats, second: float) -> Floats:
         return np.asarray(np.exp(-np.square((first - second) / width) / 2))

@@ -6,10 +6,10 @@
   inputs cannot give. *Mirrored*: the two inputs are taken for mirror images, as they are under symmetric noise, which halves
   what is to be learned.
 - ``Nested``: the odds of a cell, drawn towards those of the whole tail around it, for rare events.
-- ``Shaped``: a sum of few functions of the rank of the cell, with fitted weights. *Curved*: the rank, and
-  the logarithms of the shares of values below and above, for odds that grow towards either end, as those of extremes do.
-  *Normal*: the normal quantile, for the odds of normal noise, whose excess over those of another scale lies in the tails.
-  *Clipped*: a ramp that is flat towards both ends, for the odds of Laplace noise and of randomised response.
+- ``Shaped``: a sum of few functions of the rank of the cell, with fitted weights. *Normal*: the normal quantile, for the
+  odds of normal noise, whose excess over those of another scale lies in the tails. *Clipped*: a ramp that is flat towards
+  both ends, for the odds of Laplace noise and of randomised response. *Curved*: both, the rank, and the logarithms of the
+  shares of values below and above, for odds that grow towards either end, as those of extremes do.
 
 To add an estimator, add one to ``ESTIMATORS``: each is an expert of every view.
 """
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from auditdp.betting.forecasting.partitions import CELLS, HALVES, QUARTERS, Partition
+from auditdp.betting.forecasting.partitions import CELLS, QUARTERS, Partition
 from auditdp.claims.dominating import Floats
 
 CERTAIN = 0.02
@@ -45,7 +45,7 @@ class CellCounts:
 
     Attributes:
         slices: The cells of each partition.
-        shapes: ``Partition.shapes`` of all cells, shape (4, all cells).
+        shapes: ``Partition.shapes`` of all cells, shape (5, all cells).
         sizes: How many cells each partition has.
         unnamed: Cells that hold what has no name.
     """
@@ -62,7 +62,7 @@ class CellCounts:
             for s, partition in zip(self.slices, partitions, strict=True)
             if partition.unnamed is not None
         ]
-        self._groups = [_joined([partition.groups[k] for partition in partitions]) for k in (HALVES, QUARTERS, CELLS)]
+        self._groups = [_joined([partition.groups[k] for partition in partitions]) for k in (QUARTERS, CELLS)]
         # The tail around a cell: it, the next cell towards the middle, and all cells further out.
         size, start = (np.repeat(each, self.sizes) for each in (self.sizes, self.starts))
         place = np.arange(ends[-1]) - start
@@ -111,12 +111,15 @@ class Estimator(Protocol):
     Attributes:
         name: What reports call it, after the name of its view.
         weight: Its prior weight: more for those that have little to learn, and so are right when calls are few.
+        of_names: Whether it sees anything in cells that are names, of which no order means anything.
     """
 
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
     def weight(self) -> float: ...  # noqa: D102
+    @property
+    def of_names(self) -> bool: ...  # noqa: D102
 
     def log_odds(self, counts: CellCounts) -> Floats:
         """Return the log-odds of coin 1 in every cell, shape (all cells,)."""
@@ -153,6 +156,11 @@ class Free:
     of_counts: Callable[[Floats, Floats], Floats] = plain
     mirrored: bool = False
     weight: float = 1.0
+
+    @property
+    def of_names(self) -> bool:
+        """Names have no coarser parts."""
+        return self.resolution == CELLS
 
     def log_odds(self, counts: CellCounts) -> Floats:
         """See ``Estimator``."""
@@ -195,6 +203,7 @@ class Shaped:
     shapes: slice
     ridge: float
     weight: float = 4.0
+    of_names = False
 
     def log_odds(self, counts: CellCounts) -> Floats:
         """See ``Estimator``."""
@@ -238,15 +247,12 @@ FEW_PARTS = Free("quarters", QUARTERS)
 """No expert's; what a pair may gain is drawn from it while calls are few."""
 NORMAL = Shaped("cells, normal", slice(3, 4), 1.0)
 ESTIMATORS: tuple[Estimator, ...] = (
-    Free("halves", HALVES),
-    Free("halves, mirrored", HALVES, mirrored=True),
-    Free("quarters, cautious", QUARTERS, cautious),
     Free("quarters, mirrored", QUARTERS, mirrored=True),
     Free("cells", CELLS),
     Free("cells, cautious", CELLS, cautious, weight=2.0),
     Free("cells, certain", CELLS, certain),
     Nested("cells, nested", CELLS),
-    Shaped("cells, curved", slice(0, 3), 4.0),
+    Shaped("cells, curved", slice(0, 5), 1.0),
     NORMAL,
     Shaped("cells, clipped", slice(4, 5), 1.0),
 )

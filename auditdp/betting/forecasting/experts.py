@@ -33,6 +33,8 @@ SOON, LATE = 1.5, 2.0
 """They are cut anew when calls have grown so many times; the latter from ``FEW_ROWS`` calls on."""
 SAMPLE = 4096
 """Rows from which the share of distinct ones is estimated."""
+IDLE = 1e-9
+"""Of its weight is what an expert has that never bets."""
 RARELY_DISTINCT = 0.5
 """Names are left out where more of a sample's rows than this have one of their own."""
 FINEST_FROM = 10_000
@@ -93,8 +95,9 @@ class ViewPlayer:
 
     @property
     def shares(self) -> Sequence[float]:
-        """The share of all, divided by the weights of the views and of the estimators."""
+        """The share of all, divided by the weights of the views and of the estimators that see anything there."""
         weights = np.outer([view.weight for view in self.views], [e.weight for e in ESTIMATORS])
+        weights[np.ix_([view.names for view in self.views], [not e.of_names for e in ESTIMATORS])] *= IDLE
         return list(self._template.share * weights.ravel() / weights.sum())
 
     def open(self, like: Array, pairs: Sequence[Pair] = (), labels: Sequence[str] = ()) -> None:

@@ -27,10 +27,8 @@ REPEATED = 16
 """Values that are cut out, at most."""
 MIDDLE = 0.4
 """Share of calls between the centres of two Laplace laws: (1 - e^-ε)/2, which is .2 at ε = .5, .4 at 1.6 and .5 at most."""
-HALVES, QUARTERS, CELLS = range(3)
+QUARTERS, CELLS = range(2)
 """Resolutions, by their place in ``Partition.groups``."""
-COARSE = {HALVES: 2, QUARTERS: 4}
-"""The parts of coarse resolutions."""
 
 
 class Partition:
@@ -58,8 +56,7 @@ class Partition:
         edges = _edges(finite)
         self.edges = np.append(edges, np.inf) if len(finite) < len(values) else edges
         self.size = len(self.edges) + 1
-        self.groups = [self._parts(_quantiles(finite, parts)) for parts in COARSE.values()]
-        self.groups.append(np.arange(self.size))
+        self.groups = [self._parts(_quantiles(finite, 4)), np.arange(self.size)]
         counts = self.count(values)
         below = (np.cumsum(counts) - counts / 2) / max(len(values), 1)
         rare = 0.5 / max(len(values), 1)
@@ -91,7 +88,7 @@ class Names(Partition):
         names, counts = np.unique(values, return_counts=True)
         self.edges = np.sort(names[np.argsort(-counts, kind="stable")[:MOST_NAMES]])
         self.size = len(self.edges) + 1
-        self.groups = [np.zeros(self.size, dtype=np.intp)] * len(COARSE) + [np.arange(self.size)]
+        self.groups = [np.zeros(self.size, dtype=np.intp), np.arange(self.size)]
         self.shapes = np.zeros((5, self.size))
         self.unnamed = self.size - 1
 

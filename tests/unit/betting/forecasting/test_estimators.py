@@ -11,8 +11,8 @@ from scipy.stats import beta, norm
 from sklearn.linear_model import LogisticRegression
 from statsmodels.stats.proportion import proportion_confint
 
-from auditdp.betting.forecasting.estimators import ESTIMATORS, CellCounts, Free, Shaped, log_odds_of
-from auditdp.betting.forecasting.partitions import HALVES, QUARTERS, Names, Partition
+from auditdp.betting.forecasting.estimators import ESTIMATORS, FEW_PARTS, CellCounts, Shaped, log_odds_of
+from auditdp.betting.forecasting.partitions import QUARTERS, Names, Partition
 
 BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
 SHAPED = [name for name, estimator in BY_NAME.items() if isinstance(estimator, Shaped)]
@@ -61,24 +61,29 @@ def test_the_surer_an_estimate_must_be_the_nearer_to_0_it_is_and_coins_can_be_ex
         assert odds[name] * (ones - zeros) >= 0
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if not name.startswith("cells") and "mirrored" not in name])
-def test_coarse_odds_are_those_of_one_cell_with_the_counts_of_the_part(name):
+def test_coarse_odds_are_those_of_one_cell_with_the_counts_of_the_part():
     partition, counts = made(np.random.default_rng(0).normal(size=500), 1)
-    odds = BY_NAME[name].log_odds(CellCounts([partition], counts))
-    resolution = ["halves", "quarters"].index(name.split(",")[0])
-    fine = name.replace(name.split(",")[0], "cells")
-    for cell, part in enumerate(partition.groups[resolution]):
-        zeros, ones = (side[partition.groups[resolution] == part].sum() for side in counts)
-        assert odds[cell] == pytest.approx(one_cell(ones, zeros)[fine])
+    odds = FEW_PARTS.log_odds(CellCounts([partition], counts))
+    for cell, part in enumerate(partition.groups[QUARTERS]):
+        zeros, ones = (side[partition.groups[QUARTERS] == part].sum() for side in counts)
+        assert odds[cell] == pytest.approx(one_cell(ones, zeros)["cells"])
 
 
-@pytest.mark.parametrize(("parts", "resolution"), [("halves", HALVES), ("quarters", QUARTERS)])
-def test_mirrored_odds_are_plain_odds_of_the_outputs_and_their_mirror_images(parts, resolution):
+def test_mirrored_odds_are_plain_odds_of_the_outputs_and_their_mirror_images():
     partition, counts = made([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], 3)
     both = counts + counts[::-1, ::-1]  # the coin and the place exchanged
-    odds = BY_NAME[f"{parts}, mirrored"].log_odds(CellCounts([partition], counts))
-    assert odds == pytest.approx(Free(parts, resolution).log_odds(CellCounts([partition], both)))
+    odds = BY_NAME["quarters, mirrored"].log_odds(CellCounts([partition], counts))
+    assert odds == pytest.approx(FEW_PARTS.log_odds(CellCounts([partition], both)))
     assert odds == pytest.approx(-odds[::-1])
+
+
+def test_only_estimators_that_see_something_in_names_bet_on_them():
+    partition = Names(np.arange(6.0))
+    counts = np.random.default_rng(1).integers(0, 40, (2, partition.size)).astype(float)
+    counts[0] += counts[1].sum()  # so that all names together tell something, which a coarser part would bet on
+    counts[:, 0] = 0, 5
+    odds = log_odds_of(CellCounts([partition], counts))
+    assert [len(np.unique(own[:-1])) > 1 for own in odds] == [estimator.of_names for estimator in ESTIMATORS]
 
 
 def test_nested_odds_are_those_of_the_tail_where_a_cell_is_empty_and_its_own_where_it_is_full():
@@ -99,7 +104,7 @@ def test_nested_odds_are_those_of_the_tail_where_a_cell_is_empty_and_its_own_whe
 
 @pytest.mark.parametrize("name", SHAPED)
 def test_shaped_odds_are_a_ridge_logistic_regression_on_the_shapes(name):
-    """Of every call, by scikit-learn; three weights are then shrunk, by the same factor for all cells."""
+    """Of every call, by scikit-learn; many weights are then shrunk, by the same factor for all cells."""
     values = np.random.default_rng(0).normal(size=400)
     partition = Partition(values)
     estimator, rng = BY_NAME[name], np.random.default_rng(1)
@@ -115,15 +120,15 @@ def test_shaped_odds_are_a_ridge_logistic_regression_on_the_shapes(name):
     assert factor == pytest.approx(1, abs=2e-3) if len(shapes) < 3 else 0.5 < factor < 1
 
 
-@pytest.mark.parametrize("name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 3)])
-def test_three_weights_that_may_be_chance_are_not_bet_on(name):
+@pytest.mark.parametrize("name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 5)])
+def test_many_weights_that_may_be_chance_are_not_bet_on(name):
     partition = Partition(np.random.default_rng(0).normal(size=400))
     counts = np.tile(partition.count(np.random.default_rng(1).normal(size=400)), (2, 1)).astype(float)
     counts[0, ::2] += 1  # less than a standard error
     assert not BY_NAME[name].log_odds(CellCounts([partition], counts)).any()
 
 
-@pytest.mark.parametrize("name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 3)])
+@pytest.mark.parametrize("name", [name for name in SHAPED if BY_NAME[name].shapes == slice(0, 5)])
 def test_curved_odds_find_those_of_extremes_in_few_calls(name):
     """Values are uniform under coin 0 and the smaller of two such under coin 1, whose density is 2(1-v).
 
@@ -167,7 +172,7 @@ def test_nothing_is_bet_on_outputs_that_have_no_name():
 def test_plausible_sums_of_shapes_are_drawn_around_what_was_fitted(name):
     """Means of 4,000 draws of the log-odds of two partitions, within six standard errors: at most 2e-9 each by normality.
 
-    What three weights are shrunk to is the middle of their draws, too.
+    What many weights are shrunk to is the middle of their draws, too.
     """
     rng = np.random.default_rng(4)
     partitions = [Partition(rng.normal(size=1000)) for _ in range(2)]
@@ -185,7 +190,7 @@ def test_plausible_probabilities_are_drawn_from_the_posterior_of_the_parts(name)
     """Means of 4,000 draws of Beta(n₁ + ½, n₀ + ½), within six standard errors: at most 2e-9 each by normality."""
     partition, counts = made(np.random.default_rng(0).normal(size=300), 3)
     cell_counts, rng = CellCounts([partition], counts), np.random.default_rng(0)
-    group = partition.groups[["halves", "quarters", "cells"].index(name.split(",")[0])]
+    group = partition.groups[["quarters", "cells"].index(name.split(",")[0])]
     zeros, ones = (np.array([side[group == part].sum() for part in range(group[-1] + 1)]) for side in counts)
     draws, shares = zip(*(BY_NAME[name].plausible(cell_counts, 0, rng) for _ in range(4_000)), strict=True)
     law = beta(ones + 0.5, zeros + 0.5)

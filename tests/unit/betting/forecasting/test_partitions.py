@@ -10,8 +10,6 @@ from scipy.stats import norm
 
 from auditdp.betting.forecasting.partitions import (
     CELLS,
-    COARSE,
-    HALVES,
     MAX_ATOMS,
     MOST_NAMES,
     QUARTERS,
@@ -84,15 +82,12 @@ def test_every_value_lies_in_one_cell_and_counting_agrees_with_looking_up(seen, 
         assert (np.diff(index[order]) >= 0).all(), "cells are intervals, and what is no number lies last"
 
 
-def test_coarse_cells_are_about_halves_and_quarters():
+def test_coarse_cells_are_about_quarters():
     values = np.random.default_rng(0).normal(size=4_000)
     partition = Partition(values)
-    counts = partition.count(values)
-    for resolution, parts in COARSE.items():
-        shares = np.bincount(partition.groups[resolution], weights=counts) / 4_000
-        assert shares.tolist() == pytest.approx([1 / parts] * parts, abs=0.05)
+    shares = np.bincount(partition.groups[QUARTERS], weights=partition.count(values)) / 4_000
+    assert shares.tolist() == pytest.approx([1 / 4] * 4, abs=0.05)
     assert (partition.groups[CELLS] == np.arange(partition.size)).all()
-    assert [len(set(partition.groups[k])) for k in (HALVES, QUARTERS)] == [2, 4]
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0, 2.0, 5.0], [3.0], [7.0, NAN, 1.0, 1.0]], ids=str)

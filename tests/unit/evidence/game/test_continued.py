@@ -26,7 +26,7 @@ from auditdp.testing import GaussianMechanism, Response
 
 pytestmark = pytest.mark.dear
 
-STREAMS = partial(stream, 8, "continued")
+STREAMS = partial(stream, 10, "continued")
 BITS = AnyValues((0, 1))
 
 

@@ -63,7 +63,7 @@ def test_what_every_forecaster_looks_at_is_said_without_its_name(mechanism):
 
 def test_what_is_looked_at_leads_to_the_users_own_keys():
     assert looked_at("[1] - [0] in cells, nested") == "the difference between output[1] and output[0]"
-    assert looked_at("number 1 in output in cells, certain") == "number 1 in the output"
+    assert looked_at("number 1 in output in cells, cautious") == "number 1 in the output"
     assert looked_at("output in cells") == "the value of the output"
     assert looked_at("report['output'] in halves") == "what the forecaster \"report['output'] in halves\" looks at"
     assert looked_at("output['a'][0], seen before") == "whether exactly this value of output['a'][0] had come before"
@@ -72,7 +72,7 @@ def test_what_is_looked_at_leads_to_the_users_own_keys():
         "the part of the value of the output that is finer than the steps of its noise"
     )
     assert looked_at("output - its type in cells") == "the value of the output beside the type of the output"
-    assert looked_at("part 5 in cells, certain") == "part 5 of the output, which not every output has"
+    assert looked_at("part 5 in cells, cautious") == "part 5 of the output, which not every output has"
     assert looked_at("possible outputs") == "whether the input can give exactly this output"
 
 
