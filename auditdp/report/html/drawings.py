@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
 
 from auditdp.doors import json_of
 from auditdp.report.text import shorten
@@ -131,13 +133,29 @@ def _cells(text: str, other: str) -> Cells | None:
     rows, beside = _rows(text), _rows(other)
     if not rows or len(rows) > MOST_ROWS or any(not 0 < len(row) <= MOST_CELLS for row in rows):
         return None
-    if [len(row) for row in beside] != [len(row) for row in rows]:
-        beside = rows
+    changed = _changed(rows, beside) if beside else [[False] * len(row) for row in rows]
     marked = [
-        [(shorten(f"{value:g}", 9), value != against) for value, against in zip(row, line, strict=True)]
-        for row, line in zip(rows, beside, strict=True)
+        [(shorten(f"{value:g}", 9), mark) for value, mark in zip(row, marks, strict=True)]
+        for row, marks in zip(rows, changed, strict=True)
     ]
     return Cells(marked, text)
+
+
+def _changed(rows: list[list[float]], beside: list[list[float]]) -> list[list[bool]]:
+    """Which numbers others do not have: at their place, or where there are more of them, wherever they stand."""
+    if [len(row) for row in beside] == [len(row) for row in rows]:
+        return [[x != y for x, y in zip(row, line, strict=True)] for row, line in zip(rows, beside, strict=True)]
+    if len(rows) == len(beside) == 1:
+        return [_added(rows[0], beside[0])]
+    added = _added([tuple(row) for row in rows], [tuple(row) for row in beside])
+    return [[new] * len(row) for new, row in zip(added, rows, strict=True)]
+
+
+def _added(items: Sequence[Any], others: Sequence[Any]) -> list[bool]:
+    """Which items are none of the longest run that both have in common, and so on beside it."""
+    kept = SequenceMatcher(None, others, items, autojunk=False).get_matching_blocks()
+    same = {block.b + k for block in kept for k in range(block.size)}
+    return [k not in same for k in range(len(items))]
 
 
 def _rows(text: str) -> list[list[float]]:

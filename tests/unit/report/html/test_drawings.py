@@ -62,6 +62,21 @@ def test_rows_of_a_matrix_and_what_differs_in_them():
 
 
 @pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("[120, 0] | [0]", [[True, False]], [[False]]),
+        ("[1, 2, 3] | [1, 3]", [[False, True, False]], [[False, False]]),
+        ("[[1, 2], [3, 4]] | [[3, 4]]", [[True, True], [False, False]], [[False, False]]),
+    ],
+)
+def test_what_is_in_one_of_them_alone_is_marked(text, first, second):
+    found = inputs(text)
+    assert found is not None
+    for side, marks in ((found.first, first), (found.second, second)):
+        assert [[changed for _, changed in row] for row in side.rows] == marks
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
