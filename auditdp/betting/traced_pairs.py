@@ -218,7 +218,8 @@ class TraceLook:
         looked: Pairs that were looked at with other outcomes of chance: the listed ones, then the others.
         failed: Why the trace ended early; empty where it did not.
         proposed: Those that are to be played beside the listed ones, each with what it promises, the best first.
-        candidates: Where runs are bounded, a listed pair and some corner cases, for what two runs do not tell.
+        candidates: Pairs that are compared by what is read off them, for what two runs do not tell.
+        listed: So many of these are listed ones, the first.
     """
 
     trace: Trace
@@ -282,14 +283,14 @@ class TraceLook:
 
         Return it, or None where these laws say nothing.
         """
-        gains = made.won(self.candidates, form)
-        known = {key(pair): won for pair, won in zip(self.candidates, gains, strict=False) if won is not None}
-        most = max(known.values(), default=0.0)
-        if most <= 0:
+        won = {place: gain for place, gain in enumerate(made.won(self.candidates, form)) if gain is not None}
+        place = max(won, key=won.__getitem__, default=None)
+        if place is None or won[place] <= 0:
             return None
-        best = next(pair for pair in self.candidates if known.get(key(pair)) == most)
-        others = [each for each in self.proposed if known.get(key(each[0]), math.inf) > most / BETTER]
-        if any(best is pair for pair in self.candidates[: self.listed]):
+        best = self.candidates[place]
+        less = {key(self.candidates[k]) for k, gain in won.items() if gain <= won[place] / BETTER}
+        others = [each for each in self.proposed if key(each[0]) not in less]
+        if place < self.listed:
             self.proposed = others
         else:
             self.proposed = [(best, PROMISED), *(each for each in others if key(each[0]) != key(best))][:MOST_BROKEN]

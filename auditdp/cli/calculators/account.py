@@ -243,9 +243,8 @@ def dp_sgd(
             "--participations: in how many batches a record is, is fixed by --sampling allocated alone"
         )
     if phase:
-        if {noise_multiplier, sampling_rate, records, batch, steps, epochs} != {
-            None
-        } or sampling is not Sampling.poisson:
+        others = (noise_multiplier, sampling_rate, records, batch, steps, epochs)
+        if any(each is not None for each in others) or sampling is not Sampling.poisson:
             raise ConfigurationError(
                 "--phase has noise, rate and steps of Poisson batches in it; leave out the other options"
             )
@@ -256,9 +255,6 @@ def dp_sgd(
     rate = _rate(sampling_rate, records, batch)
     per_epoch = math.ceil(1 / rate)
     if sampling in (Sampling.shuffled, Sampling.allocated):
-        from auditdp.accountants.dp_sgd.random_allocation import allocation_accountants
-        from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
-
         if epochs is None:
             epochs, rest = divmod(_needed("steps", steps, ""), per_epoch)
             if rest:
@@ -266,7 +262,11 @@ def dp_sgd(
         passes, uses = epochs, participations or 1
         parameters = {"sampling": sampling.value, "batches": per_epoch, "epochs": passes}
         if sampling is Sampling.shuffled:
+            from auditdp.accountants.dp_sgd.shuffled import shuffled_accountants
+
             return Model(parameters, lambda noise: shuffled_accountants(noise, per_epoch, passes), free)
+        from auditdp.accountants.dp_sgd.random_allocation import allocation_accountants
+
         parameters["participations"] = uses
         return Model(parameters, lambda noise: allocation_accountants(noise, per_epoch, passes, uses), free)
     # An epoch of sampled batches is as many as cover the data on average, rounded up for the whole training.
