@@ -118,7 +118,8 @@ def open_game(
 ) -> PreparedGame:
     """Look at how calls draw, decide how many calls there are, and search for further pairs."""
     made, find, calls, chosen = calls_of(mechanism), options.find, options.calls, options.play or ()
-    check_calls(made, [chosen[0].data, chosen[0].neighbour], streams)
+    looked_at = chosen[:1] if options.within else chosen
+    check_calls(made, [data for pair in looked_at for data in (pair.data, pair.neighbour)], streams)
     look = _traced(made, claim, adjacency, options, streams)
     forecasters = default_forecasters(mechanism) if options.forecasters is None else list(options.forecasters)
     read = None
@@ -184,7 +185,6 @@ def _replayed(
     """
     if not calls.seeded or capabilities(calls.mechanism).knows_odds:
         return None
-    calls.look((data for pair in options.play or () for data in (pair.data, pair.neighbour)), streams("shape", 0))
     if isinstance(look, TraceElsewhere):
         return ReplayedElsewhere() if look.reads() else None
     if not options.within:

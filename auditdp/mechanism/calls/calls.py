@@ -19,7 +19,7 @@ from auditdp.mechanism.calls.showing import STREAMS, showing
 from auditdp.mechanism.protocol import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
 PROBES = 8
-"""Calls on each input that show what outputs look like."""
+"""Calls on each of two inputs that show what outputs look like; what these look like on others, a single call shows."""
 MOST_PROBED = 32
 """Inputs that are probed, at most."""
 Result = TypeVar("Result")
@@ -81,7 +81,9 @@ class Calls:
         probed = list(islice(inputs, MOST_PROBED))
         before, same = rng.bit_generator.state, copy.deepcopy(rng)
         with showing() as seen:
-            self._represent(self.outcomes(lambda: [self.outputs(data, PROBES, rng) for data in probed]))
+            self._represent(
+                self.outcomes(lambda: [self.outputs(x, 1 if k > 1 else PROBES, rng) for k, x in enumerate(probed)])
+            )
         self.drew = rng.bit_generator.state != before
         if seen:
             self.shown = self._shown(probed, same)
