@@ -131,9 +131,7 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     if calls < FEWEST_CALLS:
         return 0
     if isinstance(adjacency, AdjacencyElsewhere):
-        proposed = adjacency.proposed(
-            game.calls, [table.pair for table in game.tables], calls, first=len(game.configuration.pairs)
-        )
+        proposed = adjacency.proposed(game.calls, [table.pair for table in game.tables], calls, first=len(game.pairs))
         for pair, promise in proposed.pairs:
             game.add(pair, promise=promise)
         game.looked_at = proposed.looked_at

@@ -150,19 +150,11 @@ class LikelihoodRatio:
         odds = np.concatenate([_log_ratio(*(law.log_prob(each.outcomes) for law in laws)) for each in laws])
         return Law(odds, np.concatenate([law.floats for law in laws])).grouped()
 
-    def fit(self, outputs: Array, labels: Labels) -> Self:
-        """Do nothing: the law is known."""
-        return self
-
     def log_odds(self, outputs: Array) -> Floats:
         """Return the log-likelihood ratio; 0 where both laws call the output impossible, or none gives it a number."""
         ones, zeros = (np.asarray(side, dtype=float) for side in self._log_probs(outputs))
         self.unlisted += int((~(ones > self._unlisted) & ~(zeros > self._unlisted)).sum())
         return _log_ratio(ones, zeros)
-
-    def predict_proba(self, outputs: Array) -> Floats:
-        """Return the two posterior probabilities, shape (n, 2)."""
-        return probabilities(self.log_odds(outputs))
 
     stated: Law | None = None
     unlisted: int = 0
@@ -235,10 +227,6 @@ class Classifier:
             return np.zeros(len(outputs))
         p = self.estimator.predict_proba(_features(outputs))[:, 1]
         return np.asarray(logit(np.clip(p, 1e-12, 1 - 1e-12)))
-
-    def predict_proba(self, outputs: Array) -> Floats:
-        """Return the two estimated probabilities, shape (n, 2)."""
-        return probabilities(self.log_odds(outputs))
 
 
 class Single:
@@ -357,8 +345,3 @@ def _features(outputs: Array) -> Floats:
     """Return one row of finite numbers per output, shape (n, d); infinities become very large."""
     rows = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
     return np.asarray(np.nan_to_num(rows, nan=0.0, posinf=LARGEST_FEATURE, neginf=-LARGEST_FEATURE))
-
-
-def probabilities(log_odds: Floats) -> Floats:
-    """Return the probabilities of coin 0 and coin 1, shape (n, 2)."""
-    return np.stack([np.exp(-np.logaddexp(0.0, sign * log_odds)) for sign in (1, -1)], axis=1)

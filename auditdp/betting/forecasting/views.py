@@ -60,7 +60,7 @@ class View:
     def learn(self, sides: tuple[Array, Array]) -> tuple[Floats, Floats]:
         """Learn from rows under coin 0 and coin 1, and return its values of rows that it was not learned from.
 
-        There is nothing to learn, but for a ``LearnedView``.
+        There is nothing to learn, but for a ``Learner``.
         """
         return self.values(sides[0]), self.values(sides[1])
 

@@ -22,7 +22,6 @@ from auditdp.betting.forecasting.forecasters import (
     Single,
     default_forecasters,
     player,
-    probabilities,
 )
 from auditdp.betting.forecasting.memory import Memory
 from auditdp.mechanism.laws import FiniteLaw
@@ -52,7 +51,6 @@ def test_before_anything_is_seen_a_classifier_abstains():
     outputs = np.arange(5.0)
     forecaster = Classifier(LogisticRegression())
     assert forecaster.log_odds(outputs).tolist() == [0.0] * 5
-    assert (forecaster.predict_proba(outputs) == 0.5).all()
 
 
 def test_outputs_that_are_infinite_or_no_number_do_not_break_a_classifier():
@@ -80,7 +78,6 @@ def test_impossible_outputs_are_certain_on_one_side_and_nothing_on_both():
     forecaster = LikelihoodRatio().bind(Support(), PAIR)
     odds = forecaster.log_odds(np.array([1, 0, 7, 5]))
     assert odds.tolist() == [math.inf, -math.inf, 0.0, 0.0]
-    assert forecaster.predict_proba(np.array([1, 0, 7])).tolist() == [[0, 1], [1, 0], [0.5, 0.5]]
 
 
 def test_binding_leaves_the_template_alone():
@@ -211,13 +208,6 @@ def test_what_is_played_unless_an_audit_says_otherwise():
     assert names(Response(1.0)) == names(LaplaceMechanism(1.0)) == ["likelihood ratio", "views", "repeats"]
     assert names(Score()) == ["score", "views", "repeats"]
     assert names(lambda: 0) == ["views", "repeats"]
-
-
-def test_probabilities_are_the_logistic_function_without_rounding_away_the_small_one():
-    odds = np.array([-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, np.inf, -np.inf])
-    both = probabilities(odds)
-    assert both[:, 1] == pytest.approx(expit(odds), rel=1e-14)
-    assert both[:, 0] == pytest.approx(expit(-odds), rel=1e-14)
 
 
 class Says:
