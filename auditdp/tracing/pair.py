@@ -1,4 +1,4 @@
-"""What a trace says of a pair of inputs: likelihood ratio, what moved, what it loses, and what got round the noise."""
+"""What a trace says of a pair of inputs: what moved, what it loses, and what got round the noise."""
 
 from __future__ import annotations
 
@@ -60,11 +60,6 @@ class PairTrace(Printed):
     repeats: bool | None = None
     doubt: str = ""
     fixed: frozenset[int] = frozenset()
-
-    @property
-    def log_ratio(self) -> float:
-        """Ln p(R | v)/p(R | v′) of all recorded results; NaN where a law is not known or the releases parted."""
-        return math.nan if self.second.parted else math.fsum(pair.log_ratio for pair in self.moved)
 
     @property
     def is_visible(self) -> bool:

@@ -259,6 +259,20 @@ class WatchedRun:
         return self.traced
 
 
+Active = Callable[[], WatchedRun | None]
+"""Returns the run under way; None where there is none, or in another thread."""
+
+
+def in_run(function: Callable[..., Any], active: Active, draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what takes the place of a function: in a run ``draw(run, …)`` with a call's arguments, else itself."""
+
+    def replaced(*arguments: Any, **keywords: Any) -> Any:
+        run = active()
+        return function(*arguments, **keywords) if run is None else draw(run, *arguments, **keywords)
+
+    return replaced
+
+
 def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
     """Return a recorded draw with another scale and location."""
     with np.errstate(all="ignore"):

@@ -312,9 +312,8 @@ def laws_of(releases: Sequence[Release]) -> list[Laws] | None:
 
 def _numbers(release: Release) -> Floats:
     """Return location, scale and parameter of every number of a release, shape (3, numbers)."""
-    location = 0.0 if release.location is None else release.location
     parameter = np.nan if release.law.parameter is None else release.law.parameter
-    parts = (location, release.law.scale, parameter)
+    parts = (release.centre, release.law.scale, parameter)
     return np.array([np.broadcast_to(np.asarray(part, float), release.shape).ravel() for part in parts])
 
 

@@ -91,5 +91,4 @@ def _off(run: TracedRun) -> float:
 
 
 def _noise(release: Release) -> Floats:
-    location = 0.0 if release.location is None else release.location
-    return np.asarray((np.asarray(release.result, float) - location) / release.factor)
+    return np.asarray((np.asarray(release.result, float) - release.centre) / release.factor)
