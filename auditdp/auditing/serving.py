@@ -35,7 +35,8 @@ from auditdp.betting.forecasting.reading import Ratio
 from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller
-from auditdp.betting.traced_pairs import TraceLook, looked_by_trace
+from auditdp.betting.trace_look import TraceLook
+from auditdp.betting.traced_pairs import looked_by_trace
 from auditdp.evidence.request import EvidenceRequest
 from auditdp.evidence.traces import GAME_TRACE, game_trace
 from auditdp.mechanism.calls.calls import Calls, Run
