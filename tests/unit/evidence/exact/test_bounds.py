@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records, Rows
+from auditdp import AnyValues, ApproxDP, Audit, Box, Edges, GaussianDP, Nodes, Pair, PureDP, QueryAnswers, Records
 from auditdp.adjacency import NeighbourList, NeighbourLists
 from auditdp.auditing.judging import run_audit
 from auditdp.auditing.settings import Settings
@@ -357,10 +357,9 @@ def every_input(adjacency):
     if isinstance(adjacency, QueryAnswers):
         levels = itertools.product(range(adjacency.largest + 1), repeat=adjacency.length)
         return [adjacency.sensitivity * np.array(x, float) for x in levels]
-    if isinstance(adjacency, Rows):
-        row, users = adjacency.row, adjacency.most
-        rows = itertools.product(row.values, repeat=users * row.dimension)
-        return [np.array(x).reshape(users, row.dimension) for x in rows]
+    if isinstance(adjacency, Records):
+        rows = itertools.product(adjacency.values, repeat=adjacency.users * adjacency.dimension)
+        return [np.array(x).reshape(adjacency.users, adjacency.dimension) for x in rows]
     if isinstance(adjacency, AnyValues):
         return list(adjacency.values)
     size = adjacency.nodes
