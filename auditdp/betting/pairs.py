@@ -131,11 +131,11 @@ def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     if calls < FEWEST_CALLS:
         return 0
     if isinstance(adjacency, AdjacencyElsewhere):
-        proposed = adjacency.proposed(game.calls, [table.pair for table in game.tables], calls, first=len(game.pairs))
-        for pair, promise in proposed.pairs:
+        played = [table.pair for table in game.tables]
+        proposed, game.looked_at, spent = adjacency.proposed(game.calls, played, calls, first=len(game.pairs))
+        for pair, promise in proposed:
             game.add(pair, promise=promise)
-        game.looked_at = proposed.looked_at
-        return proposed.spent
+        return spent
     few = 2 if calls < FEW_CALLS else 1
     search = _Search(game, adjacency, calls)
     found = search.first_round(calls // 2, each=FIRST // few)

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -221,7 +221,7 @@ class Calls:
     def decided(self, decided: tuple[Representation | None, bool, Counter[str]]) -> None:
         self._representation, self.raising, self.raised = decided
 
-    def anew(self) -> Calls:
+    def anew(self) -> Self:
         """Return the same calls, with nothing decided about how outputs are represented."""
         fresh = copy.copy(self)
         fresh.like = fresh._representation = None

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from pydantic.dataclasses import dataclass
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import MOST_PROBED, Calls, Run, Shown
 from auditdp.mechanism.calls.channel import Channel, LostError, shaped
-from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.calls.representation import Array, Representation
 
 MOST_SPAWNED = 1 << 20
@@ -260,19 +259,12 @@ class CallsElsewhere(Calls):
     The number is that of these calls there.
     """
 
+    mechanism: Any
+
     def __init__(self, mechanism: MechanismElsewhere, number: int) -> None:
-        self.mechanism: Any = mechanism
-        self.number = number
-        self.name, self.seeded = mechanism.name, mechanism.seeded
-        self.inputs = Inputs()
-        self.like: Array | None = None
-        self.labels: list[str] = []
+        super().__init__(mechanism)
+        self.number, self._singly = number, False
         self.raising = mechanism.held.per_call
-        self.raised: Counter[str] = Counter()
-        self.drew = True
-        self.shown = []
-        self._representation: Representation | None = None
-        self._singly = False
 
     def look(self, inputs: Iterable[Any], rng: np.random.Generator) -> None:
         """Have it decided there how outputs are represented, unless that is decided."""
@@ -316,12 +308,10 @@ class CallsElsewhere(Calls):
         _, arrays = self._ask("runs", sent(wanted), self._singly, most=self._bytes(size))
         return self.checked(arrays, [size])[0]
 
-    def anew(self) -> CallsElsewhere:
+    def anew(self) -> Self:
         """Return the same calls, with nothing decided about how outputs are represented."""
-        fresh: CallsElsewhere = copy.copy(self)
+        fresh = super().anew()
         fresh.number = self.mechanism.new("anew", self.number)
-        fresh.like = fresh._representation = None
-        fresh.labels = []
         return fresh
 
     def singly(self) -> CallsElsewhere:
@@ -355,7 +345,7 @@ class CallsElsewhere(Calls):
     ) -> tuple[Any, list[Array]]:
         seed = None if rng is None else Seed.of(rng)
         value, arrays = self.mechanism.channel.ask(
-            "of calls", self.number, what, self.raising, seed, *arguments, **options
+            "of_calls", self.number, what, self.raising, seed, *arguments, **options
         )
         after, value = shaped(_ANSWERED, value)
         self.raising |= after.raising

@@ -76,7 +76,7 @@ class UntouchedElsewhere(Untouched):
         """Return the rows of some calls; None where that was not possible."""
         assert isinstance(calls, CallsElsewhere)
         number, asked = self.mechanism.number, [sent(part) for part in parts]
-        _, found = self.mechanism.channel.ask("in untouched", number, calls.number, calls.raising, asked, seconds)
+        _, found = self.mechanism.channel.ask("in_untouched", number, calls.number, calls.raising, asked, seconds)
         sizes = [sum(run.size for run in part) for part in parts]
         return calls.checked(found, sizes) if found else None
 
