@@ -21,8 +21,9 @@ import numpy as np
 
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.base import Pair, different
-from auditdp.adjacency.tabular import Floats, Tabular, tabular
+from auditdp.adjacency.tabular import Tabular, tabular
 from auditdp.errors import AdjacencyError
+from auditdp.numerics.arrays import Floats
 
 MOST_LONG, MOST_CORNERS = 3, 8
 """Of the longest records, and of the corners of the ranges, so many are tried."""

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from auditdp.adjacency import strategies as st
 from auditdp.adjacency.alike import Alike
 from auditdp.adjacency.base import Pair, different
-from auditdp.adjacency.tabular import Floats, Tabular, tabular
+from auditdp.adjacency.tabular import Tabular, tabular
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls.inputs import of_tensor
+from auditdp.numerics.arrays import Floats
 
 Arcs = NDArray[np.int64]
 """Edges as they are written, source and target, shape (2, edges)."""

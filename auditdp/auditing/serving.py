@@ -42,10 +42,10 @@ from auditdp.evidence.traces import GAME_TRACE, game_trace
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.elsewhere import After, Seed
 from auditdp.mechanism.calls.inputs import Inputs
-from auditdp.mechanism.calls.representation import Array, Representation, SeenAs
+from auditdp.mechanism.calls.representation import Representation, SeenAs
 from auditdp.mechanism.calls.untouched import starting_untouched, untouched
 from auditdp.mechanism.capabilities import capabilities
-from auditdp.mechanism.protocol import is_seeded, is_vectorised, name_of
+from auditdp.mechanism.protocol import Array, is_seeded, is_vectorised, name_of
 from auditdp.record.results import Evidence, Place
 
 Answered = tuple[Any, Sequence[Array]]

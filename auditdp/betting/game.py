@@ -18,11 +18,11 @@ from auditdp.betting.policies import next_pair
 from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.calls import Calls
 from auditdp.mechanism.calls.inputs import difference
 from auditdp.mechanism.protocol import Mechanism, brief
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
 FIRST_BATCH = 4

@@ -39,9 +39,9 @@ from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.views import as_rows
 from auditdp.betting.game import Game
 from auditdp.betting.watching import is_stopped
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AdjacencyError
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from auditdp.betting.tables import PairTable
 from auditdp.betting.wealth.mixture import Wealth
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 FAVOUR = 1.5
 """Factor of what the pair that was played most may gain: what forecasters know of one pair is lost on another."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from auditdp.betting.forecasting.partitions import CELLS, QUARTERS, Partition
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 CERTAIN = 0.02
 """Prior count of the certain estimate: small, so that an output which one input cannot give is soon near certain."""

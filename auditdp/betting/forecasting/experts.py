@@ -23,9 +23,9 @@ from auditdp.betting.forecasting.schedule import FEW_ROWS, Schedule
 from auditdp.betting.forecasting.views import View, as_rows, by_inputs, fingerprint, views_of
 from auditdp.betting.wealth.caps import growth
 from auditdp.betting.wealth.forecasts import Forecasts
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 FIRST_CUT = 8
 """Calls before views are cut into cells for the first time."""

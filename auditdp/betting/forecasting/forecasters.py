@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
 from auditdp.adjacency import Pair
@@ -27,15 +26,13 @@ from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.repeats import Repeating
 from auditdp.betting.wealth.caps import growth, log_cap
 from auditdp.betting.wealth.forecasts import Forecasts, Law
-from auditdp.claims.dominating import Floats
 from auditdp.errors import AuditError
 from auditdp.mechanism.calls.elsewhere import MechanismElsewhere
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.mechanism.protocol import Array, Mechanism
-
-Labels = NDArray[np.int8]
+from auditdp.numerics.arrays import Floats, Labels
 
 
 class Forecaster(Protocol):

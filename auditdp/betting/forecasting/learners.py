@@ -16,14 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditdp.betting.forecasting.views import View, signed
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats, Labels
 from auditdp.numerics.threads import one_thread
 
-Labels = NDArray[np.int8]
 CROSSED = 1 << 14
 """Calls up to which each half is counted as the other one sees it."""
 FOR_QUANTILES = 8192

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from auditdp.betting.wealth.forecasts import Law
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace
 from auditdp.tracing.draws import ALONE, NOISY, Release
 from auditdp.tracing.families import FAMILIES, Family

@@ -21,8 +21,8 @@ from auditdp.betting.forecasting.memory import Memory
 from auditdp.betting.forecasting.views import as_rows, fingerprint, labels_of
 from auditdp.betting.wealth.caps import growth
 from auditdp.betting.wealth.forecasts import Forecasts
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 SHARE = 0.03
 """Prior weight beside the 1 of all views: most mechanisms have nothing to see here."""

@@ -34,9 +34,9 @@ from auditdp.betting.forecasting.sampled import ratio_by_parts
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.calls.representation import Representation
 from auditdp.mechanism.protocol import Array, as_mechanism, is_vectorised
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing import PairTrace, Trace, compare
 from auditdp.tracing.exploring import MOST_RUNS
 

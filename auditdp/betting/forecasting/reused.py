@@ -20,8 +20,8 @@ import numpy as np
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.reading import Ratio, SeenRuns, function_of
 from auditdp.betting.wealth.forecasts import Law
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.tracing import Trace
 from auditdp.tracing.draws import NOISY, Release
 from auditdp.tracing.run import TracedRun

@@ -12,8 +12,8 @@ import numpy as np
 
 from auditdp.betting.forecasting.partitions import MOST_NAMES, Names, Partition
 from auditdp.betting.forecasting.views import View, fingerprint
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 FEW_ROWS = 1 << 14
 """Rows up to which a batch is looked at in one piece: then most of the time goes into looking at all."""

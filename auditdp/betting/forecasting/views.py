@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.residues import residue_of
-from auditdp.claims.dominating import Floats
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 
 MOST_COORDINATES = 32
 """Numbers of an output with a view of their own; of longer ones, learners choose."""

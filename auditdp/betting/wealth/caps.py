@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from auditdp.betting.wealth.forecasts import ForecastLine, Forecasts
 from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.results import BatchResult
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 
 def log_cap(epsilon: Any) -> tuple[Any, Any]:

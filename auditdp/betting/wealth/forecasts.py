@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 MOST_CELLS = 32
 """Of a law: the time to find the nearest one grows with it."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 ANCHORS = 8
 """Levels between two anchors: choosing leaders at every level costs as many times more."""

@@ -32,7 +32,7 @@ from auditdp.betting.wealth.forecasts import Forecasts
 from auditdp.betting.wealth.levels import Grid, crossed
 from auditdp.betting.wealth.results import Bets
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 CLAIM_SHARE = 0.2
 """Part of the wealth below the claim that is bet against the claim itself."""

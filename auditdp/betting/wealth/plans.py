@@ -20,7 +20,8 @@ from auditdp.betting.wealth.levels import Grid
 from auditdp.betting.wealth.nearest import excess, nearest_regions
 from auditdp.betting.wealth.regions import Region
 from auditdp.claims.base import Claim
-from auditdp.claims.dominating import DominatingPair, Floats, lines
+from auditdp.claims.dominating import DominatingPair, lines
+from auditdp.numerics.arrays import Floats
 
 STRETCH = 1.3
 """Of the log-odds in the stretched region."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditdp.betting.wealth.forecasts import Forecasts
-from auditdp.claims.dominating import Floats
+from auditdp.numerics.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

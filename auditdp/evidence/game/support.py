@@ -19,12 +19,12 @@ from auditdp.adjacency import Pair
 from auditdp.betting.forecasting.experts import ViewExperts
 from auditdp.betting.forecasting.forecasters import Player
 from auditdp.betting.forecasting.views import as_rows, fingerprint
-from auditdp.claims.dominating import Floats
 from auditdp.evidence.game.evidence import play_game
 from auditdp.evidence.request import EvidenceRequest, GameOptions
 from auditdp.mechanism.calls.inputs import Inputs
 from auditdp.mechanism.capabilities import capabilities
 from auditdp.mechanism.protocol import Array
+from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import prefixed
 from auditdp.record.results import Evidence
 

@@ -14,9 +14,9 @@ import numpy as np
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
 from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
-from auditdp.mechanism.calls.representation import Array, Outputs, Representation, SeenAs, stacked
+from auditdp.mechanism.calls.representation import Outputs, Representation, SeenAs, stacked
 from auditdp.mechanism.calls.showing import STREAMS, showing
-from auditdp.mechanism.protocol import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
+from auditdp.mechanism.protocol import Array, Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
 PROBES = 8
 """Calls on each input that show what outputs look like."""

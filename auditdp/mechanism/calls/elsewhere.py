@@ -17,7 +17,8 @@ from pydantic.dataclasses import dataclass
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import MOST_PROBED, Calls, Run, Shown
 from auditdp.mechanism.calls.channel import Channel, LostError, shaped
-from auditdp.mechanism.calls.representation import Array, Representation
+from auditdp.mechanism.calls.representation import Representation
+from auditdp.mechanism.protocol import Array
 
 MOST_SPAWNED = 1 << 20
 """Generators that calls of one question may spawn from theirs."""

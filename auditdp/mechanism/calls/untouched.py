@@ -19,9 +19,8 @@ import numpy as np
 from auditdp.mechanism.calls.calls import Calls, Run
 from auditdp.mechanism.calls.elsewhere import CallsElsewhere, MechanismElsewhere, sent
 from auditdp.mechanism.calls.forked import ForkedProcess
-from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.ending import die_with_parent
-from auditdp.mechanism.protocol import Mechanism
+from auditdp.mechanism.protocol import Array, Mechanism
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
