@@ -10,7 +10,7 @@ MISSING: Any = object()
 
 
 class Patches:
-    """Replacements that are undone in reverse order; used as a context manager.
+    """Replacements that are undone in reverse order.
 
     Attributes:
         replaced: By the identity of an original, what took its place: for names that the caller's modules imported.
@@ -75,9 +75,3 @@ class Patches:
         while self._undo:
             self._undo.pop()()
         self.replaced.clear()
-
-    def __enter__(self) -> Patches:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.undo()

@@ -39,16 +39,6 @@ MOST_KEPT = 1 << 18
 ONE, ZERO = 1, 2
 
 
-class Repeating:
-    """The forecaster of outputs that were seen before, to be bound to a pair."""
-
-    name = "repeats"
-
-    def player(self, mechanism: Any, pair: Pair) -> Repeats:
-        """Return the player of one pair."""
-        return Repeats()
-
-
 @dataclass(eq=False)
 class _SeenOutputs:
     """The different values of one number of an output, with the coins under which each was seen.
@@ -84,13 +74,19 @@ class _SeenOutputs:
         return math.log((self.agree + PRIOR) / (self.disagree + PRIOR))
 
 
-class Repeats:
-    """Values that were seen before, number by number and as a whole, as a player; see the module's text."""
+class Repeating:
+    """The forecaster of values that were seen before, number by number and as a whole; each pair has a player of its own."""
+
+    name = "repeats"
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._seen: list[_SeenOutputs] = []
         self._batch: list[tuple[Sequence[int], Sequence[int], Floats]] = []
+
+    def player(self, mechanism: Any, pair: Pair) -> Repeating:
+        """Return the player of one pair."""
+        return Repeating()
 
     @property
     def shares(self) -> Sequence[float]:

@@ -24,6 +24,7 @@ from auditdp.betting.forecasting.forecasters import (
     player,
 )
 from auditdp.betting.forecasting.memory import Memory
+from auditdp.betting.wealth.forecasts import ForecastLine
 from auditdp.mechanism.laws import FiniteLaw
 from auditdp.testing import GaussianMechanism, LaplaceMechanism, LeakyResponse, Response
 
@@ -278,5 +279,5 @@ def test_what_comes_outweighs_a_law_that_is_stated_and_wrong():
     outputs = np.zeros(2_000, np.int8)
     for _ in range(2):
         message = player.forecast(Batch(outputs, outputs[:0], np.random.default_rng(0)))
-    law = message[0].law(0)
+    law = ForecastLine(message).law(0)
     assert law.weights[law.log_odds < -0.9].sum() > 0.75 * law.weights.sum()
