@@ -31,7 +31,7 @@ from auditdp.auditing.gathering import gathered_here, kinds_of, request_for
 from auditdp.auditing.judging import claim_record, described
 from auditdp.auditing.settings import Settings
 from auditdp.betting.forecasting.forecasters import LikelihoodRatio, default_forecasters
-from auditdp.betting.forecasting.reading import Ratio
+from auditdp.betting.forecasting.noise_laws import Ratio
 from auditdp.betting.forecasting.replayed import ReplayedRatio
 from auditdp.betting.game import Game, checked_pairs
 from auditdp.betting.pairs import can_search, propose, smaller

@@ -27,10 +27,13 @@ from typing import Any, Self
 import numpy as np
 
 from auditdp.adjacency import Pair
+from auditdp.betting.forecasting.noise_laws import SPARE, Ratio
 from auditdp.betting.forecasting.normal import by_change, by_threshold
-from auditdp.betting.forecasting.reading import SPARE, Ratio, SeenRuns, by_shift, ratio_of
+from auditdp.betting.forecasting.reading import ratio_of
 from auditdp.betting.forecasting.reused import by_reuse
 from auditdp.betting.forecasting.sampled import ratio_by_parts
+from auditdp.betting.forecasting.seen_runs import SeenRuns
+from auditdp.betting.forecasting.shifts import by_shift
 from auditdp.betting.power import gain
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.claims.base import Claim

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from auditdp.adjacency import Pair
-from auditdp.betting.forecasting.reading import Ratio, SeenRuns, function_of
+from auditdp.betting.forecasting.noise_laws import Ratio, function_of
+from auditdp.betting.forecasting.seen_runs import SeenRuns
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats

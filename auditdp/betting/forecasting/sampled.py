@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from auditdp.adjacency import Pair
 from auditdp.adjacency.alike import changed_record
-from auditdp.betting.forecasting.reading import CLOSE, LinearFunction, NoisyNumber, Ratio, function_of, laws_of
+from auditdp.betting.forecasting.noise_laws import CLOSE, LinearFunction, NoisyNumber, Ratio, function_of, laws_of
 from auditdp.betting.wealth.forecasts import Law
 from auditdp.mechanism.protocol import Array
 from auditdp.numerics.arrays import Floats
