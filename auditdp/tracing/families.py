@@ -63,6 +63,12 @@ class Family:
     is_whole: bool = False
     is_released_at_once: bool = False
 
+    def log_densities(self, values: Any, location: Any, scale: Any, parameter: Any) -> Any:
+        """Return the log density, or log probability, of values: of draws that are scaled and moved, entry by entry."""
+        assert self.log_density is not None  # asked of families that have one
+        logs = self.log_density((values - location) / scale, parameter)
+        return np.asarray(logs) - (0.0 if self.is_whole else np.log(np.abs(scale)))
+
 
 def _sum_of(moves: Any) -> float:
     return abs(float(moves)) if ndim(moves) == 0 else float(np.abs(moves).sum())
@@ -297,10 +303,10 @@ class NoiseLaw:
         if known is None or known.log_density is None:
             return math.nan
         with np.errstate(all="ignore"):
-            scale = np.asarray(self.scale, float)
-            z = (np.real(np.asarray(result)).astype(float) - np.asarray(location, float)) / scale
-            logs = np.asarray(known.log_density(z, self.parameter)) - (0.0 if known.is_whole else np.log(np.abs(scale)))
-            return float(np.broadcast_to(logs, z.shape).sum())
+            values = np.real(np.asarray(result)).astype(float)
+            at, scale = np.asarray(location, float), np.asarray(self.scale, float)
+            logs = known.log_densities(values, at, scale, self.parameter)
+            return float(np.broadcast_to(logs, np.broadcast_shapes(values.shape, at.shape, scale.shape)).sum())
 
 
 def same(a: Any, b: Any) -> bool:

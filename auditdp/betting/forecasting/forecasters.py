@@ -121,9 +121,8 @@ class LikelihoodRatio:
         bound, inputs, able = copy.copy(self), Inputs(), capabilities(mechanism)
         if isinstance(able.mechanism, MechanismElsewhere):
             assert able.form is not None  # outputs were looked at
-            law = able.mechanism.law(able.form, pair)
-            bound._log_probs, bound._unlisted = law.log_probs, law.unlisted
-            bound.stated = Law(*law.stated) if law.stated else None
+            bound._log_probs, bound._unlisted, stated = able.mechanism.law(able.form, pair)
+            bound.stated = Law(*stated) if stated else None
         elif (log_prob := able.log_prob) is not None:
 
             def log_probs(outputs: Array) -> list[Any]:

@@ -43,10 +43,11 @@ class Laws:
 
     def log_densities(self, values: Floats) -> Floats:
         """Return the log density of each value by each law, shape (runs, values)."""
-        assert self.family.log_density is not None  # else it is not read
         location, scale, parameter = self.numbers.T[..., None]
-        logs = self.family.log_density((values - location) / scale, None if np.isnan(parameter[0]) else parameter)
-        return np.asarray(logs) - (0.0 if self.family.is_whole else np.log(np.abs(scale)))
+        found: Floats = self.family.log_densities(
+            values, location, scale, None if np.isnan(parameter[0]) else parameter
+        )
+        return found
 
     def same_as(self, other: Laws) -> bool:
         """Return whether two have the same laws, run by run."""

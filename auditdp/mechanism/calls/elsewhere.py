@@ -185,11 +185,24 @@ class MechanismElsewhere:
         """Return calls of it, nothing decided about how outputs are represented."""
         return CallsElsewhere(self, self.new("calls", self.number))
 
-    def law(self, form: Representation, pair: Any) -> LawElsewhere:
-        """Return what it states of how likely outputs are on a pair."""
+    def law(
+        self, form: Representation, pair: Any
+    ) -> tuple[Callable[[Array], list[Array]], float, list[NDArray[np.float64]]]:
+        """Return what it states of how likely outputs are on a pair.
+
+        That is a function of the log probabilities, or densities, of outputs on both inputs, each shape (outputs,); the
+        largest log probability of an output that the law does not list; and the log-odds that it gives and how often,
+        where it is finite: two arrays, or none.
+        """
         value, arrays = self.channel.ask("law", self.number, form, pair.data.pair)
         number, unlisted = shaped(_UNLISTED, value)
-        return LawElsewhere(self.channel, number, unlisted, self._stated(arrays))
+        return partial(self._log_probs, number), unlisted, self._stated(arrays)
+
+    def _log_probs(self, number: int, outputs: Array) -> list[Array]:
+        _, arrays = self.channel.ask("log_probs", number, outputs)
+        if [array.shape for array in arrays] != [(len(outputs),)] * 2:
+            raise MechanismError(f"expected two log probabilities of each of {len(outputs):,} outputs")
+        return arrays
 
     def _stated(self, arrays: Sequence[Array]) -> list[Array]:
         """Return how often which log-odds are given, two arrays or none."""
@@ -232,26 +245,6 @@ class MechanismElsewhere:
 def _is_law(log_odds: Array, weights: Array, *more: Array) -> bool:
     one = not more and log_odds.ndim == 1 and log_odds.shape == weights.shape and 0 < len(weights) <= MOST_LISTED
     return bool(one and not np.isnan(log_odds).any() and (weights >= 0).all() and 0 < weights.sum() < np.inf)
-
-
-class LawElsewhere:
-    """What a mechanism in another process states of how likely outputs are on one pair.
-
-    Attributes:
-        unlisted: The largest log probability of an output that the law does not list.
-        stated: The log-odds that it gives and how often, where it is finite: two arrays, or none.
-    """
-
-    def __init__(self, channel: Channel, number: int, unlisted: float, stated: Sequence[NDArray[np.float64]]) -> None:
-        self.unlisted, self.stated = unlisted, stated
-        self._channel, self._number = channel, number
-
-    def log_probs(self, outputs: Array) -> list[Array]:
-        """Return the log probabilities, or densities, of outputs on both inputs, each shape (outputs,)."""
-        _, arrays = self._channel.ask("log_probs", self._number, outputs)
-        if [array.shape for array in arrays] != [(len(outputs),)] * 2:
-            raise MechanismError(f"expected two log probabilities of each of {len(outputs):,} outputs")
-        return arrays
 
 
 class CallsElsewhere(Calls):
