@@ -61,7 +61,7 @@ class Curves:
     def settle(
         self, forecasts: Sequence[Forecasts], leaders: NDArray[np.intp] | None, *, calls: int, pair: int, crossed: int
     ) -> BatchResult:
-        """See ``Bets``."""
+        """Bet on a batch, and return what that has come to; see ``Caps.settle``."""
         line = ForecastLine(forecasts)
         before = self._calls.get(pair, 0)
         plan = self.plans.get(pair)

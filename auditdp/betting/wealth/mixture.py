@@ -30,7 +30,6 @@ from auditdp.betting.wealth.caps import Caps
 from auditdp.betting.wealth.curves import Curves
 from auditdp.betting.wealth.forecasts import Forecasts
 from auditdp.betting.wealth.levels import Grid, crossed
-from auditdp.betting.wealth.results import Bets
 from auditdp.claims.base import Claim
 from auditdp.numerics.arrays import Floats
 
@@ -79,7 +78,7 @@ class Wealth:
         self.position = int(np.flatnonzero(self.levels == claim.level)[0])
         self._grid = Grid(self.levels, self.position)
         self.anchors = self._grid.anchors
-        self._bets: Bets = Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
+        self._bets: Caps | Curves = Caps(self._grid) if claim.delta == 0 else Curves(claim, self._grid)
         self.right = self.wrong = np.zeros(len(shares))
         total = sum(shares) + leader
         self._log_shares = np.log(np.asarray(shares, dtype=float) / total)
