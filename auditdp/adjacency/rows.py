@@ -63,22 +63,18 @@ class Rows:
     def __post_init__(self) -> None:
         if not isinstance(self.row, st.SearchStrategy):
             raise AdjacencyError(
-                f"{self._kind}: expected row, a Hypothesis strategy such as hypothesis.strategies.integers(0, 9), got "
+                f"Rows: expected row, a Hypothesis strategy such as hypothesis.strategies.integers(0, 9), got "
                 f"{brief(self.row)}"
             )
         if self.change not in ("add/remove", "replace"):
-            raise AdjacencyError(f"{self._kind}: expected change='add/remove' or 'replace', got {self.change!r}")
+            raise AdjacencyError(f"Rows: expected change='add/remove' or 'replace', got {self.change!r}")
         if not 0 <= self.least <= self.most or self._fewest > self.most:
             raise AdjacencyError(
-                f"{self._kind}: expected 0 <= least <= most with room for a change, got {self.least!r} and {self.most!r}"
+                f"Rows: expected 0 <= least <= most with room for a change, got {self.least!r} and {self.most!r}"
             )
         if self.into not in CONTAINERS:
             names = ", ".join(kind if isinstance(kind, str) else kind.__name__ for kind in CONTAINERS)
-            raise AdjacencyError(f"{self._kind}: expected into, one of {names}, got {self.into!r}")
-
-    @property
-    def _kind(self) -> str:
-        return type(self).__name__
+            raise AdjacencyError(f"Rows: expected into, one of {names}, got {self.into!r}")
 
     @property
     def _fewest(self) -> int:
@@ -164,9 +160,9 @@ class Rows:
                 return importlib.import_module(str(self.into)).DataFrame(columns).head(-1)
             return np.array([tuple(row[name] for name in like) for row in rows], self._dtype)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise AdjacencyError(f"{self._kind}: cannot make a {self._container} of {brief(rows)}: {error}") from error
+            raise AdjacencyError(f"Rows: cannot make a {self._container} of {brief(rows)}: {error}") from error
         except ModuleNotFoundError as error:
-            raise AdjacencyError(f"{self._kind}: into='{self.into}' needs it: pip install {self.into}") from error
+            raise AdjacencyError(f"Rows: into='{self.into}' needs it: pip install {self.into}") from error
 
     @cached_property
     def _dtype(self) -> np.dtype[Any] | None:
