@@ -209,10 +209,10 @@ class PairTrace(Printed):
         """Whether the trace proposes that the claim fails on this pair, for a reason that it understands."""
         return any(finding.is_read_off for finding in self.findings)
 
-    def by_line(self) -> dict[CodeLine, list[Moved]]:
-        """Return the releases by their line."""
+    def by_line(self, moved: Sequence[Moved] | None = None) -> dict[CodeLine, list[Moved]]:
+        """Return the releases, or some of them, by their line."""
         lines: dict[CodeLine, list[Moved]] = defaultdict(list)
-        for pair in self.moved:
+        for pair in self.moved if moved is None else moved:
             lines[pair.first.site].append(pair)
         return dict(lines)
 
