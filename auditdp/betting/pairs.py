@@ -120,6 +120,14 @@ def attempted(look: Callable[[], Result]) -> Result | None:
     return None
 
 
+def is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
+    """Return whether a candidate is a pair of neighbours."""
+    with suppress(Exception, SystemExit):
+        adjacency.check(pair)
+        return True
+    return False
+
+
 def propose(game: Game, adjacency: Adjacency, calls: int) -> int:
     """Add the pairs whose outputs tell the inputs apart best to a game, and return how many calls that took.
 

@@ -23,7 +23,7 @@ from auditdp.adjacency import Adjacency, Pair
 from auditdp.adjacency.drawing import Drawn, changed, draws
 from auditdp.adjacency.offers import offers
 from auditdp.adjacency.search import key
-from auditdp.betting.pairs import attempted, generated
+from auditdp.betting.pairs import attempted, generated, is_adjacent
 from auditdp.betting.telling import RUNS, apart_in, by_outputs
 from auditdp.betting.trace_look import BETTER, FULL, MOST_BROKEN, NOTABLE, PROMISED, TraceLook
 from auditdp.betting.trace_ranks import LARGEST, ROUND, RunsOfPair, TracedPair, by_reason, told_apart
@@ -190,7 +190,7 @@ class TraceSearch:
         """Propose the pair whose outputs are farthest apart, where a trace does not say what moves."""
         corners = offers(adjacency).corner_cases or []
         few = min(OPAQUE, self.most // (2 * RUNS) - 1)
-        checked = [pair for pair in corners[: max(few, 1)] if attempted(partial(_is_adjacent, adjacency, pair))]
+        checked = [pair for pair in corners[: max(few, 1)] if is_adjacent(adjacency, pair)]
         best = by_outputs(self.trace, [*listed[:1], *checked], seed=self.seed)[0]
         if best is not listed[0]:
             self.look.proposed = [(best, PROMISED)]
@@ -330,11 +330,6 @@ class TraceSearch:
         plain = [each for each in rest if not each.trace.is_notable and each.trace.share > BETTER * most]
         if plain and not broken:
             yield max(plain, key=lambda each: self._order(each)[1:]).pair, 1.0
-
-
-def _is_adjacent(adjacency: Adjacency, pair: Pair) -> bool:
-    adjacency.check(pair)
-    return True
 
 
 def looked_by_trace(
