@@ -205,7 +205,7 @@ def ways(name: str) -> dict[str, Callable[[Streams], int | None]]:
             BlackBox(found.twin), found.met, [found.pair], black, streams, math.ceil(limit(name))
         ),
     }
-    if traced.reads(found.pair, calls.looked_at(hidden, found.pair)):
+    if traced.reads_one_of([found.pair], calls.looked_at(hidden, found.pair)):
         played[TRACED] = refute(hidden, [*black, traced])
     if limit(name) <= FEW and np.ndim(found.mechanism(found.pair.data, 1, rng=np.random.default_rng(0))) == 1:
         played[KERNEL] = lambda streams: kernel_test.refuted_at(

@@ -9,6 +9,7 @@ from auditdp.record.details import GameDetails
 from auditdp.record.results import REFUTATIONS, AuditResult, ClaimRecord, Place, Verdict, details
 from auditdp.record.traces import GameTrace, TracedFinding, TracedLine
 from auditdp.report.numbers import MISSING, as_float, count, level, number, symbol
+from auditdp.report.text import shorten
 
 MOST = 3
 """Findings of a trace that are said of one audit."""
@@ -32,9 +33,15 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
     return found[:MOST]
 
 
-def said(finding: TracedFinding) -> str:
-    """Return a finding as a sentence with its file."""
-    return f"{finding.file}: {finding.sentence}" if finding.file else finding.sentence
+def said(result: AuditResult) -> list[str]:
+    """Return what was read off as sentences, with their files and with the pair where it is not the counterexample's."""
+    shown = result.counterexample
+    return [
+        (f"{each.file}: " if each.file else "")
+        + each.sentence
+        + ("" if shown is None or shown.pair == each.pair else f"; on the pair {shorten(each.pair, LONG)}")
+        for each in read_off(result)
+    ]
 
 
 def line_of(result: AuditResult) -> Place | None:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from auditdp.tracing.comparing import compare
-from auditdp.tracing.noise import Noise
-from auditdp.tracing.numpy_functions import plain
+from auditdp.tracing.noise import ARITHMETIC, Noise, operated
+from auditdp.tracing.numpy_functions import plainly
 
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "subtract": operator.sub,
-    "mul": operator.mul,
-    "multiply": operator.mul,
-    "div": operator.truediv,
-    "divide": operator.truediv,
-    "true_divide": operator.truediv,
-}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
-MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
 
 def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -33,17 +21,11 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             second = second * keywords["alpha"]
         if name == "rsub":
             name, first, second = "sub", second, first
-        if name in OPERATORS:
-            return _into(first if in_place else None, _operated(OPERATORS[name], first, second))
+        if name in ARITHMETIC:
+            return _into(first if in_place else None, operated(ARITHMETIC[name], first, second))
         if name in COMPARISONS and not in_place:
-            which = COMPARISONS[name]
-            return (
-                compare(first, second, which) if isinstance(first, Noise) else compare(second, first, MIRRORED[which])
-            )
-    return function(
-        *plain(arguments, f"is used by {name}"),
-        **{key: plain([v], f"is used by {name}")[0] for key, v in keywords.items()},
-    )
+            return compare(first, second, COMPARISONS[name])
+    return plainly(function, arguments, keywords, name)
 
 
 def named(function: Any) -> tuple[str, bool]:
@@ -52,19 +34,6 @@ def named(function: Any) -> tuple[str, bool]:
     in_place = (marked.endswith("_") and not marked.endswith("__")) or marked.startswith("__i")
     name = marked.strip("_")
     return {"iadd": "add", "isub": "sub", "radd": "add", "imul": "mul", "rmul": "mul"}.get(name, name), in_place
-
-
-def _operated(compute: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
-    """Apply an operator by the method of the noise, so that torch is not asked again."""
-    if isinstance(first, Noise):
-        return compute(first, second)
-    reflected = {
-        operator.add: "__radd__",
-        operator.sub: "__rsub__",
-        operator.mul: "__rmul__",
-        operator.truediv: "__rtruediv__",
-    }
-    return getattr(second, reflected[compute])(first)
 
 
 def _into(target: Any, result: Any) -> Any:

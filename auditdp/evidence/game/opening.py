@@ -12,7 +12,8 @@ from auditdp.betting.forecasting.replayed import ReplayedElsewhere, ReplayedRati
 from auditdp.betting.game import Game
 from auditdp.betting.pairs import propose, search_calls
 from auditdp.betting.power import gain
-from auditdp.betting.traced_pairs import PROMISED, TraceLook, looked_by_trace
+from auditdp.betting.trace_look import PROMISED, TraceLook
+from auditdp.betting.traced_pairs import looked_by_trace
 from auditdp.betting.watching import going_on, is_stopped
 from auditdp.betting.wealth.levels import level_grid
 from auditdp.claims.base import Claim

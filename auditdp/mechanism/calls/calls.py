@@ -7,16 +7,16 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from auditdp.errors import AuditError, MechanismError, RaisedError, raised_at
 from auditdp.mechanism.calls.inputs import Inputs, difference, of_tensor
 from auditdp.mechanism.calls.leaves import NUMERIC, Raised
-from auditdp.mechanism.calls.representation import Array, Outputs, Representation, SeenAs, stacked
+from auditdp.mechanism.calls.representation import Outputs, Representation, SeenAs, stacked
 from auditdp.mechanism.calls.showing import STREAMS, showing
-from auditdp.mechanism.protocol import Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
+from auditdp.mechanism.protocol import Array, Mechanism, PerCall, brief, is_seeded, is_vectorised, name_of
 
 PROBES = 8
 """Calls on each of two inputs that show what outputs look like; what these look like on others, a single call shows."""
@@ -223,7 +223,7 @@ class Calls:
     def decided(self, decided: tuple[Representation | None, bool, Counter[str]]) -> None:
         self._representation, self.raising, self.raised = decided
 
-    def anew(self) -> Calls:
+    def anew(self) -> Self:
         """Return the same calls, with nothing decided about how outputs are represented."""
         fresh = copy.copy(self)
         fresh.like = fresh._representation = None

@@ -29,9 +29,8 @@ from scipy.special import logsumexp
 
 from auditdp.errors import MechanismError
 from auditdp.mechanism.calls.calls import Calls, Run
-from auditdp.mechanism.calls.representation import Array
 from auditdp.mechanism.calls.untouched import Untouched, untouched
-from auditdp.mechanism.protocol import is_vectorised
+from auditdp.mechanism.protocol import Array, is_vectorised
 from auditdp.numerics.arrays import Floats
 from auditdp.numerics.randomness import Streams
 
