@@ -35,6 +35,7 @@ from auditdp.accountants.base import (
     check_positive,
 )
 from auditdp.accountants.description import Description
+from auditdp.accountants.dp_sgd.parameters import ZERO_OUT
 from auditdp.mechanism.laws import precision
 from auditdp.mechanism.laws.balls import above, ball
 from auditdp.mechanism.laws.gaussian import gaussian_delta
@@ -60,7 +61,7 @@ class MatrixNoise(Description):
     steps: int
     separation: int
     participations: int = 1
-    adjacency: ClassVar[str] = "zero one record out"
+    adjacency: ClassVar[str] = ZERO_OUT
     sampling: ClassVar[str] = "uses of a record apart"
 
     def __post_init__(self) -> None:
