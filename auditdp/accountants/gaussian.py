@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb
 
@@ -77,11 +77,30 @@ class GaussianNoise(Description):
         return CompositionPart(self.count, GaussianCurve(self.sigma, self.sensitivity))
 
 
+class GaussianShaped(Inverted):
+    """The exact curve of μ-Gaussian DP, δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), from the μ² of what is described."""
+
+    if TYPE_CHECKING:
+        name: str
+        gaussian: Fraction
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return δ(ε), rounded up."""
+        check_epsilon(self.name, epsilon)
+        return min(1.0, above(curve_of(self.gaussian, epsilon)))
+
+
+def curve_of(square: Fraction, epsilon: float) -> arb:
+    """Return δ(ε) of μ-Gaussian DP from μ², enclosed."""
+    with precision():
+        return gaussian_delta(ball(square).sqrt(), arb(epsilon)) if epsilon < math.inf else arb(0)
+
+
 @dataclass(frozen=True)
-class GaussianCurve(GaussianNoise, Inverted):
+class GaussianCurve(GaussianShaped, GaussianNoise):
     """The exact curve of such releases.
 
-    With μ = √count Δ/σ it is δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), attained by neighbours whose queries are Δ apart.
+    It is that of μ = √count Δ/σ, attained by neighbours whose queries are Δ apart.
 
     Source: Balle & Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy", arXiv:1805.06530v2,
     Theorem 8; composition: Dong, Roth & Su (2022), arXiv:1905.02383v3, Corollary 3.3.
@@ -92,15 +111,6 @@ class GaussianCurve(GaussianNoise, Inverted):
 
     soundness: ClassVar[Soundness] = Soundness.EXACT
     source: ClassVar[str] = "Balle & Wang (2018), arXiv:1805.06530v2, Theorem 8"
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return δ(ε), rounded up."""
-        check_epsilon(self.name, epsilon)
-        if math.isinf(epsilon):
-            return 0.0
-        with precision():
-            mu = arb(self.count).sqrt() * arb(self.sensitivity) / arb(self.sigma)
-            return min(1.0, above(gaussian_delta(mu, arb(epsilon))))
 
     @classmethod
     def sigma_for(cls, epsilon: float, delta: float, *, sensitivity: float = 1.0, count: int = 1) -> float:
