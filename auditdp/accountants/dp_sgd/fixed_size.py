@@ -58,7 +58,7 @@ class FixedSize(Description):
         if self.batch > self.records:
             raise AccountantError(f"{kind}: expected batch <= records={self.records}, got batch={self.batch!r}")
 
-    def wider(self) -> tuple[GaussianNoise]:
+    def wider(self) -> tuple[Description, ...]:
         """Return the steps without sampling, in each of which a record that is replaced moves the sum by 2C at most."""
         return (GaussianNoise(self.noise_multiplier, 2.0, self.steps),)
 

@@ -31,7 +31,6 @@ from auditdp.accountants.base import (
     AccountantError,
     Soundness,
     check_count,
-    check_delta,
     check_epsilon,
     check_positive,
     epsilon_below,
@@ -167,8 +166,7 @@ class AllocationSum(RandomAllocation):
 
     def epsilon_at(self, delta: float) -> float:
         """Return an ε at which more than δ is lost."""
-        check_delta(self.name, delta)
-        return math.inf if delta == 0 else epsilon_below(self.delta_at, delta)
+        return epsilon_below(self.delta_at, delta)
 
 
 def allocation_accountants(
