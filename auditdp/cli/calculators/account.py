@@ -140,9 +140,7 @@ def gaussian(
         from auditdp.accountants.zcdp import ZCDP
 
         curve = GaussianCurve(sigma, sensitivity, count)
-        classic = (
-            [ClassicGaussian(sigma, sensitivity, everywhere) for everywhere in (False, True)] if count == 1 else []
-        )
+        classic = [ClassicGaussian(sigma, sensitivity, everywhere=each) for each in (False, True) if count == 1]
         ratio = sensitivity / sigma
         # ρ is rounded up by more than its operations can have rounded it down.
         return [curve, ZCDP(count * ratio * ratio / 2 * (1 + 1e-15)), *classic]
