@@ -132,7 +132,7 @@ class WatchedRun:
         if expected is None:
             value = perform()
         elif same(expected.law.scale, law.scale) and same(expected.location, location):
-            value = expected.value if expected.drawn is None else expected.drawn.copy()
+            value = expected.value if expected.drawn is None else _copied(expected.drawn)
         else:
             value = perform() if expected.law.known is None else _moved(expected, law, location)
         if earlier is not None and earlier.law.family == law.family and shape_of(earlier.value) == shape_of(value):
@@ -140,8 +140,8 @@ class WatchedRun:
             traced.draws.append(same_draw)
             return same_draw
         made = WatchedDraw(len(traced.draws), method, law, value, site, location)
-        if self.record is None and isinstance(value, np.ndarray):
-            made.drawn = value.copy()
+        if hasattr(value, "detach") or (self.record is None and isinstance(value, np.ndarray)):
+            made.drawn = _copied(value)
         if origin is not None:
             self._origins[origin] = made
         traced.draws.append(made)
@@ -259,13 +259,18 @@ class WatchedRun:
         return self.traced
 
 
+def _copied(value: Any) -> Any:
+    """Return a copy of an array or a tensor, which code may go on to change."""
+    return value.copy() if isinstance(value, np.ndarray) else value.detach().clone()
+
+
 def _moved(draw: WatchedDraw, law: NoiseLaw, location: Any) -> Any:
     """Return a recorded draw with another scale and location."""
     with np.errstate(all="ignore"):
         ratio = (
             1.0 if same(law.scale, draw.law.scale) else np.asarray(law.scale, float) / np.asarray(draw.law.scale, float)
         )
-        moved = location + ((_array_of(draw.value) if draw.drawn is None else draw.drawn) - draw.location) * ratio
+        moved = location + (_array_of(draw.value if draw.drawn is None else draw.drawn) - draw.location) * ratio
     if hasattr(draw.value, "detach"):
         return draw.value.new_tensor(moved)
     if hasattr(draw.value, "aval"):
@@ -292,7 +297,8 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         named = {"name": plain.name} if hasattr(plain, "name") else {"columns": plain.columns}
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
-        return plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+        made = plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
+        return made.requires_grad_(plain.requires_grad)
     if hasattr(plain, "aval"):  # of jax
         return plain.at[...].set(forced_result(np.asarray(plain), recorded))
     if isinstance(plain, np.ndarray):

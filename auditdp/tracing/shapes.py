@@ -35,6 +35,17 @@ class ShapedForm(Form):
         value = self.value if hasattr(self.value, "reshape") else np.asarray(self.value)
         return type(self)(self.run, change(value), tuple(terms), offset, self.site)
 
+    def laid(self, change: Callable[[Any], Any]) -> Any:
+        """Return it in one part or in several, as a function lays entries out."""
+        parts = change(self.value)
+        if not isinstance(parts, list | tuple):
+            return self.shaped(change)
+        return type(parts)(self.shaped(lambda array, k=k: change(array)[k]) for k in range(len(parts)))
+
+    def copied(self, value: Any) -> Any:
+        """Return the same noise as another type."""
+        return type(self)(self.run, value, self.terms, self.offset, self.site)
+
     def __getitem__(self, key: Any) -> Any:
         key = key.settle("is an index") if isinstance(key, Form) else key
         return self.shaped(lambda array: array[key])

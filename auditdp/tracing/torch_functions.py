@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from auditdp.tracing.comparing import compare
 from auditdp.tracing.noise import Noise
-from auditdp.tracing.numpy_functions import plain
+from auditdp.tracing.numpy_functions import plain, stacked
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -22,6 +26,30 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+COPYING = (
+    "bfloat16",
+    "clone",
+    "contiguous",
+    "cpu",
+    "cuda",
+    "detach",
+    "double",
+    "float",
+    "half",
+    "to",
+    "type",
+    "type_as",
+)
+"""What gives the same entries, up to rounding."""
+LAYING = (
+    *("broadcast_to", "chunk", "expand", "expand_as", "flatten", "flip", "movedim", "narrow", "permute", "repeat"),
+    *("reshape", "reshape_as", "select", "split", "squeeze", "t", "tile", "transpose", "unbind", "unsqueeze", "view"),
+    "view_as",
+)
+"""What lays entries out in another way, in one tensor or several."""
+JOINING = ("cat", "concat", "hstack", "stack", "vstack")
+METHODS = (*COPYING, *LAYING, *(f"{name}_" for name in OPERATORS))
+"""Methods of a tensor after which it is still noise."""
 
 
 def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -40,6 +68,18 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             return (
                 compare(first, second, which) if isinstance(first, Noise) else compare(second, first, MIRRORED[which])
             )
+    first = arguments[0] if arguments else None
+    if (
+        name in JOINING
+        and (made := stacked(first, lambda parts: function(_tensors(parts), *arguments[1:], **keywords))) is not None
+    ):
+        return made
+    if type(first) is Noise and first.settled is None and not in_place and name in (*COPYING, *LAYING):
+        others = [
+            other.value if type(other) is Noise else other for other in arguments[1:]
+        ]  # what has the shape, or type
+        change = partial(_changed, function, others, keywords)
+        return first.copied(change(first.value)) if name in COPYING else first.laid(change)
     return function(
         *plain(arguments, f"is used by {name}"),
         **{key: plain([v], f"is used by {name}")[0] for key, v in keywords.items()},
@@ -67,9 +107,23 @@ def _operated(compute: Callable[[Any, Any], Any], first: Any, second: Any) -> An
     return getattr(second, reflected[compute])(first)
 
 
+def _changed(function: Any, others: Sequence[Any], keywords: Mapping[str, Any], entries: Any) -> Any:
+    """Apply a function to entries, or to what numpy holds of each: the same for either."""
+    if hasattr(entries, "detach"):
+        return function(entries, *others, **keywords)
+    made = function(*_tensors([np.array(entries)]), *others, **keywords)
+    return [part.numpy() for part in made] if isinstance(made, list | tuple) else made.numpy()
+
+
+def _tensors(parts: Sequence[Any]) -> list[Any]:
+    return [sys.modules["torch"].as_tensor(part) for part in parts]
+
+
 def _into(target: Any, result: Any) -> Any:
     """Return a result, written into a tensor that is changed in place."""
-    if target is None or isinstance(target, Noise):
+    if type(target) is Noise:
+        return target.become(result)
+    if target is None:
         return result
     return fill(target, result) if isinstance(result, Noise) else target.copy_(result)
 

@@ -266,7 +266,7 @@ def _ends_in_copy(process: int) -> None:
 
 def _number(draw: WatchedDraw) -> tuple[CodeLine, str, bytes]:
     """Return a draw as its line, sampler and bits."""
-    return draw.site, draw.method, np.asarray(draw.value).tobytes()
+    return draw.site, draw.method, np.asarray(draw.value if draw.drawn is None else draw.drawn).tobytes()
 
 
 def _generator(recorded: TracedRun) -> np.random.Generator:

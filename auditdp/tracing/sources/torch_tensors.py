@@ -17,7 +17,16 @@ from auditdp.tracing.patches import Patches
 from auditdp.tracing.plain import any_of
 from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
-from auditdp.tracing.torch_functions import OPERATORS, fill, named, torch_function
+from auditdp.tracing.torch_functions import (
+    COMPARISONS,
+    COPYING,
+    JOINING,
+    LAYING,
+    OPERATORS,
+    fill,
+    named,
+    torch_function,
+)
 
 Active = Callable[[], WatchedRun | None]
 Parameters = Callable[..., tuple[NoiseLaw, Any]]
@@ -57,6 +66,8 @@ DESCRIBING = (
     *("numel", "requires_grad", "shape", "size", "stride"),
 )
 """What may be asked of a tensor without a look at its entries."""
+FOLLOWED = (*OPERATORS, *COMPARISONS, *COPYING, *LAYING, *JOINING, "rsub")
+"""Functions of noise that may be noise again, or a release; any other ends it."""
 OVERWRITING = ("zero", "fill")
 """What leaves nothing of a tensor's entries."""
 TEMPORARY = 2
@@ -72,6 +83,9 @@ def watch(patches: Patches, active: Active) -> None:
     patches.attribute(torch, "randperm", _public("permutation", torch.randperm, active))
     patches.attribute(torch, "randint", _public("choice of items", torch.randint, active))
     patches.attribute(torch, "bernoulli", _bernoulli(torch.bernoulli, active))
+    for name in ("tensor", "as_tensor", "from_numpy"):
+        patches.attribute(torch, name, _converted(getattr(torch, name)))
+    patches.attribute(torch.nn.Parameter, "__new__", _parameter(torch.nn.Parameter.__new__))
     for name, parameters in IN_PLACE.items():
         patches.attribute(torch.Tensor, name, _in_place(name, getattr(torch.Tensor, name), parameters, active))
     if (distributions := sys.modules.get("torch.distributions")) is not None:
@@ -88,27 +102,54 @@ def _filled_tensors(active: Active) -> Any:
     class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
         def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
             run, keywords = active(), keywords or {}
+            if function.__name__ == "__set__":
+                arguments = plain(arguments, "is set as an attribute")
             if run is None or not run.filled:
                 return function(*arguments, **keywords)
             (name, in_place), described = named(function), getattr(function, "__self__", None)
-            if name in DESCRIBING or (name == "get" and getattr(described, "__name__", "") in DESCRIBING):
+            if (name in DESCRIBING and not in_place) or (
+                name == "get" and getattr(described, "__name__", "") in DESCRIBING
+            ):
                 return function(*arguments, **keywords)
-            found = [run.filled[id(value)][1] if id(value) in run.filled else value for value in arguments]
+            found = [_noise_in(run, value) for value in arguments]
             if all(new is old for new, old in zip(found, arguments, strict=True)):
                 return function(*arguments, **keywords)
             if in_place and name in OVERWRITING and found[1:] == [*arguments[1:]]:
                 run.filled.pop(id(arguments[0]), None)
                 return function(*arguments, **keywords)
+            if name not in FOLLOWED:
+                _end(run, arguments, "" if name == "requires_grad" else f"is used by {name}")  # parameters are public
+                return function(*arguments, **keywords)
             if not in_place or found[0] is arguments[0]:
                 return torch_function(function, found, keywords)
-            tensor, noise = run.filled.pop(id(arguments[0]))
-            if name in OPERATORS:
-                result = torch_function(function, found, keywords)
-                return fill(tensor, result) if type(result) is Noise else tensor.copy_(result)
-            tensor.copy_(noise.settle(f"is used by {name}"))
-            return function(tensor, *plain(found[1:], f"is used by {name}"), **keywords)
+            tensor, _ = run.filled.pop(id(arguments[0]))
+            result = torch_function(function, found, keywords)
+            return fill(tensor, result) if type(result) is Noise else tensor.copy_(result)
 
     return FilledTensors()
+
+
+def _noise_in(run: WatchedRun, value: Any) -> Any:
+    """Return the noise that a tensor, or each of a list, stands for; else the value."""
+    if type(value) in (list, tuple):
+        found = [_noise_in(run, item) for item in value]
+        return value if all(new is old for new, old in zip(found, value, strict=True)) else found
+    return run.filled[id(value)][1] if id(value) in run.filled else value
+
+
+def _end(run: WatchedRun, values: Any, why: str) -> None:
+    """End the noise that tensors stand for, and leave its numbers in them."""
+    for value in values:
+        if type(value) in (list, tuple):
+            _end(run, value, why)
+        elif id(value) in run.filled:
+            tensor, noise = run.filled.pop(id(value))
+            _write(tensor, noise.settle("" if tensor.requires_grad else why))
+
+
+def _write(tensor: Any, value: Any) -> Any:
+    with sys.modules["torch"].no_grad():
+        return tensor.copy_(value)
 
 
 def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any) -> Any:
@@ -125,7 +166,9 @@ def _function(name: str, function: Callable[..., Any], parameters: Parameters, a
         if run is None or keywords.get("out") is not None:
             return function(*arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
-        return _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location)
+        is_parameter = keywords.pop("requires_grad", False)
+        noise = _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location)
+        return noise.requires_grad_() if is_parameter else noise
 
     return draw
 
@@ -165,11 +208,39 @@ def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, a
         held = sys.getrefcount(tensor) > TEMPORARY
         perform = run.unwatched(function, tensor, *arguments, **keywords)
         noise = _noise(run, name, lambda: perform().clone(), law, location)
-        if not held:
-            return noise
-        return fill(tensor, noise) if type(noise) is Noise else tensor.copy_(noise)
+        if type(noise) is Noise and tensor.requires_grad:
+            noise = noise.settle("")  # a parameter, as it is initialised
+        if type(noise) is not Noise:
+            return _write(tensor, noise)
+        if held:
+            return fill(tensor, noise)
+        _write(tensor, noise.value)  # what it is a view of may be held
+        return noise
 
     return draw
+
+
+def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes a tensor of an array, also of noise."""
+
+    def convert(data: Any, *arguments: Any, **keywords: Any) -> Any:
+        if type(data) is not Noise:
+            return function(data, *arguments, **keywords)
+        made = data.copied(function(np.asarray(data.value), *arguments, **keywords))
+        if data.settled is not None:
+            return function(np.asarray(data.settled[0]), *arguments, **keywords)
+        return made.settle("") if made.value.requires_grad else made
+
+    return convert
+
+
+def _parameter(make: Callable[..., Any]) -> Any:
+    """Return what makes a parameter, also of noise: how it is initialised is public."""
+
+    def new(kind: Any, data: Any = None, *arguments: Any, **keywords: Any) -> Any:
+        return make(kind, data.settle("") if type(data) is Noise else data, *arguments, **keywords)
+
+    return staticmethod(new)
 
 
 def _distribution(patches: Patches, kind: Any, name: str, method: str, active: Active) -> None:
