@@ -32,6 +32,19 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
     return found[:MOST]
 
 
+def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
+    """Return what a trace says that no bet has shown, each with how it is known: proposals, and no evidence of a loss.
+
+    Where the claim is not refuted that is what was read off the code; always, where the run differs from what the accountant
+    was told.
+    """
+    trace = traced(result)
+    found = [] if trace is None else trace.findings
+    read = [("read off, not shown", each) for each in found if each.read_off and result.verdict is Verdict.NOT_REFUTED]
+    told = [("not as told", each) for each in found if each.kind == "steps"]
+    return [*told[:MOST], *read[:MOST]]
+
+
 def said(finding: TracedFinding) -> str:
     """Return a finding as a sentence with its file."""
     return f"{finding.file}: {finding.sentence}" if finding.file else finding.sentence

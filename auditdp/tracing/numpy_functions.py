@@ -170,6 +170,8 @@ def plain(values: Sequence[Any], why: str) -> list[Any]:
 def _plain(value: Any, why: str) -> Any:
     if isinstance(value, Noise):
         return value.settle(why)
+    if type(value) is dict:
+        return {key: _plain(item, why) for key, item in value.items()}
     if isinstance(value, list | tuple) and any(isinstance(item, Noise) for item in value):
         return type(value)(_plain(item, why) for item in value)
     return value

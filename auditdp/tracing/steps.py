@@ -65,8 +65,9 @@ def _batches(samples: Sequence[Release], told: Poisson) -> Iterator[tuple[CodeLi
         if release.kind != COIN:
             yield (
                 site,
-                f"line {site.line} draws {release.law.family}s of records; {batches}, each record by its own coin",
+                f"line {site.line} draws records by {release.law.family}; {batches}, each record by its own coin",
             )
         elif not np.allclose(np.asarray(release.location, float), told.rate, rtol=CLOSE):
             rates = np.unique(np.asarray(release.location, float))
-            yield site, f"line {site.line} takes records with probability {rates[0]:.6g} to {rates[-1]:.6g}; {batches}"
+            chance = f"{rates[0]:.6g}" + f" to {rates[-1]:.6g}" * (len(rates) > 1)
+            yield site, f"line {site.line} takes records with probability {chance}; {batches}"

@@ -48,6 +48,8 @@ LAYING = (
 )
 """What lays entries out in another way, in one tensor or several."""
 JOINING = ("cat", "concat", "hstack", "stack", "vstack")
+WRITING = ("copy", "set")
+"""What writes numbers into a tensor; noise that is written into a parameter is how that is initialised, and public."""
 METHODS = (*COPYING, *LAYING, *(f"{name}_" for name in OPERATORS))
 """Methods of a tensor after which it is still noise."""
 
@@ -80,10 +82,8 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
         ]  # what has the shape, or type
         change = partial(_changed, function, others, keywords)
         return first.copied(change(first.value)) if name in COPYING else first.laid(change)
-    return function(
-        *plain(arguments, f"is used by {name}"),
-        **{key: plain([v], f"is used by {name}")[0] for key, v in keywords.items()},
-    )
+    why = "" if name in WRITING and first.requires_grad else f"is used by {name}"
+    return function(*plain(arguments, why), **dict(zip(keywords, plain([*keywords.values()], why), strict=True)))
 
 
 def named(function: Any) -> tuple[str, bool]:

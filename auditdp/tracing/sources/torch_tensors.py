@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from auditdp.tracing.forms import number
 from auditdp.tracing.noise import Noise
 from auditdp.tracing.numpy_functions import plain
 from auditdp.tracing.patches import Patches
-from auditdp.tracing.plain import any_of
+from auditdp.tracing.plain import any_of, shape_of
 from auditdp.tracing.run import WatchedRun
 from auditdp.tracing.sites import here
 from auditdp.tracing.torch_functions import (
@@ -68,6 +68,7 @@ DESCRIBING = (
 """What may be asked of a tensor without a look at its entries."""
 FOLLOWED = (*OPERATORS, *COMPARISONS, *COPYING, *LAYING, *JOINING, "rsub")
 """Functions of noise that may be noise again, or a release; any other ends it."""
+TRANSFORMS = ("grad", "grad_and_value", "jacrev", "vmap")
 OVERWRITING = ("zero", "fill")
 """What leaves nothing of a tensor's entries."""
 TEMPORARY = 2
@@ -85,6 +86,8 @@ def watch(patches: Patches, active: Active) -> None:
     patches.attribute(torch, "bernoulli", _bernoulli(torch.bernoulli, active))
     for name in ("tensor", "as_tensor", "from_numpy"):
         patches.attribute(torch, name, _converted(getattr(torch, name)))
+    for name in TRANSFORMS:
+        patches.attribute(torch.func, name, _transformed(getattr(torch.func, name)))
     patches.attribute(torch.nn.Parameter, "__new__", _parameter(torch.nn.Parameter.__new__))
     for name, parameters in IN_PLACE.items():
         patches.attribute(torch.Tensor, name, _in_place(name, getattr(torch.Tensor, name), parameters, active))
@@ -102,8 +105,8 @@ def _filled_tensors(active: Active) -> Any:
     class FilledTensors(overrides.TorchFunctionMode):  # type: ignore[name-defined,misc]
         def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
             run, keywords = active(), keywords or {}
-            if function.__name__ == "__set__":
-                arguments = plain(arguments, "is set as an attribute")
+            if function.__name__ == "__set__" and any(type(value) is Noise for value in arguments):
+                return torch_function(function, arguments, keywords)
             if run is None or not run.filled:
                 return function(*arguments, **keywords)
             (name, in_place), described = named(function), getattr(function, "__self__", None)
@@ -152,8 +155,23 @@ def _write(tensor: Any, value: Any) -> Any:
         return tensor.copy_(value)
 
 
-def _noise(run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any) -> Any:
-    draw = run.draw(name, perform, law, here(), location=location)
+def _size(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape that a function draws."""
+    if name.endswith("_like"):
+        return tuple(arguments[0].shape)
+    if name == "normal":
+        mean, std, size = (*arguments, *(None,) * 3)[:3]
+        size = keywords.get("size", size)
+        given = (keywords.get("mean", mean), keywords.get("std", std))
+        return np.broadcast_shapes(*map(shape_of, given)) if size is None else tuple(size)
+    size = keywords.get("size", arguments)
+    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else tuple(size)
+
+
+def _noise(
+    run: WatchedRun, name: str, perform: Callable[[], Any], law: NoiseLaw, location: Any, shape: Any = None
+) -> Any:
+    draw = run.draw(name, perform, law, here(), location=location, shape=shape)
     index: Any = np.arange(draw.value.numel()).reshape(tuple(draw.value.shape)) if draw.value.ndim else 0
     noise = Noise(run, draw.value, (Term(draw, index),), location if any_of(location) else None)
     at_once = law.known is not None and law.known.is_released_at_once
@@ -167,7 +185,8 @@ def _function(name: str, function: Callable[..., Any], parameters: Parameters, a
             return function(*arguments, **keywords)
         law, location = parameters(*arguments, **keywords)
         is_parameter = keywords.pop("requires_grad", False)
-        noise = _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location)
+        shape = _size(name, arguments, keywords)
+        noise = _noise(run, name, run.unwatched(function, *arguments, **keywords), law, location, shape)
         return noise.requires_grad_() if is_parameter else noise
 
     return draw
@@ -207,7 +226,7 @@ def _in_place(name: str, function: Callable[..., Any], parameters: Parameters, a
         law, location = parameters(*arguments, **keywords)
         held = sys.getrefcount(tensor) > TEMPORARY
         perform = run.unwatched(function, tensor, *arguments, **keywords)
-        noise = _noise(run, name, lambda: perform().clone(), law, location)
+        noise = _noise(run, name, lambda: perform().clone(), law, location, tuple(tensor.shape))
         if type(noise) is Noise and tensor.requires_grad:
             noise = noise.settle("")  # a parameter, as it is initialised
         if type(noise) is not Noise:
@@ -232,6 +251,20 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
         return made.settle("") if made.value.requires_grad else made
 
     return convert
+
+
+def _transformed(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a transform of ``torch.func`` whose functions take noise as what it is: weights that are initialised."""
+
+    def made(*given: Any, **options: Any) -> Any:
+        function = transform(*given, **options)
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            return function(*plain(arguments, ""), **dict(zip(keywords, plain([*keywords.values()], ""), strict=True)))
+
+        return call
+
+    return made
 
 
 def _parameter(make: Callable[..., Any]) -> Any:

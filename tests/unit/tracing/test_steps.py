@@ -1,5 +1,7 @@
 """What a run did beside what the accountant of its claim was told."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -49,8 +51,8 @@ def said(train, claim=CLAIM):
 @pytest.mark.parametrize(
     ("train", "shown"),
     [
-        (trainer(shuffled), "draws permutations of records; the accountant was told of Poisson batches at rate 0.5"),
-        (trainer(at_another_rate), "takes records with probability 0.75 to 0.75"),
+        (trainer(shuffled), "draws records by permutation; the accountant was told of Poisson batches at rate 0.5"),
+        (trainer(at_another_rate), "takes records with probability 0.75; the accountant"),
         (trainer(all_of_them), "no line draws which records are in a batch"),
         (trainer(once_more), "adds noise 3 times; the accountant was told of 2 steps"),
         (trainer(poisson, norm=2.0), "a value that moves by 2, a multiplier of 0.5; the accountant was told of 1"),
@@ -59,6 +61,22 @@ def said(train, claim=CLAIM):
 def test_a_difference_is_named_and_is_no_loss_that_is_read_off(train, shown):
     (sentence,) = said(train)
     assert shown in sentence
+
+
+def by_torch(rng, records):
+    torch = sys.modules["torch"]
+    return [(torch.rand(len(records)) < 0.5).numpy() for _ in range(2)]
+
+
+@pytest.mark.parametrize("batches", [poisson, by_torch])
+@pytest.mark.parametrize("way", [0, 1])
+def test_the_coins_of_other_records_are_the_same_where_one_is_added_or_removed(batches, way):
+    pytest.importorskip("torch")
+    pair = [RECORDS, RECORDS[[0, 2, 3]]]
+    for seed in range(6):
+        trace = compare(Trace(trainer(batches)), *pair[:: 1 - 2 * way], np.random.default_rng(seed), claim=CLAIM)
+        assert all(moved.distance in (0, pytest.approx(0.5)) for moved in trace.noisy)
+        assert [finding for finding in trace.findings if finding.kind in ("steps", "flow")] == []
 
 
 def test_nothing_is_said_of_what_was_run_as_it_was_told_or_of_a_claim_that_tells_nothing():

@@ -1,0 +1,50 @@
+"""Gaussian noise that releases share in part loses what its matrix says, and is no noise that is used twice."""
+
+import math
+
+import numpy as np
+import pytest
+
+from auditdp import GaussianDP
+from auditdp.tracing import Trace, compare
+
+STEPS = 5
+MOVED = np.zeros((STEPS, 2))
+MOVED[1], MOVED[2] = (3.0, 4.0), (-1.0, 2.0)
+
+
+def by_matrix(matrix):
+    def code(data, rng):
+        noise = [rng.normal(scale=2.0, size=2) for _ in matrix]
+        return [
+            data[t] + sum(row[k] * noise[k] for k in range(len(row)) if row[k])
+            for t, row in enumerate(np.array(matrix))
+        ]
+
+    return code
+
+
+def of(matrix, moved=MOVED):
+    return compare(Trace(by_matrix(matrix)), 0 * moved, moved, np.random.default_rng(0), claim=GaussianDP(1.0))
+
+
+BAND = np.eye(STEPS) + 0.5 * np.eye(STEPS, k=-1) + 0.25 * np.eye(STEPS, k=-2)
+
+
+@pytest.mark.parametrize("matrix", [BAND, np.tri(STEPS), np.tri(STEPS) + np.eye(STEPS), np.eye(STEPS)])
+def test_shared_noise_loses_what_is_left_after_its_matrix_is_inverted(matrix):
+    trace = of(matrix)
+    expected = np.linalg.norm(np.linalg.solve(2 * matrix, MOVED))
+    assert trace.level == pytest.approx(expected)
+    assert [finding.kind for finding in trace.findings] == ["loss"]
+    output = np.concatenate(trace.first.output)
+    one, other = (np.linalg.solve(2 * matrix, output.reshape(STEPS, 2) - v) for v in (0 * MOVED, MOVED))
+    ratio = (np.square(other) - np.square(one)).sum() / 2
+    assert math.fsum(moved.log_ratio for moved in trace.moved) == pytest.approx(ratio)
+
+
+def test_noise_of_which_nothing_is_left_is_used_again_where_the_value_moves_otherwise():
+    twice = np.array([[1.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
+    alike, apart = np.array([[1.0, 0.0], [0.0, 3.0], [1.0, 3.0]]), np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 3.0]])
+    assert of(twice, alike).level < math.inf
+    assert [finding.kind for finding in of(twice, apart).findings if finding.kind == "reuse"] == ["reuse"]
