@@ -324,7 +324,7 @@ def forced_result(plain: Any, recorded: Any) -> Any:
         return type(plain)(values, index=plain.index, **named)
     if hasattr(plain, "detach"):
         made = plain.new_tensor(forced_result(plain.detach().cpu().numpy(), recorded))
-        return made.requires_grad_(plain.requires_grad)
+        return made.requires_grad_() if plain.requires_grad else made
     if hasattr(plain, "aval"):  # of jax
         return plain.at[...].set(forced_result(np.asarray(plain), recorded))
     if isinstance(plain, np.ndarray):
