@@ -40,7 +40,7 @@ def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """
     trace = traced(result)
     found = [] if trace is None else trace.findings
-    read = [("read off, not shown", each) for each in found if each.read_off and result.verdict is Verdict.NOT_REFUTED]
+    read = [("not shown", each) for each in found if each.read_off and result.verdict is Verdict.NOT_REFUTED]
     told = [("not as told", each) for each in found if each.kind == "steps"]
     return [*told[:MOST], *read[:MOST]]
 

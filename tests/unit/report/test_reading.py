@@ -15,7 +15,7 @@ from auditdp.report.ci.pull_request import pull_request
 from auditdp.report.ci.sarif import sarif
 from auditdp.report.formats import render
 from auditdp.report.html.cards import audit_view, evidence_views
-from auditdp.report.reading import at_most, line_of, looked_at, read_off
+from auditdp.report.reading import at_most, line_of, looked_at, proposed, read_off
 from auditdp.report.terminal import run as terminal
 from auditdp.tracing import Trace, compare, compare_versions
 
@@ -56,6 +56,15 @@ def test_what_is_read_off_comes_with_the_line_first_and_where_to_look_is_left_ou
 
 def test_a_proposal_that_no_evidence_confirmed_is_not_said_of_clean_code(broken):
     assert read_off(replace(broken, verdict=Verdict.NOT_REFUTED)) == []
+
+
+def test_what_no_bet_has_shown_is_said_as_that_and_what_was_not_run_as_told_always(broken, clean):
+    assert proposed(broken) == proposed(clean) == []
+    unshown = replace(broken, verdict=Verdict.NOT_REFUTED)
+    assert proposed(unshown) == [("not shown", ROUND), ("not shown", FINDING)]
+    steps = replace(LOOK, kind="steps")
+    assert proposed(with_trace(broken, share=3.0, findings=[steps, FINDING])) == [("not as told", steps)]
+    assert f"not shown src/ages.py: {SENTENCE[:20]}" in " ".join(terminal.line(unshown).split())
 
 
 def test_the_line_is_the_location_and_the_fingerprint_is_that_of_the_audit(record, broken):
