@@ -120,7 +120,7 @@ def findings_of(found: Traced, claim: Claim, root: Path, code: Trace) -> tuple[l
     for pair, trace in found:
         for finding in trace.findings:
             by_place.setdefault((finding.kind, finding.site), []).append((pair, trace, finding))
-    made, opaque = [], []
+    made, opaque = list[TracedFinding](), list[str]()
     for (kind, site), seen in by_place.items():
         pair, trace, finding = max(seen, key=lambda each: (each[2].is_read_off, each[1].share))
         if kind == "opaque":

@@ -66,10 +66,10 @@ def left_of(first: Release, second: Release, before: Iterable[OnBoth]) -> tuple[
     theirs = np.array([[other.get(name, (0.0,))[0] for name in names] for _, other in found])
     share = np.linalg.lstsq(theirs.T, mine, rcond=None)[0]
     scale = float(np.linalg.norm(mine - share @ theirs))
-    moved, off = _move(first, second), first.result - np.asarray(first.location)
+    moved, off = _move(first, second), np.real(first.result) - np.asarray(first.location)
     for part, (pair, _) in zip(share, found, strict=True):
         moved = moved - part * _move(pair.first, pair.second)
-        off = off - part * (pair.first.result - np.asarray(pair.first.location))
+        off = off - part * (np.real(pair.first.result) - np.asarray(pair.first.location))
     return (scale if scale > NOTHING_LEFT * np.linalg.norm(mine) else 0.0), moved, off
 
 

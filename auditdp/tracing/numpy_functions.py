@@ -89,7 +89,7 @@ def _into(out: Any, result: Any) -> Any:
 def array_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Apply a function of numpy: what ``Noise.__array_function__`` does."""
     name = function.__name__
-    first = arguments[0] if arguments else None
+    first: Any = arguments[0] if arguments else None
     if isinstance(first, Noise):
         is_array = isinstance(first.value, np.ndarray)
         if is_array and name in ("sum", "argmax"):

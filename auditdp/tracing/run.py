@@ -96,7 +96,7 @@ class WatchedRun:
         self.filled: dict[int, tuple[Any, Any]] = {}
         """Tensors that hold noise, which was written into them, by their identity; with that noise."""
         self._origins: dict[Any, WatchedDraw] = {}
-        self._changed: tuple[int, tuple[int, int]] | None = None
+        self._changed: list[tuple[int, tuple[int, int]] | None] = []
         self._draws: dict[Any, list[WatchedDraw]] = {}
         self._releases: dict[Key, list[Release | None]] = {}
         if record is not None:
@@ -171,11 +171,11 @@ class WatchedRun:
         mine, theirs = shape_of(recorded), shape_of(plain)
         if not (mine and theirs and mine[1:] == theirs[1:] and abs(mine[0] - theirs[0]) == 1):
             return None
-        if self._changed is None:
-            self._changed = changed_record(Pair(self.record.data, self.traced.data)) if self.record else None
-        if self._changed is None or self._changed[1] != (mine[0], theirs[0]):
+        if not self._changed and self.record is not None:
+            self._changed.append(changed_record(Pair(self.record.data, self.traced.data)))
+        if (changed := self._changed[0]) is None or changed[1] != (mine[0], theirs[0]):
             return None
-        place, values = self._changed[0], _array_of(recorded)
+        place, values = changed[0], _array_of(recorded)
         if mine[0] > theirs[0]:
             values = np.delete(values, place, axis=0)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class ShapedForm(Form):
         parts = change(self.value)
         if not isinstance(parts, list | tuple):
             return self.shaped(change)
-        return type(parts)(self.shaped(lambda array, k=k: change(array)[k]) for k in range(len(parts)))
+        return type(parts)(self.shaped(partial(_part_of, change, k)) for k in range(len(parts)))
 
     def copied(self, value: Any) -> Any:
         """Return the same noise as another type."""
@@ -113,3 +114,7 @@ class ShapedForm(Form):
             offset = None if self.offset is None else np.broadcast_to(self.offset, shape_of(self.value)).sum()
             return type(self)(self.run, self.value.sum(), terms, offset)
         return self.settle("is summed").sum(*arguments, **keywords)
+
+
+def _part_of(change: Callable[[Any], Any], number: int, array: Any) -> Any:
+    return change(array)[number]

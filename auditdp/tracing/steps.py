@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def as_run(trace: PairTrace) -> Poisson | None:
 
     None where batches are others, or lines add noise different numbers of times.
     """
-    rates = [r.location if r.kind == COIN else None for r in trace.first.releases if is_sample(r)]
+    rates: list[Any] = [r.location if r.kind == COIN else None for r in trace.first.releases if is_sample(r)]
     parts = [part for pairs in trace.by_line().values() for part in _by_shape(_gaussian(pairs))]
     if not rates or not parts or len({len(part) for part in parts}) > 1:
         return None

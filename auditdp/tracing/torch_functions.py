@@ -70,7 +70,7 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             return (
                 compare(first, second, which) if isinstance(first, Noise) else compare(second, first, MIRRORED[which])
             )
-    first = arguments[0] if arguments else None
+    first: Any = arguments[0] if arguments else None
     if (
         name in JOINING
         and (made := stacked(first, lambda parts: function(_tensors(parts), *arguments[1:], **keywords))) is not None
