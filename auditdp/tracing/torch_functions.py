@@ -57,6 +57,7 @@ METHODS = (*COPYING, *LAYING, *(f"{name}_" for name in OPERATORS))
 def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Apply a function of torch: what ``Noise.__torch_function__`` does."""
     name, in_place = named(function)
+    first: Any
     if len(arguments) == 2 and not set(keywords) - {"alpha"}:
         first, second = arguments
         if "alpha" in keywords:
@@ -70,7 +71,7 @@ def torch_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
             return (
                 compare(first, second, which) if isinstance(first, Noise) else compare(second, first, MIRRORED[which])
             )
-    first: Any = arguments[0] if arguments else None
+    first = next(iter(arguments), None)
     if (
         name in JOINING
         and (made := stacked(first, lambda parts: function(_tensors(parts), *arguments[1:], **keywords))) is not None
