@@ -14,6 +14,8 @@ MOST = 3
 """Findings of a trace that are said of one audit."""
 NEARLY = 0.95
 """A share of the claim from which on nothing is said to be left."""
+WHOLE = 1 + 1e-5
+"""The share of all of the claim, up to rounding in single precision."""
 LONG = 300
 """Characters of a sentence of a trace."""
 
@@ -78,7 +80,7 @@ def at_most(result: AuditResult) -> str:
     share = as_float(trace.share) if trace is not None else None
     if trace is None or result.verdict is not Verdict.NOT_REFUTED or not trace.is_bound or share is None:
         return ""
-    if not 0 <= share < math.inf:
+    if not 0 <= share <= WHOLE:  # where records are drawn the loss is smaller than that of a run
         return ""
     alone = claimed is not None and result.claim is not None and not result.claim.delta  # else a share is no level
     most = f"{symbol(result.claim)} = {number(share * (claimed or 0))}" if alone else f"{number(share)} of the claim"
