@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from auditdp.record.details import GameDetails
@@ -37,12 +36,14 @@ def read_off(result: AuditResult) -> list[TracedFinding]:
 def proposed(result: AuditResult) -> list[tuple[str, TracedFinding]]:
     """Return what a trace says that no bet has shown, each with how it is known: proposals, and no evidence of a loss.
 
-    Where the claim is not refuted that is what was read off the code; always, where the run differs from what the accountant
-    was told.
+    Where the claim is not refuted that is what was read off the code, and what got round the noise of code that is understood
+    whatever records were drawn; always, where the run differs from what the accountant was told.
     """
     trace = traced(result)
     found = [] if trace is None else trace.findings
-    read = [("not shown", each) for each in found if each.read_off and result.verdict is Verdict.NOT_REFUTED]
+    full = trace is not None and trace.extent == "full"
+    read = [("not shown", each) for each in found if each.read_off or (full and each.kind == "round")]
+    read = read if result.verdict is Verdict.NOT_REFUTED else []
     told = [("not as told", each) for each in found if each.kind == "steps"]
     return [*told[:MOST], *read[:MOST]]
 
